@@ -7,13 +7,20 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.allocator import cluster_score as scoring
-from gpolicy.allocator.cluster_data import Disk, SpecPair
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, SpecPair
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, component_values, statistics
+from gpolicy.allocator.configured_resources import (
+    DiskResources,
+    HypervisorResources,
+    NodeResources,
+    configured_cluster,
+)
 from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
-from gpolicy.allocator.enumerations import DiskTemplate, FailReason
+from gpolicy.allocator.enumerations import DiskTemplate, FailReason, InstanceStatus
+from gpolicy.allocator.extended import memory_for_instances
 from gpolicy.allocator.group_choice import RequestOptions, Wanted
 from gpolicy.allocator.instance_moves import failover, may_migrate
-from gpolicy.allocator.merge import merge
+from gpolicy.allocator.merge import inconsistent_nodes, merge
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary
 from gpolicy.allocator.policy_check import check_policy
@@ -45,6 +52,12 @@ def test_allocation_efficiency_34_standard_instances_without_it(monkeypatch: pyt
     wanted = instance(1024, 10240, 2, DiskTemplate.DRBD)
     result = allocator(where, 2, reference=True).standard(start(where), wanted, None)
     assert len(result.placed) == 34
+
+
+def test_allocation_efficiency_violations_weigh_more() -> None:
+    weights = {component.name: component.weight for component in COMPONENTS}
+    assert weights["reserved_mem_rtotal"] == 0.25
+    assert all(weights[name] > 0.25 for name in ("n1_cnt", "offline_all_cnt", "offline_pri_cnt", "pri_tags_score"))
 
 
 # ---- dedicated allocation: full, half and quarter nodes. A node has a little more than four quarters
@@ -140,6 +153,42 @@ def test_dedicated_allocation_hail_prefers_the_nodes_in_the_documents_order(
     assert chosen == order
 
 
+def test_dedicated_allocation_intervals_are_ordered_by_their_least_disk() -> None:
+    pairs = [
+        SpecPair(spec(4 * GIB, 1, 20 * GIB), spec(4 * GIB, 1, 90 * GIB)),
+        SpecPair(spec(GIB, 1, 40 * GIB), spec(GIB, 1, 50 * GIB)),
+        SpecPair(spec(8 * GIB, 8, 10 * GIB), spec(8 * GIB, 8, 99 * GIB)),
+    ]
+    assert [sample.disk // GIB for sample in sample_instances(policy(*pairs))] == [40, 20, 10]
+
+
+@pytest.mark.parametrize(("exclusive", "chosen"), [((True, True), 0), ((True, False), 1), ((False, False), 1)])
+def test_dedicated_allocation_groups_that_are_not_exclusive_stay_balanced(
+    exclusive: tuple[bool, bool], chosen: int
+) -> None:
+    """A half full and an empty node: the first loses nothing that is larger, the second gives the better balance."""
+    data = [
+        node(
+            place,
+            4 * QUARTER_MEMORY + 1,
+            4 * QUARTER_DISK + 1,
+            free_memory=free * QUARTER_MEMORY + 1,
+            node_memory=(4 - free) * QUARTER_MEMORY,
+            free_disk=free * QUARTER_DISK + 1,
+            spindles=8,
+            free_spindles=8,
+            exclusive_storage=exclusive[place],
+            node_cpus=0,
+        )
+        for place, free in enumerate((2, 4))
+    ]
+    where = cluster(data, group_policy=policy(part(4), part(2), part(1)))
+    wanted = Wanted(instance(QUARTER_MEMORY, QUARTER_DISK, 1, DiskTemplate.PLAIN), 1)
+    answer = allocate(where.groups, where.nodes, where.instances, wanted, RequestOptions())
+    assert answer.placement is not None
+    assert answer.placement.nodes == (chosen,)
+
+
 # ---- partitioned Ganeti: constrained instance sizes
 TWO_BOXES = policy(
     SpecPair(spec(2 * GIB, 1, 10 * GIB), spec(2 * GIB, 2, 400 * GIB)),
@@ -156,6 +205,52 @@ def test_partitioned_ganeti_two_boxes_make_the_third_instance_illegal(
 ) -> None:
     wanted = instance(memory, disk, cpus, DiskTemplate.PLAIN)
     assert (check_policy(TWO_BOXES, wanted, exclusive=False) is None) is legal
+
+
+# Instances of which only the disk can shrink: 4 GiB and 4 CPUs, or 2 GiB and 1 to 2 CPUs.
+BIG = SpecPair(spec(4 * GIB, 4, GIB), spec(4 * GIB, 4, 40 * GIB))
+LITTLE = SpecPair(spec(2 * GIB, 1, GIB), spec(2 * GIB, 2, 20 * GIB))
+
+
+@pytest.mark.parametrize("reference", [False, True])
+@pytest.mark.parametrize(
+    ("pairs", "memory", "disk", "sizes"),
+    [
+        ((BIG,), 12, 60, [(4, 40), (4, 20)]),  # 40 of 60 GiB of disk, then what is left
+        ((BIG, LITTLE), 7, 50, [(4, 40), (2, 10)]),  # no 4 GiB are left: the second pair, with the disk left
+        ((LITTLE, BIG), 7, 50, [(2, 20), (2, 20), (2, 10)]),  # the order decides, not the size
+    ],
+)
+def test_partitioned_ganeti_tiered_allocation_takes_pairs_in_order_and_shrinks_what_lacks(
+    pairs: tuple[SpecPair, ...], memory: int, disk: int, sizes: list[tuple[int, int]], reference: bool
+) -> None:
+    where = cluster([node(0, memory * GIB + 1, disk * GIB + 1, node_cpus=0)], group_policy=policy(*pairs))
+    run = allocator(where, 1, checks=False, reference=reference)
+    state = start(where)
+    for pair in pairs:
+        largest = instance(pair.max.memory, pair.max.disk_size, pair.max.cpus, DiskTemplate.PLAIN)
+        state = run.tiered(state, largest, None)
+    assert [(item.memory // GIB, item.disk // GIB) for item in reversed(state.placed)] == sizes
+
+
+@pytest.mark.parametrize("exclusive", [False, True])
+def test_partitioned_ganeti_spindles_count_under_exclusive_storage_alone(exclusive: bool) -> None:
+    """Two volumes free, and a disk on three; a spindle use of 40 where the ratio allows 32 on one spindle."""
+    data = node(0, 8 * GIB, 100 * GIB, free_spindles=2, exclusive_storage=exclusive)
+    (here,) = cluster([data]).nodes.values()
+    wanted = instance(GIB, GIB, 1, DiskTemplate.PLAIN)
+    large = add_primary(here, replace(wanted, disks=(Disk(GIB, 3),)))
+    busy = add_primary(here, replace(wanted, spindle_use=40))
+    assert (large is FailReason.SPINDLES) is exclusive
+    assert (busy is FailReason.DISK) is not exclusive
+
+
+def test_partitioned_ganeti_the_policy_looks_at_spindles_under_exclusive_storage_alone() -> None:
+    box = policy(SpecPair(spec(GIB, 1, GIB, spindles=1), spec(GIB, 1, GIB, spindles=2)))
+    wanted = replace(instance(GIB, GIB, 1, DiskTemplate.PLAIN), disks=(Disk(GIB, 3),), spindle_use=1)
+    assert check_policy(box, wanted, exclusive=False) is None
+    assert check_policy(box, wanted, exclusive=True) is FailReason.SPINDLES
+    assert check_policy(box, replace(wanted, disks=(Disk(GIB, 2),), spindle_use=9), exclusive=True) is None
 
 
 # ---- location awareness
@@ -177,6 +272,30 @@ def test_location_awareness_pairs_within_one_failure_domain_cost_one_each() -> N
     # without the cluster tag nothing is a failure domain
     plain = cluster(nodes, [inside])
     assert component_values(statistics(plain.nodes.values()))[VALUE["location_score"]] == 0.0
+
+
+def test_location_awareness_weights() -> None:
+    """Less than instances on offline nodes, more than any balance of memory, disk and CPUs; a disk load weighs 1."""
+    weights = {component.name: component.weight for component in COMPONENTS}
+    assert weights["location_score"] == weights["location_exclusion_score"] == 1.0
+    assert min(weights["offline_all_cnt"], weights["offline_pri_cnt"]) > 1.0
+    balance = ("free_mem_cv", "free_disk_cv", "vcpu_ratio_cv", "spindles_cv")
+    assert all(weights[name] < 1.0 for name in balance)
+    assert weights["disk_load_cv"] == 1.0
+
+
+def test_location_awareness_location_dominates_the_number_of_disks() -> None:
+    """Two disks apart or both on one node: a pair in one rack costs more than any uneven number of disks."""
+    domains = [("rack:a",), ("rack:a",), ("rack:b",)]
+    nodes = [node(place, 64 * GIB, 1000 * GIB, tags=tags) for place, tags in enumerate(domains)]
+    mirrored = instance(GIB, GIB, 1, DiskTemplate.DRBD, index=0, name="i0", primary=0, secondary=1)
+    other = instance(GIB, GIB, 1, DiskTemplate.DRBD, index=1, name="i1", primary=0, secondary=2)
+
+    def score(secondary: int) -> float:
+        state = cluster(nodes, [replace(mirrored, secondary=secondary), other], tags=("htools:nlocation:rack",))
+        return cluster_score(state.nodes.values())
+
+    assert score(2) < score(1)  # two disks on node 2 and none on node 1, and yet better
 
 
 def test_location_awareness_hail_avoids_common_failures_but_does_not_insist() -> None:
@@ -236,3 +355,78 @@ def test_each_of_several_disks_is_checked_against_the_policy() -> None:
     wanted = replace(instance(2 * GIB, 40 * GIB, 2, DiskTemplate.PLAIN), disks=(Disk(20 * GIB), Disk(20 * GIB)))
     assert check_policy(box, wanted, exclusive=False) is None
     assert check_policy(box, replace(wanted, disks=(Disk(40 * GIB),)), exclusive=False) is FailReason.DISK
+
+
+# ---- resource model: what htools tracks
+
+
+def test_resource_model_memory_of_a_node_as_htools_tracks_it() -> None:
+    """10 GiB, less 1 of the node, 3 of its instance and 5 free: 1 is not accounted for, and stays."""
+    data = [
+        node(0, 10 * GIB, 100 * GIB, node_memory=GIB, free_memory=5 * GIB),
+        node(1, 10 * GIB, 100 * GIB, free_memory=10 * GIB),
+    ]
+    resident = instance(3 * GIB, 10 * GIB, 4, DiskTemplate.DRBD, index=0, name="i0", primary=0, secondary=1)
+    where = cluster(data, [resident])
+    first, second = where.nodes.values()
+    assert first.facts.unaccounted_memory == GIB
+    assert (first.instance_memory, first.unallocated_memory) == (3 * GIB, 5 * GIB)
+    assert (second.reserved_memory, second.facts.unaccounted_memory) == (3 * GIB, 0)
+    more = add_primary(first, instance(2 * GIB, 10 * GIB, 2, DiskTemplate.PLAIN))
+    assert isinstance(more, Node)
+    assert (more.unallocated_memory, more.instance_memory, more.facts.unaccounted_memory) == (3 * GIB, 5 * GIB, GIB)
+    assert more.free_disk == 90 * GIB
+    assert more.ratio_cpu == pytest.approx((1 + 4 + 2) / 16)  # one of the node itself
+
+
+def test_resource_model_each_instance_loads_its_nodes_with_one_of_everything() -> None:
+    """CPU and memory on the primary, network too; the disk on both: so secondaries are spread."""
+    nodes = [node(place, 8 * GIB, 100 * GIB, free_memory=7 * GIB if place == 0 else 8 * GIB) for place in range(2)]
+    resident = instance(GIB, GIB, 1, DiskTemplate.DRBD, index=0, primary=0, secondary=1)
+    first, second = cluster(nodes, [resident]).nodes.values()
+    assert first.load == (1.0, 1.0, 1.0, 1.0)
+    assert second.load == (0.0, 0.0, 1.0, 0.0)
+
+
+def test_resource_model_secondaries_are_spread() -> None:
+    nodes = [node(place, 8 * GIB, 100 * GIB, free_memory=6 * GIB if place == 0 else 8 * GIB) for place in range(3)]
+    first = instance(GIB, GIB, 1, DiskTemplate.DRBD, index=0, name="i0", primary=0, secondary=1)
+
+    def deviation_of_disks(secondary: int) -> float:
+        second = replace(first, index=1, name="i1", secondary=secondary)
+        return component_values(statistics(cluster(nodes, [first, second]).nodes.values()))[VALUE["disk_load_cv"]]
+
+    assert deviation_of_disks(2) < deviation_of_disks(1)
+
+
+@pytest.mark.parametrize(("used", "told"), [(10, []), (12, [("node0", 0, 2 * GIB)])])
+def test_resource_model_figures_that_do_not_add_up_are_told(used: int, told: list[tuple[str, int, int]]) -> None:
+    """Disks of 10 GiB, and 10 or 12 of 100 in use."""
+    data = node(0, 8 * GIB, 100 * GIB, free_memory=7 * GIB, free_disk=(100 - used) * GIB)
+    resident = instance(GIB, 10 * GIB, 1, DiskTemplate.PLAIN, index=0, name="i0", primary=0)
+    found = inconsistent_nodes(cluster([data], [resident]))
+    assert [(item.facts.name, memory, disk) for item, memory, disk in found] == told
+
+
+def test_resource_model_an_offline_instance_keeps_its_disk() -> None:
+    """Its memory of 3 GiB is free for others, its disk of 10 GiB is not."""
+    resident = instance(3 * GIB, 10 * GIB, 2, DiskTemplate.PLAIN, index=0, name="i0", primary=0)
+    resident = replace(resident, status=InstanceStatus.STATUS_OFFLINE)
+    declared = NodeResources(
+        HypervisorResources(mem_total=8 * GIB, mem_node=GIB, mem_hv=0, cpu_total=16, cpu_node=1),
+        DiskResources(disk_total=100 * GIB),
+    )
+    data = ClusterData((Group(0, "default", "uuid-0"),), (node(0, 8 * GIB, 100 * GIB),), (resident,))
+    (found,) = configured_cluster(data, {"node0": declared}).nodes.values()
+    assert (found.unallocated_memory, found.used_cpus, found.free_disk) == (7 * GIB, 1, 90 * GIB)
+
+
+def test_resource_model_bursts_may_use_reserved_memory() -> None:
+    """Of 10 GiB, 1 is the node's and 3 are reserved for an instance of another node: bursts may have 9."""
+    nodes = [
+        node(0, 10 * GIB, 100 * GIB, free_memory=7 * GIB),
+        node(1, 10 * GIB, 100 * GIB, node_memory=GIB, free_memory=9 * GIB),
+    ]
+    resident = instance(3 * GIB, 10 * GIB, 1, DiskTemplate.DRBD, index=0, primary=0, secondary=1)
+    second = cluster(nodes, [resident]).nodes[1]
+    assert (second.reserved_memory, memory_for_instances(second)) == (3 * GIB, 9 * GIB)
