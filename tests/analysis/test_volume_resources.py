@@ -150,6 +150,40 @@ def test_other_shares_are_called_a_what_if(terms: VolumeTerms, notes: int) -> No
     assert what_if_shares(made, "other") == []
 
 
+REAL = (
+    ("/dev/loop0", 252, 100, 152),
+    ("/dev/loop1", 252, 252, 0),
+    ("/dev/loop2", 252, 0, 252),
+    ("/dev/loop3", 256, 0, 256),
+    ("/dev/loop4", 60, 40, 20),
+    ("/dev/loop5", 124, 0, 124),
+)
+"""A real LVM as Ganeti 3.0's `list-storage` shows it: four volumes of xenvg, one of rootvg, one of ssdvg.
+
+MiB: size, used, free.
+"""
+
+
+@pytest.mark.parametrize(("locked", "spindles", "free", "disk"), [(None, 4, 2, 488), ("/dev/loop3", 3, 1, 244)])
+def test_a_real_lvm(locked: str | None, spindles: int, free: int, disk: int) -> None:
+    """Ganeti's GetVgSpindlesInfo and _GetExclusiveStorageVgFree gave these numbers; `locked` is not allocatable.
+
+    252 // 1.03 = 244. All volumes together would be 6 spindles of 60 // 1.03 = 58 MiB.
+    """
+    volumes = tuple(
+        PhysicalVolume(name=name, size=size, used=used, free=empty, allocatable=name != locked)
+        for name, size, used, empty in REAL
+    )
+    terms = VolumeTerms(exclude=("/dev/loop4",), volume_groups={"ssdvg": ("/dev/loop5",)})
+    made = state(terms=GroupTerms(volumes=terms))
+    found = volume_resources(made, replace(made.nodes["n1"], physical_volumes=volumes))
+    assert figures(found) == (spindles * 244, disk, spindles, free)
+    made = state()
+    found = volume_resources(made, replace(made.nodes["n1"], physical_volumes=volumes))
+    assert found is not None
+    assert found.disk_total == found.spindles_total * 58
+
+
 ANSWER = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
