@@ -74,7 +74,7 @@ class Settled:
     `volumes` is what physical volumes say of nodes with exclusive storage that do not show disk and spindles.
     `declared` and `measured` are the figures of each node that is not offline, in words, by what they rest on; `gaps`
     are those that nothing gives, of the nodes that have any. `stated` is what hv_state and disk_state say of each node
-    that is not offline, beside what it reports.
+    that is not offline, beside what it reports; `assumed` are the nodes for which a default counts, by name and value.
     """
 
     state: ClusterState
@@ -85,6 +85,7 @@ class Settled:
     measured: Mapping[str, tuple[str, ...]]
     gaps: Mapping[str, tuple[str, ...]]
     stated: Mapping[str, tuple[DeclaredNumber, ...]]
+    assumed: Mapping[tuple[str, int], tuple[str, ...]]
 
     def basis(self, nodes: Iterable[str]) -> Basis:
         """Return what the figures of `nodes` rest on."""
@@ -120,7 +121,16 @@ def settle(state: ClusterState, *, declared: bool = False) -> Settled:
         measured={name: tuple(item.measured) for name, item in found.items()},
         gaps={name: tuple(item.gaps) for name, item in found.items() if item.gaps},
         stated={name: item.stated for name, item in found.items() if item.stated},
+        assumed=_by_default(found),
     )
+
+
+def _by_default(found: Mapping[str, _Figures]) -> dict[tuple[str, int], tuple[str, ...]]:
+    names: dict[tuple[str, int], list[str]] = {}
+    for node, figures in found.items():
+        for default in figures.assumed.items():
+            names.setdefault(default, []).append(node)
+    return {default: tuple(nodes) for default, nodes in names.items()}
 
 
 def _volumes(state: ClusterState) -> dict[str, VolumeResources]:
@@ -151,6 +161,7 @@ class _Figures:
     measured: list[str] = field(default_factory=list)
     gaps: list[str] = field(default_factory=list)
     stated: tuple[DeclaredNumber, ...] = ()
+    assumed: dict[str, int] = field(default_factory=dict)
 
     @property
     def configured(self) -> bool:
@@ -215,6 +226,7 @@ class _Settling:
         figures.gaps += gaps
         if not gaps:
             figures.hypervisor = HypervisorResources(**{name: found[name] for name in HV_STATE})
+            figures.assumed |= {name: value for name, value in defaults.items() if not {name} & {*stated, *shown}}
             figures.declared.append(MEMORY_AND_CPUS)
 
     def _disk(

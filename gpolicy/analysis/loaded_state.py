@@ -110,7 +110,11 @@ def basis_notes(settled: Settled, cluster: Cluster, group: str | None = None, *,
             )
         notes = declaration_notes(state) if settled.stated else [_NOTHING_DECLARED]
     notes += volume_notes(state, {name: item for name, item in settled.volumes.items() if name in here})
-    return [*notes, *_first(_differing(settled, here)), *_first(_inconsistent(settled, cluster, here))]
+    for (name, value), nodes in settled.assumed.items():
+        silent = [node for node in nodes if node in here]
+        if silent:
+            notes.append(f"{name} is not declared for {_names(silent)}: {value} counts")
+    return [*notes, *_first(_differing(settled, here)), *inconsistency_notes(settled, cluster, here)]
 
 
 def _first(notes: list[str]) -> list[str]:
@@ -130,7 +134,7 @@ def _differing(settled: Settled, here: Collection[str]) -> list[str]:
     return notes
 
 
-def _inconsistent(settled: Settled, cluster: Cluster, here: Collection[str]) -> list[str]:
+def inconsistency_notes(settled: Settled, cluster: Cluster, here: Collection[str]) -> list[str]:
     """Return notes on measured nodes whose figures do not add up, as htools warns (Loader: `checkData`)."""
     notes = []
     for node, memory, disk in inconsistent_nodes(cluster):
@@ -138,10 +142,11 @@ def _inconsistent(settled: Settled, cluster: Cluster, here: Collection[str]) -> 
         if name in here and not settled.declared.get(name) and not node.facts.exclusive:
             lost = [f"{memory:,} MiB of memory"] if memory > 0 else []
             lost += [f"{disk:,} MiB of disk"] if disk > 0 else []
+            verb = "is" if len(lost) == 1 else "are"
             notes.append(
-                f"node {name}: what it reports does not add up with its instances, {' and '.join(lost)} is missing"
+                f"node {name}: what it reports does not add up with its instances, {' and '.join(lost)} {verb} missing"
             )
-    return notes
+    return _first(notes)
 
 
 _MOST_NODES: Final = 3

@@ -20,6 +20,7 @@ from gpolicy.allocator.extended import memory_for_instances
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
 from gpolicy.analysis.declared_resources import DeclaredNumber, declaration_notes
+from gpolicy.analysis.loaded_state import inconsistency_notes
 
 if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
@@ -121,7 +122,7 @@ def resource_models(
         ResourceModel(
             nodes=tuple(_nodes(loaded, planned)),
             groups=tuple(group_model(name, loaded, planned) for name in _declared_groups(planned)),
-            notes=tuple(_notes(planned)),
+            notes=tuple(_notes(loaded, planned)),
         )
         for loaded, planned in pairs
     ]
@@ -133,9 +134,10 @@ def _declared_groups(planned: LoadedState) -> list[str]:
     return [name for name in planned.groups if name in stated]
 
 
-def _notes(loaded: LoadedState) -> list[str]:
-    notes = [f"group {group}: {reason}" for group, reason in loaded.gaps.items()]
-    return [*notes, *declaration_notes(loaded.state)]
+def _notes(loaded: LoadedState, planned: LoadedState) -> list[str]:
+    notes = [f"group {group}: {reason}" for group, reason in planned.gaps.items()]
+    odd = inconsistency_notes(loaded.settled, loaded.whole.cluster, loaded.state.nodes)
+    return [*notes, *declaration_notes(planned.state), *odd]
 
 
 def _nodes(loaded: LoadedState, planned: LoadedState) -> Iterator[NodeModel]:

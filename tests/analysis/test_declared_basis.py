@@ -83,6 +83,11 @@ def test_promised_hardware_counts_where_nothing_else_is_declared(tmp_path: Path)
     hardware = "hardware: {memory: 64G, cpus: 16, pv_size: 1T, pv_count: 8}\n"
     found = capacity(under(configured(), tmp_path, CLUSTER + GROUP + hardware))
     assert found.groups[0].standard.fits == 15  # of all 64 GiB: 61,440 of 65,536 MiB
+    assert found.notes == (
+        "mem_node is not declared for node1, node2: 0 counts",
+        "mem_hv is not declared for node1, node2: 0 counts",
+        "cpu_node is not declared for node1, node2: 1 counts",
+    )
     kept = capacity(
         under(configured(), tmp_path, f"{CLUSTER}hv_state: {{fake: {{mem_node: 4G, mem_hv: 1G}}}}\n{GROUP}{hardware}")
     )
