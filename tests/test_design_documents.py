@@ -10,7 +10,7 @@ from gpolicy.checking.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "design-documents.md").read_text(encoding="utf-8")
-REASONS = ("internals", "superseded", "future", "balancing", "unseen")
+REASONS = ("internals", "superseded", "future", "balancing", "unseen", "missing")
 ROWS = re.findall(r"^\| ([A-Z])([0-9]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)
 COUNTS = re.findall(r"^\| (?:\[([A-Z]): [^|]+|all) \| ([0-9 |]+) \|$", PAGE, re.MULTILINE)
 NOT = re.compile(rf"not, ({'|'.join(REASONS)}): .+")
