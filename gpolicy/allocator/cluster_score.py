@@ -59,6 +59,13 @@ COMPONENTS = (
     Component("location_exclusion_score", 1.0, Aggregate.TAG_MAP),
     Component("reserved_mem_rtotal", 0.25, Aggregate.SUM),
 )
+
+Weights = tuple[float, ...]
+"""A weight for each component, in the order of `COMPONENTS`."""
+WEIGHTS: Weights = tuple(component.weight for component in COMPONENTS)
+"""Ganeti's own."""
+MOST_WEIGHT = 1000.0
+"""The greatest weight that the engine accepts (input.c)."""
 """Name, weight and aggregation of every component, in the order of the sum."""
 
 TagMap = Mapping[tuple[str, str], int]
@@ -165,17 +172,17 @@ def component_values(stats: tuple[Statistic, ...]) -> tuple[float, ...]:
     return tuple(_value(stat) for stat in stats)
 
 
-def total_score(stats: tuple[Statistic, ...]) -> float:
+def total_score(stats: tuple[Statistic, ...], weights: Weights = WEIGHTS) -> float:
     """Return the weighted sum of all components, left to right; 0 if no node is online."""
     score = 0.0
-    for component, stat in zip(COMPONENTS, stats, strict=False):
-        score += component.weight * _value(stat)
+    for weight, stat in zip(weights, stats, strict=False):
+        score += weight * _value(stat)
     return score
 
 
-def cluster_score(nodes: Iterable[Node]) -> float:
+def cluster_score(nodes: Iterable[Node], weights: Weights = WEIGHTS) -> float:
     """Return the score of `nodes`, computed from the full statistics."""
-    return total_score(statistics(nodes))
+    return total_score(statistics(nodes), weights)
 
 
 def least_reserved(nodes: Iterable[Node]) -> float:

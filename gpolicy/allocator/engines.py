@@ -11,9 +11,11 @@ from __future__ import annotations
 import threading
 import warnings
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpolicy.allocator import redundancy
+from gpolicy.allocator.cluster_score import WEIGHTS, Weights, total_score
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.instance_moves import node_at
 from gpolicy.allocator.native.library import NativeEngine, Question, Status, load
@@ -162,14 +164,16 @@ def find_placement(
     *,
     force: bool,
     capacity_checks: bool,
+    weights: Weights = WEIGHTS,
 ) -> Attempt:
     """Place one instance (`placement.try_allocate`), with `capacity_checks` only if N+1 still holds."""
-    rules = CapacityRules()
+    rules = CapacityRules(weights=weights)
     found = compiled_attempt(nodes, instances, instance, candidates, rules, force=force, checked=capacity_checks)
     if found is not None:
         return found
     predicate = redundancy_predicate(nodes, instances, rules) if capacity_checks else None
-    return try_allocate(nodes, instance, candidates, force=force, predicate=predicate)
+    score = partial(total_score, weights=weights)
+    return try_allocate(nodes, instance, candidates, force=force, predicate=predicate, score=score)
 
 
 def compiled_attempt(

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import truncate
@@ -40,12 +41,14 @@ class ExtendedRules:
     maximum memories of a node's primaries may be this many times its memory for instances (total less
     node memory); None: no limit. `maximum_memory`: of existing instances by name (MiB), by default their own memory; an
     instance's `memory` is its guaranteed minimum.
+    `weights` are those of the score.
     """
 
     max_node_failures: int = 1
     cpus: bool = False
     oversubscription: float | None = None
     maximum_memory: Mapping[str, int] = field(default_factory=dict)
+    weights: Weights = WEIGHTS
 
     def __post_init__(self) -> None:
         if self.max_node_failures < 0:
@@ -74,7 +77,7 @@ def fill(
     if needed < instance.memory:
         raise InputError(f"the maximum memory {needed} is below the memory {instance.memory}")
     _refuse_hours(cluster, instance, rules)
-    strict = CapacityRules(failures=max(1, rules.max_node_failures), cpus=rules.cpus)
+    strict = CapacityRules(failures=max(1, rules.max_node_failures), cpus=rules.cpus, weights=rules.weights)
     left = {index: memory_left(node, cluster.instances, rules) for index, node in cluster.nodes.items()}
     state = AllocationState(cluster.nodes, cluster.instances)
     fewer, allocator = None, None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpolicy.allocator.cluster_data import Group, Instance
+from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
@@ -19,12 +20,14 @@ class RequestOptions:
     """Options of a request.
 
     `restriction` holds the names of the only nodes that new instances may use. `ignore_soft_errors`
-    ignores soft limits of primaries, `capacity_checks` requires global N+1 after each placement.
+    ignores soft limits of primaries, `capacity_checks` requires global N+1 after each placement. `weights` are those of
+    the score.
     """
 
     capacity_checks: bool = True
     ignore_soft_errors: bool = False
     restriction: frozenset[str] | None = None
+    weights: Weights = WEIGHTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ def search_ordinary(
         candidates_among(nodes, members, wanted.count, options.restriction),
         force=options.ignore_soft_errors,
         capacity_checks=options.capacity_checks,
+        weights=options.weights,
     )
 
 

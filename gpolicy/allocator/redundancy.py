@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.cluster_score import cluster_score
+from gpolicy.allocator.cluster_score import WEIGHTS, Weights, cluster_score, total_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import failover, failover_to
 from gpolicy.allocator.node_changes import accepted, add_primary, keeps_vcpu_ratio, remove_primary
@@ -31,12 +32,14 @@ class CapacityRules:
     """The nodes that the test skips: offline ones, and whole groups; and what htools' test lacks.
 
     `failures`: how many nodes of a group may fail at once. `cpus`: nodes that take over must keep their vcpu-ratio.
+    `weights` are those of the score that homes are chosen by.
     """
 
     skip_offline: bool = False
     ignored_groups: frozenset[int] = frozenset()
     failures: int = 1
     cpus: bool = False
+    weights: Weights = WEIGHTS
 
 
 def is_redundant(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bool:
@@ -46,19 +49,21 @@ def is_redundant(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bo
         if not (rules.skip_offline and node.facts.offline) and node.facts.group not in rules.ignored_groups:
             groups.setdefault(node.facts.group, []).append(index)
     return all(
-        can_evacuate(nodes, instances, lost, cpus=rules.cpus)
+        can_evacuate(nodes, instances, lost, cpus=rules.cpus, weights=rules.weights)
         for size in range(1, rules.failures + 1)
         for members in groups.values()
         for lost in combinations(members, size)
     )
 
 
-def can_evacuate(nodes: Nodes, instances: Instances, lost: tuple[int, ...], *, cpus: bool = False) -> bool:
+def can_evacuate(
+    nodes: Nodes, instances: Instances, lost: tuple[int, ...], *, cpus: bool = False, weights: Weights = WEIGHTS
+) -> bool:
     """Whether the instances of all of `lost`, nodes of one group, can be kept running elsewhere in the group.
 
     htools asks this of one node at a time, without `cpus`. A mirrored instance that loses both nodes does not count.
     """
-    moved = evacuate(dict(nodes), instances, lost, cpus=cpus)
+    moved = evacuate(dict(nodes), instances, lost, partial(best_home, weights=weights), cpus=cpus)
     return not any(home is None or isinstance(home, FailReason) for _, home in moved)
 
 
@@ -100,10 +105,11 @@ def evacuate(
             state[home] = accepted(add_primary(state[home], instance, force=True))
 
 
-def best_home(state: Nodes, instance: Instance, escape: Sequence[int]) -> int | None:
+def best_home(state: Nodes, instance: Instance, escape: Sequence[int], weights: Weights = WEIGHTS) -> int | None:
     """Return the node of `escape` for the instance or a copy of it; None if none takes it."""
     if not instance.template.movable_foreign:
-        solution = try_allocate(state, instance, SingleCandidates(tuple(escape)), force=True).solution
+        score = partial(total_score, weights=weights)
+        solution = try_allocate(state, instance, SingleCandidates(tuple(escape)), force=True, score=score).solution
         return None if solution is None else solution.nodes[0]
     best = None
     best_score = 0.0
@@ -112,11 +118,10 @@ def best_home(state: Nodes, instance: Instance, escape: Sequence[int]) -> int | 
         moved = failover_to(state, instance, target, force=True)
         if isinstance(moved, FailReason):
             continue
-        score = cluster_score(
-            moved.changed.get(index, node) for index, node in state.items() if node.facts.group == group
-        )
-        if best is None or not best_score < score:
-            best, best_score = target, score
+        after = (moved.changed.get(index, node) for index, node in state.items() if node.facts.group == group)
+        total = cluster_score(after, weights)
+        if best is None or not best_score < total:
+            best, best_score = target, total
     return best
 
 

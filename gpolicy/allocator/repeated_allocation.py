@@ -7,6 +7,7 @@ work.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from gpolicy.allocator.cluster_data import Disk
@@ -17,7 +18,7 @@ from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.placement import Nodes, Scoring
+    from gpolicy.allocator.placement import Nodes
     from gpolicy.allocator.redundancy import Instances
 
 HUGE_STEP_FLOOR = 20
@@ -56,12 +57,12 @@ class ReferenceEngine:
 
     candidates: Candidates
     rules: CapacityRules
-    score: Scoring = total_score
 
     def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
         """Try every candidate; with `checked` only a placement that passes the N+1 test counts."""
         predicate = redundancy_predicate(nodes, instances, self.rules) if checked else None
-        return try_allocate(nodes, instance, self.candidates, predicate=predicate, score=self.score)
+        score = partial(total_score, weights=self.rules.weights)
+        return try_allocate(nodes, instance, self.candidates, predicate=predicate, score=score)
 
     def redundant(self, nodes: Nodes, instances: Instances) -> bool:
         """Whether every examined node can be evacuated."""

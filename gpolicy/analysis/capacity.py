@@ -18,6 +18,7 @@ from itertools import filterfalse
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Spec, SpecPair
+from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
@@ -26,6 +27,7 @@ from gpolicy.analysis.extended_capacity import ExtendedCapacity, extended_capaci
 from gpolicy.analysis.loaded_state import basis_notes, check_group, counted_on_primary, load_state, split_instances
 from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
 from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
 from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes, what_if_shares
@@ -127,7 +129,10 @@ class GroupCapacity:
 
 @dataclass(frozen=True, slots=True)
 class CapacityReport:
-    """The capacity of each group, and of the whole cluster as hspace counts it (None for a request of one group)."""
+    """The capacity of each group, and of the whole cluster as hspace counts it (None for a request of one group).
+
+    `what_if` says what is counted otherwise than by Ganeti on request.
+    """
 
     source: str
     cluster_name: str
@@ -138,6 +143,7 @@ class CapacityReport:
     snapshot: Snapshot | None = None
     metadata: tuple[MetadataRoom, ...] = ()
     limits: tuple[LimitsInForce, ...] = ()
+    what_if: tuple[str, ...] = ()
 
 
 def capacity(
@@ -148,6 +154,7 @@ def capacity(
     names: PairNames | None = None,
     limits: Limits = NO_LIMITS,
     declared: bool = False,
+    weights: Weights = WEIGHTS,
     observer: Observer | None = None,
 ) -> CapacityReport:
     """Count the instances that fit on the cluster in `state`, in all groups or in `group`.
@@ -155,7 +162,8 @@ def capacity(
     `template` is the disk template of the instances, by default the first enabled one that the group allows. `names`
     are the names of the spec pairs. Each group that has limits beyond those of htools is also counted under them;
     `limits` replace those that the policy declares. `declared` counts
-    with what hv_state and disk_state declare also where it is measured. Raise UsageError for an unknown
+    with what hv_state and disk_state declare also where it is measured. `weights` are those of the score.
+    Raise UsageError for an unknown
     group or a template that is not enabled, and GpolicyError if the state lacks needed figures.
     """
     check_group(state, group)
@@ -163,6 +171,8 @@ def capacity(
     in_force = limits_in_force(state, limits, group)
     state = limited(state, limits)
     loaded = load_state(state, template=wanted, declared=declared, group=group)
+    if weights != WEIGHTS:
+        loaded = loaded.with_weights(weights)
     notes = basis_notes(loaded.settled, loaded.whole.cluster, group, declared=declared)
     for item in loaded.data.groups:
         if group in (None, item.name):
@@ -194,6 +204,7 @@ def capacity(
         snapshot=state.snapshot,
         metadata=metadata,
         limits=in_force,
+        what_if=other_weights(weights),
     )
 
 
@@ -253,7 +264,7 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
         not_made=_sizes(filterfalse(counted.is_made, reversed(state.placed))),
         std=std,
         standard=counted.standard(std, std.spindle_use),
-        score=score_of(counted.initial.nodes.values()),
+        score=score_of(counted.initial.nodes.values(), counted.weights),
         stranded=stranded,
     )
 

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance, Policy, Spec, SpecPair
+from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.configured_resources import configured_cluster
 from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
@@ -40,6 +41,10 @@ KVM_NODE_MEMORY: Final = 4096
 """MiB that hspace assumes for the node itself on KVM clusters (the default of its `--static-kvm-node-memory`)."""
 
 
+def _keeping_n1(candidates: Candidates, rules: CapacityRules) -> Allocator:
+    return make_allocator(candidates, rules, capacity_checks=True)
+
+
 @dataclass(frozen=True, slots=True)
 class Fit:
     """The number of instances of `spec` that fit (None: of shrinking sizes), and why the next one does not."""
@@ -47,10 +52,6 @@ class Fit:
     fits: int
     binding: Binding
     spec: Spec | None = None
-
-
-def _keeping_n1(candidates: Candidates, rules: CapacityRules) -> Allocator:
-    return make_allocator(candidates, rules, capacity_checks=True)
 
 
 def merged(data: ClusterData, resources: Mapping[str, NodeResources]) -> Cluster:
@@ -73,7 +74,8 @@ class CountedCluster:
 
     `resources` are declared ones by node name, which replace measured ones (design document "Resource model").
     `accept_existing` counts even if a node breaks N+1 already. `volumes` are the sizes of the smallest physical volume
-    of nodes, by name, where known. `allocator` makes the allocator. `limits` are those of its group, which hspace does
+    of nodes, by name, where known. `allocator` makes the allocator, `weights` are
+    those of the score. `limits` are those of its group, which hspace does
     not know: nothing here counts with them. Results are remembered.
     """
 
@@ -83,6 +85,7 @@ class CountedCluster:
     accept_existing: bool = False
     volumes: Mapping[str, VolumeSize] = field(default_factory=dict)
     allocator: Callable[[Candidates, CapacityRules], Allocator] = _keeping_n1
+    weights: Weights = WEIGHTS
     limits: Limits = NO_LIMITS
 
     def __post_init__(self) -> None:
@@ -132,7 +135,7 @@ class CountedCluster:
         except NoCandidatesError:
             closed = all(group.alloc_policy is AllocPolicy.UNALLOCABLE for group in groups.values())
             return Binding(Cause.CLOSED if closed and nodes else Cause.NO_NODES)
-        return candidates, self.allocator(candidates, usable.rules)
+        return candidates, self.allocator(candidates, replace(usable.rules, weights=self.weights))
 
     def instance(self, spec: Spec, spindle_use: int) -> Instance:
         """Return the instance that hspace places for `spec`: one disk, running."""

@@ -87,7 +87,7 @@ def rules_of(limits: Limits, state: ClusterState) -> ExtendedRules:
 def _questions(
     counted: CountedCluster, state: ClusterState, tell: Callable[[str], None]
 ) -> Iterator[tuple[CountedCluster, str, Spec, int, int, ExtendedRules]]:
-    rules = rules_of(counted.limits, state)
+    rules = replace(rules_of(counted.limits, state), weights=counted.weights)
     if rules.oversubscription is not None:
         least = {name: instance.minmem for name, instance in state.instances.items()}
         counted = replace(counted, data=guaranteed(counted.data, least))
@@ -152,7 +152,7 @@ def _fits_without_cpus(
 ) -> bool:
     """Return whether one more instance would fit if nodes that take over need not keep their vcpu-ratio."""
     assert counted.candidates is not None  # noqa: S101
-    strict = CapacityRules(failures=rules.max_node_failures)
+    strict = CapacityRules(failures=rules.max_node_failures, weights=rules.weights)
     allocator = make_allocator(counted.candidates, strict, capacity_checks=True, each=True)
     return len(allocator.standard(final, instance, 1).placed) > len(final.placed)
 

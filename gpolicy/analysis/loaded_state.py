@@ -19,6 +19,7 @@ from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, UsageError, about
 
 if TYPE_CHECKING:
+    from gpolicy.allocator.cluster_score import Weights
     from gpolicy.allocator.merge import Cluster
     from gpolicy.cluster.state import ClusterState
 
@@ -50,6 +51,12 @@ class LoadedState:
     def clusters(self) -> tuple[CountedCluster, ...]:
         """All clusters: the whole one first."""
         return self.whole, *self.groups.values()
+
+    def with_weights(self, weights: Weights) -> LoadedState:
+        """Return a copy that counts with these weights of the score."""
+        made = {cluster: replace(cluster, weights=weights) for cluster in self.clusters}
+        groups = {name: made[cluster] for name, cluster in self.groups.items()}
+        return replace(self, whole=made[self.whole], groups=groups)
 
     def basis(self, group: str | None = None) -> Basis:
         """Return what the figures of a group rest on, or those of all groups."""

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from gpolicy.allocator.cluster_score import total_score
 from gpolicy.allocator.dedicated_nodes import try_each_dedicated
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import sorted_by_score
@@ -114,7 +116,11 @@ class PlaceSearch:
         Candidates that are better than the chosen one fail N+1; worse ones are not tested.
         """
         nodes, failures = tried.nodes, tried.attempt.failures[FailReason.N1]
-        batches = (try_each_dedicated if self.dedicated else try_each)(nodes, self.wanted.instance, listed)
+        if self.dedicated:
+            batches = try_each_dedicated(nodes, self.wanted.instance, listed)
+        else:
+            score = partial(total_score, weights=self.options.weights)
+            batches = try_each(nodes, self.wanted.instance, listed, score=score)
         instances = None  # without a solution all that is possible fails; single nodes are told apart by their scores
         if isinstance(listed, PairCandidates) and tried.attempt.solution is not None:
             instances = tried.instances
@@ -122,7 +128,8 @@ class PlaceSearch:
         for batch in batches:
             trials = _explained(nodes, self.wanted.instance, batch)
             if failures and not self.dedicated:
-                trials = _passed_over(nodes, instances, trials, failures)
+                rules = CapacityRules(weights=self.options.weights)
+                trials = _passed_over(nodes, instances, trials, failures, rules)
                 failures -= sum(trial.refusal is not None and trial.placement is not None for trial in trials)
             found += trials
         return found
@@ -173,14 +180,16 @@ def _explained(nodes: Nodes, instance: Instance, tried: Sequence[Trial]) -> list
     return found
 
 
-def _passed_over(nodes: Nodes, instances: Instances | None, trials: list[_Trial], most: int) -> list[_Trial]:
+def _passed_over(
+    nodes: Nodes, instances: Instances | None, trials: list[_Trial], most: int, rules: CapacityRules
+) -> list[_Trial]:
     """Mark the trials that are better than the chosen one and so fail N+1, at most `most`.
 
     Without `instances` the first `most` trials are those.
     """
     if not most:
         return trials
-    predicate = None if instances is None else redundancy_predicate(nodes, instances, CapacityRules())
+    predicate = None if instances is None else redundancy_predicate(nodes, instances, rules)
     possible = [(trial.placement, trial) for trial in reversed(trials) if trial.placement is not None]
     failed = set[tuple[int, ...]]()
     for placement, trial in sorted_by_score(possible, lambda pair: pair[0].score):

@@ -21,9 +21,11 @@ from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.counted_cluster import merged
 from gpolicy.analysis.loaded_state import basis_notes, refuse_gaps
+from gpolicy.analysis.metric_notes import metric_notes
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
+from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
@@ -62,7 +64,8 @@ def place(
     refuse_gaps(settled, group.name if group else None)
     instance = wanted_instance(request, group, state, data)
     cluster = merged(data, settled.resources)
-    options = RequestOptions(restriction=None if request.nodes is None else frozenset(request.nodes))
+    restriction = None if request.nodes is None else frozenset(request.nodes)
+    options = RequestOptions(restriction=restriction, weights=request.weights)
     count = 2 if instance.template is DiskTemplate.DRBD else 1
     wanted = Wanted(instance, count, group.name if group else None)
     volumes = smallest_volumes(state)
@@ -98,7 +101,7 @@ def place(
         group=cluster.groups[answer.group].name if nodes and answer.group is not None else None,
         nodes=nodes,
         reason=None if nodes else _why_not(found),
-        what_if=_what_if(cluster, request, instance),
+        what_if=(*_what_if(cluster, request, instance), *other_weights(request.weights)),
         groups=tuple(_group_trials(cluster, asked, answer, group)),
         candidates=tuple(found),
         notes=(
@@ -107,6 +110,7 @@ def place(
             *_notes(state, cluster, request, instance, answer if nodes else replace(answer, placement=None)),
             *_unknown(cluster, instance, nodes, volumes),
             *what_if_shares(state, group.name if group else None),
+            *metric_notes(cluster, request, nodes, dedicated=asked.dedicated),
             *_left_out(asked.left_out, len(found)),
         ),
     )

@@ -6,7 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.cluster_score import COMPONENTS, component_values, least_reserved, statistics, total_score
+from gpolicy.allocator.cluster_score import (
+    COMPONENTS,
+    WEIGHTS,
+    Weights,
+    component_values,
+    least_reserved,
+    statistics,
+    total_score,
+)
 from gpolicy.allocator.ghc_numbers import fixed
 
 if TYPE_CHECKING:
@@ -62,13 +70,13 @@ class Score:
         return fixed(self.total, 8)
 
 
-def score_of(nodes: Iterable[Node]) -> Score:
+def score_of(nodes: Iterable[Node], weights: Weights = WEIGHTS) -> Score:
     """Return the score of `nodes`, in the order of their indices."""
     known = list(nodes)
     stats = statistics(known)
     least = {"reserved_mem_rtotal": least_reserved(known)}
     components = tuple(
-        ScoreComponent(component.name, value, component.weight, least.get(component.name, 0.0))
-        for component, value in zip(COMPONENTS, component_values(stats), strict=False)
+        ScoreComponent(component.name, value, weight, least.get(component.name, 0.0))
+        for component, value, weight in zip(COMPONENTS, component_values(stats), weights, strict=False)
     )
-    return Score(total_score(stats), components)
+    return Score(total_score(stats, weights), components)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Disk, Instance, Nic
+from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import desired_tags, exclusion_tags
 from gpolicy.analysis.allocator_input import charged_space, policy_of
@@ -26,7 +27,7 @@ class PlaceRequest:
     or UUID; `nodes` the only nodes that may be used; `networks` UUIDs, one a network interface. `spindles_given`: the
     request itself says the spindles of `disks`; those of a size of the policy mean nothing without exclusive storage.
     `ignore_ipolicy`: the policy's sizes and disk templates are not held against it (`gnt-instance add
-    --ignore-ipolicy`).
+    --ignore-ipolicy`). `weights` are those of the score.
     """
 
     name: str = "new"
@@ -42,6 +43,7 @@ class PlaceRequest:
     nic_count: int | None = None
     spindles_given: bool = True
     ignore_ipolicy: bool = False
+    weights: Weights = WEIGHTS
 
 
 def wanted_group(request: PlaceRequest, data: ClusterData) -> Group | None:

@@ -145,6 +145,7 @@ class CapacityQuestion:
     template: Located[str] | None = None
     standard: tuple[tuple[str, int], ...] = ()
     without: tuple[str, ...] = ()
+    weights: tuple[tuple[str, float], ...] = ()
     max_node_failures: int | None = None
     resource_model: bool = False
     oversubscription: float | None = None

@@ -231,6 +231,7 @@ class _Builder:
             template=self._word(written, at, "disk-template"),
             standard=tuple((key, self._mib(value, (*where, key))) for key, value in standard.items()),
             without=tuple(written.get("without", ())),
+            weights=tuple((name, float(weight)) for name, weight in written.get("weights", {}).items()),
             max_node_failures=None if failures is None else int(failures),
             resource_model=written.get("resource_model", False),
             oversubscription=None if ratio is None else float(ratio),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS, SPEC_PARAMETERS
 from gpolicy.policy.schema_expectations import EXPECTATIONS
 from gpolicy.policy.schema_instances import checked_instance, existing_instance, wanted_instance
 from gpolicy.policy.schema_parameters import NAME, SIZE, Schema, count_of, object_of
@@ -61,11 +61,20 @@ def _capacity() -> Schema:
         },
         "without": {
             "type": "array",
-            "items": {"enum": ["reserved_mem_rtotal"]},
+            "items": {"enum": list(SCORE_COMPONENTS)},
             "minItems": 1,
             "uniqueItems": True,
-            "description": "Components of the cluster score that do not count, to see their influence. Standard"
-            " instances only.",
+            "description": "Components of the cluster score that do not count, to see their influence.",
+        },
+        "weights": {
+            **object_of(
+                {
+                    name: {"type": "number", "minimum": 0, "maximum": 1000, "description": f"Weight of {name}."}
+                    for name in SCORE_COMPONENTS
+                },
+                minimum=1,
+            ),
+            "description": "Other weights of components of the cluster score than Ganeti's, as `--weight`.",
         },
         "max_node_failures": {
             "type": "integer",

@@ -26,8 +26,9 @@ def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answ
         title="What fits on cluster",
         name=report.cluster_name,
         title_end="beside what runs there",
-        basis=(report.basis.sentence, *(item.sentence for item in report.limits)),
-        verdict=f"{_place(whole)} takes {whole.standard.fits:,} standard instances, or {tiered:,} in a tiered run",
+        basis=(*report.what_if, report.basis.sentence, *(item.sentence for item in report.limits)),
+        verdict=_with(report)
+        + f"{_place(whole)} takes {whole.standard.fits:,} standard instances, or {tiered:,} in a tiered run",
         sections=(
             Section(key="capacity", title="", parts=(_fits(items),), notes=tuple(_causes(items)), never_cut=True),
             Section(key="details", title="", parts=tables),
@@ -41,6 +42,10 @@ def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answ
         source=report.source,
         snapshot=report.snapshot,
     )
+
+
+def _with(report: CapacityReport) -> str:
+    return "".join(f"with {text.partition(': ')[0]}, " for text in report.what_if)
 
 
 def _name(item: GroupCapacity) -> Cell:

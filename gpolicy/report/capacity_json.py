@@ -23,6 +23,7 @@ def capacity_data(report: CapacityReport) -> dict[str, Any]:
         "groups": [{"group": item.group, **capacity_of_group(item)} for item in report.groups],
         "cluster": None if report.cluster is None else capacity_of_group(report.cluster),
         "metadata": [fields(room, "group", "volume_group", "disks", "nodes", "unknown") for room in report.metadata],
+        "what_if": list(report.what_if),
         "notes": list(report.notes),
     }
 

@@ -5,22 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.cluster_score import COMPONENTS, component_values
-from gpolicy.allocator.repeated_allocation import Allocator, ReferenceEngine
 from gpolicy.analysis.capacity import capacity
-from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
-from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.pair_names import PairNames, pair_names
+from gpolicy.analysis.score_weights import with_weights
 from gpolicy.cluster.terms import Limits
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
 from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, known_name
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.placement import Candidates, Statistics
-    from gpolicy.allocator.redundancy import CapacityRules
     from gpolicy.analysis.capacity import GroupCapacity
-    from gpolicy.analysis.counted_cluster import CountedCluster
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario
@@ -78,8 +72,7 @@ def _counted(
     state: ClusterState, group: str | None, scenario: Scenario, question: CapacityQuestion, names: PairNames
 ) -> Counted:
     template = question.template.value if question.template else None
-    if question.without:
-        return _without(state, group, template, frozenset(question.without))
+    weights = with_weights({**dict(question.weights), **dict.fromkeys(question.without, 0.0)})
     limits = Limits(
         max_node_failures=question.max_node_failures,
         oversubscription=question.oversubscription,
@@ -90,7 +83,13 @@ def _counted(
         hint = f"say `group:`, one of {groups}"
         raise CannotRunError("such limits apply to the nodes of one group: which one?", scenario.span, hint=hint)
     report = capacity(
-        state, group=group, template=template, names=names, limits=limits, declared=question.resource_model
+        state,
+        group=group,
+        template=template,
+        names=names,
+        limits=limits,
+        declared=question.resource_model,
+        weights=weights,
     )
     found = report.groups[0] if group is not None else report.cluster
     assert found is not None  # noqa: S101 (without a group the whole cluster is counted)
@@ -109,15 +108,6 @@ def _all_of(found: GroupCapacity) -> Counted:
     binding["standard"] = found.standard.binding.cause.key
     tiered = {spec.name: sum(size.count for size in spec.tiered) for spec in found.specs}
     return Counted(fits, binding, tiered)
-
-
-def _without(state: ClusterState, group: str | None, template: str | None, without: frozenset[str]) -> Counted:
-    """Count standard instances without the components of the score in `without`."""
-    wanted = wanted_template(template, enabled_templates(state)) if template else None
-    loaded = load_state(state, template=wanted)
-    counted = leaving_out(loaded.groups[group] if group else loaded.whole, without)
-    found = counted.standard(counted.policy.std, counted.policy.std.spindle_use)
-    return Counted({"standard": found.fits}, {"standard": found.binding.cause.key}, None)
 
 
 def _check(counted: Counted, expectation: Expectation) -> Check:
@@ -142,23 +132,5 @@ def _bound(counted: Counted, name: str) -> str:
 
 def _by_spec(counted: Counted) -> str:
     if counted.tiered is None:
-        return "not counted under limits, or without a component of the score"
+        return "not counted under limits"
     return ", ".join(f"{name} {count}" for name, count in counted.tiered.items())
-
-
-def leaving_out(counted: CountedCluster, without: frozenset[str]) -> CountedCluster:
-    """Return the cluster with an allocator that ignores the components of the score in `without`.
-
-    Source: design document "allocation efficiency".
-    """
-
-    def score(stats: Statistics) -> float:
-        total = 0.0
-        for component, value in zip(COMPONENTS, component_values(stats), strict=False):
-            total += 0.0 if component.name in without else component.weight * value
-        return total
-
-    def allocator(candidates: Candidates, rules: CapacityRules) -> Allocator:
-        return Allocator(ReferenceEngine(candidates, rules, score))
-
-    return replace(counted, allocator=allocator)

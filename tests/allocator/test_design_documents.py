@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.allocator import cluster_score as scoring
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, SpecPair
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, component_values, statistics
 from gpolicy.allocator.configured_resources import (
@@ -16,6 +15,7 @@ from gpolicy.allocator.configured_resources import (
     configured_cluster,
 )
 from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
+from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.extended import memory_for_instances
 from gpolicy.allocator.group_choice import RequestOptions, Wanted
@@ -23,7 +23,9 @@ from gpolicy.allocator.instance_moves import failover, may_migrate
 from gpolicy.allocator.merge import inconsistent_nodes, merge
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary
+from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.policy_check import check_policy
+from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.requests import allocate
 from gpolicy.htools.simulation import simulate
 
@@ -42,15 +44,13 @@ def test_allocation_efficiency_48_standard_instances_with_the_reserved_memory_co
     assert len(result.placed) == 48
 
 
-def test_allocation_efficiency_34_standard_instances_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    without = tuple(
-        replace(component, weight=0.0) if component.name == "reserved_mem_rtotal" else component
-        for component in COMPONENTS
-    )
-    monkeypatch.setattr(scoring, "COMPONENTS", without)
+@pytest.mark.parametrize("reference", [False, True])
+def test_allocation_efficiency_34_standard_instances_without_it(reference: bool) -> None:
+    weights = tuple(0.0 if item.name == "reserved_mem_rtotal" else item.weight for item in COMPONENTS)
     where = merge(simulate(["p,6,204801,10241,21"]))
-    wanted = instance(1024, 10240, 2, DiskTemplate.DRBD)
-    result = allocator(where, 2, reference=True).standard(start(where), wanted, None)
+    candidates = candidate_nodes(where.groups, where.nodes, 2)
+    made = make_allocator(candidates, CapacityRules(weights=weights), capacity_checks=True, reference=reference)
+    result = made.standard(start(where), instance(1024, 10240, 2, DiskTemplate.DRBD), None)
     assert len(result.placed) == 34
 
 

@@ -1,4 +1,4 @@
-"""What-if questions: an instance that the policy forbids."""
+"""What-if questions: an instance that the policy forbids, other weights of the score; and notes on the metric."""
 
 from __future__ import annotations
 
@@ -11,15 +11,26 @@ from hail_cases import HSPACE, document, real_hail
 from hspace_cases import from_text, text_of
 
 from gpolicy.allocator.cluster_data import Disk
+from gpolicy.allocator.cluster_score import COMPONENTS, WEIGHTS
 from gpolicy.allocator.engines import compiled_attempt
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.placement import candidates_among, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
 from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
+from gpolicy.analysis.score_weights import other_weights, read_weights
 from gpolicy.analysis.wanted_instance import PlaceRequest
+from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import Limits
+from gpolicy.errors import UsageError
+from gpolicy.ganeti.parameter import Level, Values
+from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS
+from gpolicy.report.capacity_answer import capacity_answer
+from gpolicy.report.capacity_json import capacity_data
 from gpolicy.report.forms import Look, render
 from gpolicy.report.place_answer import place_answer
 from gpolicy.report.place_json import place_data
@@ -117,3 +128,119 @@ def test_hail_itself_holds_the_policy_against_it(tmp_path: Path) -> None:
     assert answer is not None
     assert (answer["success"], answer["result"]) == (False, [])
     assert "FailMem: 6" in answer["info"]
+
+
+# --- weights of the score ----------------------------------------------------------------------------------------
+
+
+def test_weights_in_words() -> None:
+    weights = read_weights(["reserved_mem_rtotal=0", "n1_cnt=2.5"])
+    assert [
+        (name, weight) for name, weight, own in zip(SCORE_COMPONENTS, weights, WEIGHTS, strict=True) if weight != own
+    ] == [
+        ("n1_cnt", 2.5),
+        ("reserved_mem_rtotal", 0.0),
+    ]
+    said = (
+        "--weight n1_cnt=2.5 --weight reserved_mem_rtotal=0: Ganeti has other weights, so hail and hspace place"
+        " otherwise than this says"
+    )
+    assert other_weights(weights) == (said,)
+    assert other_weights(read_weights([])) == ()
+    assert tuple(component.name for component in COMPONENTS) == SCORE_COMPONENTS
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["n1_count=1"], "--weight n1_count=1: the cluster score has no component 'n1_count'"),
+        (["n1_cnt"], "--weight n1_cnt: a weight is a number from 0 to 1000"),
+        (["n1_cnt=-1"], "--weight n1_cnt=-1: a weight is a number from 0 to 1000"),
+        (["n1_cnt=nan"], "--weight n1_cnt=nan: a weight is a number from 0 to 1000"),
+        (["n1_cnt=1", "n1_cnt=2"], "--weight n1_cnt=2: n1_cnt is given twice"),
+    ],
+)
+def test_weights_without_sense(words: list[str], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_weights(words)
+    assert caught.value.message == message
+    assert "n1_count" not in message or caught.value.hint == "Did you mean `n1_cnt`?"
+
+
+def six_nodes() -> ClusterState:
+    """Return the example of the design document "allocation efficiency"."""
+    return read_state("sim:p,6,204801,10241,21")
+
+
+def test_the_example_of_the_design_document() -> None:
+    """Standard instances of 1024 MiB, 10240 MiB, 2 CPUs: 48 with the component, 34 without it."""
+    state = six_nodes()
+    std: Values = {
+        ("ipolicy", "std", "disk-size"): 10240,
+        ("ipolicy", "std", "memory-size"): 1024,
+        ("ipolicy", "std", "cpu-count"): 2,
+    }
+    own: Values = {**state.cluster.own, **std}
+    groups = {name: replace(group, effective=fill(group.own, own, Level.GROUP)) for name, group in state.groups.items()}
+    state = replace(state, cluster=replace(state.cluster, own=own), groups=groups)
+    counts = {}
+    for weight in (0.25, 0.0):
+        weights = read_weights([f"reserved_mem_rtotal={weight}"])
+        found = capacity(state, template="drbd", weights=weights)
+        counts[weight] = found.groups[0].standard.fits
+    assert counts == {0.25: 48, 0.0: 34}
+    assert render(capacity_answer(found), Look(form="text")).count("--weight reserved_mem_rtotal=0") >= 1
+    assert capacity_data(found)["what_if"] == list(found.what_if)
+    limits = Limits(max_node_failures=1)
+    under = [capacity(state, template="drbd", weights=item, limits=limits).groups[0] for item in (WEIGHTS, weights)]
+    # every single placement keeps N+1 under limits, which hspace does not ask of mirrored instances
+    assert [item.extended and item.extended.standard and item.extended.standard.fits for item in under] == [48, 34]
+
+
+def test_place_goes_by_the_weights() -> None:
+    """Only free disk counts: all nodes end up alike in all else, so the node with the most free disk is the best."""
+    rows = [f"n{n}|8192|0|{8192 - 2048 * n}|102400|{100000 - 30000 * (2 - n)}|8|N|u|8||N|0|0|1.0" for n in range(3)]
+    policy = "1024,1,10240,1,1,1|1024,1,10240,1,1,1;1024,1,10240,1,1,8|plain|4.0|32.0"
+    state = from_text(text_of(["g|u|preferred||"], rows, [], [], [f"|{policy}", f"g|{policy}"]))
+    small = PlaceRequest(memory=1024, vcpus=1, disks=(Disk(10240),), template="plain")
+    none = [f"{name}=0" for name in SCORE_COMPONENTS]
+    disk = read_weights([item for item in none if not item.startswith("free_disk_cv=")])
+    memory = read_weights([item for item in none if not item.startswith("free_mem_cv=")])
+    by_disk, by_memory = (place(state, replace(small, weights=weights)) for weights in (disk, memory))
+    assert (by_disk.nodes, by_memory.nodes) == (("n2",), ("n0",))
+    assert "hail and hspace place otherwise" in by_disk.what_if[0]
+    assert "--weight n1_cnt=0" in render(place_answer(by_disk), Look(form="text"))
+
+
+# --- the metric --------------------------------------------------------------------------------------------------
+
+
+def test_groups_of_both_sorts_are_told_with_the_way_out() -> None:
+    rows = [
+        f"n{n}|8192|0|8192|102400|100000|8|N|{of}|8||{es}|8|0|1.0"
+        for n, (of, es) in enumerate([("u", "Y"), ("v", "N")])
+    ]
+    policy = "1024,1,10240,1,1,1|1024,1,10240,1,1,1;1024,1,10240,1,1,8|plain|4.0|32.0"
+    lines = [f"|{policy}", f"gold|{policy}", f"silver|{policy}"]
+    state = from_text(text_of(["gold|u|preferred||", "silver|v|preferred||"], rows, [], [], lines))
+    request = PlaceRequest(memory=1024, vcpus=1, disks=(Disk(10240, 1),), template="plain", spindles_given=False)
+    said = (
+        "hail goes by the cluster score here, not by lost allocations, since not all groups have exclusive storage"
+        " (only gold); name a group: group=gold"
+    )
+    assert said in place(state, request).notes
+    named = place(state, replace(request, group="gold"))
+    assert named.metric == "lost-allocations"
+    assert said not in named.notes
+
+
+def test_the_metric_says_where_spindles_would_bind() -> None:
+    """A node has room for seven more of 1024 MiB, and two free volumes."""
+    rows = ["n0|8192|0|8192|102400|100000|8|N|u|8||Y|2|0|1.0"]
+    policy = "1024,1,10240,1,1,1|1024,1,10240,1,1,1;1024,1,10240,1,1,8|plain|4.0|32.0"
+    state = from_text(text_of(["g|u|preferred||"], rows, [], [], [f"|{policy}", f"g|{policy}"]))
+    request = PlaceRequest(memory=1024, vcpus=1, disks=(Disk(10240, 1),), template="plain")
+    assert (
+        "lost allocations do not count spindles (as hail's): on n0 they count room for 7 of the sizes, and its spindles"
+        " are enough for 2"
+    ) in place(state, request).notes

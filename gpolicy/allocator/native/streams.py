@@ -106,7 +106,7 @@ class ClusterNumbers:
         if wanted is not None:
             self._learn(wanted)
         self._primary_lists, self._secondary_lists, lists = self._candidate_lists(candidates)
-        self._reals: list[float] = []
+        self._reals: list[float] = [*rules.weights]
         node_integers: list[int] = []
         for index, node in nodes.items():
             self._add_node(index, node, rules, node_integers)

@@ -31,6 +31,15 @@ CpusAfterFailure = Annotated[
 
 verbs = typer.Typer()
 
+Weight = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--weight",
+        metavar="NAME=VALUE",
+        help="What if a component of the cluster score had this weight? `capacity --score` shows Ganeti's.",
+    ),
+]
+
 _RESOURCE_MODEL: Final = typer.Option(
     "--resource-model", help="Count with what hv_state and disk_state declare also where it is measured."
 )
@@ -78,6 +87,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     *,
     budget: Budget = None,
     resource_model: Annotated[bool, _RESOURCE_MODEL] = False,
+    weight: Weight = None,
     score: Annotated[bool, typer.Option("--score", help="Show the components of the cluster score.")] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
@@ -87,6 +97,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     are what hspace says of the whole cluster.
     """
     from gpolicy.analysis.capacity import capacity as count  # noqa: PLC0415
+    from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
     from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
@@ -106,6 +117,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
             template=template,
             names=names,
             limits=limits,
+            weights=read_weights(weight or ()),
             declared=resource_model,
             observer=tell,
         )
@@ -137,6 +149,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     *,
     budget: Budget = None,
     every: Annotated[bool, typer.Option("--all", "-a", help="Show every candidate.")] = False,
+    weight: Weight = None,
     ignore_ipolicy: Annotated[
         bool, typer.Option("--ignore-ipolicy", help="Hold no size or disk template of the policy against the instance.")
     ] = False,
@@ -150,6 +163,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     """
     from gpolicy.analysis.placing import place as find  # noqa: PLC0415
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
+    from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer  # noqa: PLC0415
     from gpolicy.report.place_json import place_data  # noqa: PLC0415
 
@@ -160,7 +174,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         return int(ExitCode.FINDINGS)
     observed, names = found
     with working("trying every node"):
-        asked = replace(words.on(observed, names), ignore_ipolicy=ignore_ipolicy)
+        asked = replace(words.on(observed, names), ignore_ipolicy=ignore_ipolicy, weights=read_weights(weight or ()))
         report = find(observed, asked, names=names, declared=resource_model)
     write_report(look, lambda: place_answer(report), {"json": lambda: json_text(place_data(report))})
     return int(ExitCode.FINE if report.ok else ExitCode.FINDINGS)

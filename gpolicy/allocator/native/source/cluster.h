@@ -145,6 +145,7 @@ struct engine {
     bool cpus;        /* nodes that take over must keep their vcpu-ratio; htools: no */
     bool each;        /* every placement of a run is tested; htools: not those of mirrored instances */
     bool any_undefined; /* a node makes the score NaN */
+    double weights[COMPONENTS]; /* of the components of the score */
 
     struct node *nodes;
     struct list *primaries; /* for each node slots of `table`, the newest last */

@@ -11,6 +11,7 @@ struct reader { struct engine *engine; const int64_t *integer, *integers_end; co
 static const int64_t ORDINARY = (int64_t)1 << 41; /* the greatest amount in MiB; see cluster.h */
 static const int64_t MOST_NUMBERS = (int64_t)1 << 32;
 enum { MOST_ITEMS = 1 << 20 /* nodes, and instances */, MOST_TAGS = 1 << 12 /* of an instance; Ganeti's own limit */ };
+enum { MOST_WEIGHT = 1000 }; /* of a component of the score */
 enum { TEMPLATES = 9, DISKLESS = 0, SHARED_FILE = 2, PLAIN = 3, DRBD = 5, RBD = 6 };
 
 /* Return the next number, which must be in its range. After an error it is `from`; for counts that is 0, so all loops
@@ -302,6 +303,10 @@ void read_cluster(struct engine *engine, const struct numbers *numbers) {
     if (nodes > MOST_ITEMS || engine->table.count > MOST_ITEMS) fail(engine, INVALID);
     if (failed(engine)) return;
     engine->node_count = nodes;
+    for (int place = 0; place < COMPONENTS; place++) {
+        engine->weights[place] = finite(&reader);
+        if (!(engine->weights[place] >= 0.0 && engine->weights[place] <= MOST_WEIGHT)) fail(engine, INVALID);
+    }
     reserve_tables(engine);
     read_policies(&reader);
     read_tables(&reader);

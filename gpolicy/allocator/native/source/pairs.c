@@ -156,6 +156,7 @@ static struct deviation deviation_of(const struct statistics *statistics, int co
 
 /* Return a primary's terms of the score: those that no secondary changes, and the statistics of the others. */
 static const struct primary_score *score_primary(struct engine *engine, int64_t row) {
+    const double *weights = engine->weights;
     struct pair_search *search = engine->pair_search;
     const struct statistics *statistics = &search->statistics;
     const struct primary_side *side = &search->sides->items[row];
@@ -170,7 +171,7 @@ static const struct primary_score *score_primary(struct engine *engine, int64_t 
         struct deviation after = deviation_of(statistics, component);
         if (online) after = replaced(statistics->count, after, side->before[place], side->after[place]);
         if (place < SHARED) score->shared[place] = after;
-        score->terms[component] = WEIGHTS[component] * sqrt(after.variance);
+        score->terms[component] = weights[component] * sqrt(after.variance);
     }
     double exclusions = statistics->exclusions;
     if (online && search->instance->tag_count > 0) {
@@ -180,14 +181,14 @@ static const struct primary_score *score_primary(struct engine *engine, int64_t 
     score->terms[N1_COUNT] = statistics->sums[N1_COUNT] + (online ? side->n1_change : 0.0);
     score->terms[OFFLINE_ALL] = statistics->sums[OFFLINE_ALL] + (online ? 0.0 : side->offline_all_change);
     score->terms[OFFLINE_PRIMARIES] =
-        WEIGHTS[OFFLINE_PRIMARIES] * (statistics->sums[OFFLINE_PRIMARIES] + offline);
+        weights[OFFLINE_PRIMARIES] * (statistics->sums[OFFLINE_PRIMARIES] + offline);
     score->terms[PRIMARY_TAGS] =
-        WEIGHTS[PRIMARY_TAGS] * (statistics->sums[PRIMARY_TAGS] + (online ? side->tags_change : 0.0));
+        weights[PRIMARY_TAGS] * (statistics->sums[PRIMARY_TAGS] + (online ? side->tags_change : 0.0));
     score->terms[LOCATION] = statistics->sums[LOCATION] + (online ? side->location_change : 0.0);
-    score->terms[LOCATION_EXCLUSION] = WEIGHTS[LOCATION_EXCLUSION] * exclusions;
-    score->alone = WEIGHTS[N1_COUNT] * score->terms[N1_COUNT] + WEIGHTS[OFFLINE_ALL] * score->terms[OFFLINE_ALL] +
+    score->terms[LOCATION_EXCLUSION] = weights[LOCATION_EXCLUSION] * exclusions;
+    score->alone = weights[N1_COUNT] * score->terms[N1_COUNT] + weights[OFFLINE_ALL] * score->terms[OFFLINE_ALL] +
                    score->terms[OFFLINE_PRIMARIES] + score->terms[PRIMARY_TAGS] +
-                   WEIGHTS[LOCATION] * score->terms[LOCATION] + score->terms[LOCATION_EXCLUSION];
+                   weights[LOCATION] * score->terms[LOCATION] + score->terms[LOCATION_EXCLUSION];
     for (int place = SHARED; place < OF_PRIMARY; place++) score->alone += score->terms[PRIMARY_COMPONENTS[place]];
     return score;
 }
@@ -199,6 +200,7 @@ static double common_locations_of(const struct engine *engine, int64_t primary, 
 
 /* Return the sum of the twenty components, in their order. */
 static double sum_up(struct engine *engine, int64_t primary, int64_t secondary, const struct secondary_side *s) {
+    const double *weights = engine->weights;
     const struct statistics *statistics = &engine->pair_search->statistics;
     double count = statistics->count, shared[SHARED], score = 0.0;
     if (count == 0.0) return 0.0; /* no node is online: there are no components */
@@ -210,7 +212,7 @@ static double sum_up(struct engine *engine, int64_t primary, int64_t secondary, 
     for (int place = 0; place < SHARED; place++) {
         struct deviation after = p->shared[place];
         if (online) after = replaced(count, after, s->before[place], s->after[place]);
-        shared[place] = WEIGHTS[SECONDARY_COMPONENTS[place]] * sqrt(after.variance);
+        shared[place] = weights[SECONDARY_COMPONENTS[place]] * sqrt(after.variance);
     }
     if (online) {
         reserved = replaced(count, reserved, s->before[KEPT], s->after[KEPT]);
@@ -221,9 +223,9 @@ static double sum_up(struct engine *engine, int64_t primary, int64_t secondary, 
     }
     score += p->terms[FREE_MEMORY];
     score += shared[0];
-    score += WEIGHTS[N1_COUNT] * n1_count;
-    score += WEIGHTS[RESERVED] * sqrt(reserved.variance);
-    score += WEIGHTS[OFFLINE_ALL] * offline_all;
+    score += weights[N1_COUNT] * n1_count;
+    score += weights[RESERVED] * sqrt(reserved.variance);
+    score += weights[OFFLINE_ALL] * offline_all;
     score += p->terms[OFFLINE_PRIMARIES];
     score += p->terms[CPU_RATIO];
     score += p->terms[CPU_LOAD];
@@ -236,9 +238,9 @@ static double sum_up(struct engine *engine, int64_t primary, int64_t secondary, 
     score += shared[3];
     score += p->terms[FORTH_CPU];
     score += shared[4];
-    score += WEIGHTS[LOCATION] * (p->terms[LOCATION] + common_locations_of(engine, primary, secondary));
+    score += weights[LOCATION] * (p->terms[LOCATION] + common_locations_of(engine, primary, secondary));
     score += p->terms[LOCATION_EXCLUSION];
-    score += WEIGHTS[RESERVED_TOTAL] * reserved_total;
+    score += weights[RESERVED_TOTAL] * reserved_total;
     return score;
 }
 
@@ -339,6 +341,7 @@ static void work_out_parts(const struct engine *engine, struct ranges *p, struct
 /* Lay the chords of all components. `common` is the part of the bound that is the same for all pairs. */
 static void lay_chords(struct pair_search *search, const struct ranges *p, const struct ranges *s,
                        struct common *common) {
+    const double *weights = search->statistics.weights;
     const struct statistics *statistics = &search->statistics;
     *common = (struct common){0.0, 0.0, 0.0};
     for (int place = 0; place < OF_PRIMARY; place++) {
@@ -354,29 +357,30 @@ static void lay_chords(struct pair_search *search, const struct ranges *p, const
         }
         /* a deviation that is NaN becomes 0 once a node is replaced */
         if (!isfinite(statistics->variances[component])) base = search->bases[place] = -1.0;
-        double root = WEIGHTS[component] * lay_chord(base, range, &search->slopes[place]);
-        search->slopes[place] *= WEIGHTS[component];
+        double root = weights[component] * lay_chord(base, range, &search->slopes[place]);
+        search->slopes[place] *= weights[component];
         *(place < SHARED ? &common->shared : &common->of_primary) += root;
     }
     double base =
         safe_variance(search->sides, statistics, RESERVED, 2.0 * search->sides->widest[RESERVED]) + s->low[KEPT];
     search->from_s[KEPT] = s->low[KEPT];
     common->of_secondary =
-        WEIGHTS[RESERVED] * lay_chord(base, s->high[KEPT] - s->low[KEPT], &search->slopes[OF_PRIMARY]);
-    search->slopes[OF_PRIMARY] *= WEIGHTS[RESERVED];
-    common->shared += WEIGHTS[RESERVED_TOTAL] * statistics->sums[RESERVED_TOTAL];
-    common->of_primary += WEIGHTS[N1_COUNT] * statistics->sums[N1_COUNT] +
-                          WEIGHTS[OFFLINE_ALL] * statistics->sums[OFFLINE_ALL] +
-                          WEIGHTS[OFFLINE_PRIMARIES] * statistics->sums[OFFLINE_PRIMARIES] +
-                          WEIGHTS[PRIMARY_TAGS] * statistics->sums[PRIMARY_TAGS] +
-                          WEIGHTS[LOCATION] * statistics->sums[LOCATION] +
-                          WEIGHTS[LOCATION_EXCLUSION] * statistics->exclusions;
+        weights[RESERVED] * lay_chord(base, s->high[KEPT] - s->low[KEPT], &search->slopes[OF_PRIMARY]);
+    search->slopes[OF_PRIMARY] *= weights[RESERVED];
+    common->shared += weights[RESERVED_TOTAL] * statistics->sums[RESERVED_TOTAL];
+    common->of_primary += weights[N1_COUNT] * statistics->sums[N1_COUNT] +
+                          weights[OFFLINE_ALL] * statistics->sums[OFFLINE_ALL] +
+                          weights[OFFLINE_PRIMARIES] * statistics->sums[OFFLINE_PRIMARIES] +
+                          weights[PRIMARY_TAGS] * statistics->sums[PRIMARY_TAGS] +
+                          weights[LOCATION] * statistics->sums[LOCATION] +
+                          weights[LOCATION_EXCLUSION] * statistics->exclusions;
 }
 
 /* Bound what a secondary adds, without the deviation of the reservations. */
 static double rest_of_secondary(const struct pair_search *search, int64_t number) {
+    const double *weights = search->statistics.weights;
     const double *parts = &search->secondary_parts[number * OF_SECONDARY];
-    double rest = WEIGHTS[N1_COUNT] * search->secondaries[search->s.rows[number].row].n1_change;
+    double rest = weights[N1_COUNT] * search->secondaries[search->s.rows[number].row].n1_change;
     for (int place = 0; place < SHARED; place++) {
         rest += search->slopes[place] * (parts[place] - search->from_s[place]);
     }
@@ -385,17 +389,19 @@ static double rest_of_secondary(const struct pair_search *search, int64_t number
 
 /* Bound a secondary; `alone` is its share of the deviation of the reservations. */
 static void bound_secondary(struct pair_search *search, int64_t number, double common) {
+    const double *weights = search->statistics.weights;
     struct ranked *ranked = &search->s.rows[number];
     const struct secondary_side *side = &search->secondaries[ranked->row];
     double part = search->secondary_parts[number * OF_SECONDARY + KEPT];
     ranked->alone = common + search->slopes[OF_PRIMARY] * (part - search->from_s[KEPT]);
     ranked->low = ranked->alone + rest_of_secondary(search, number) +
-                  WEIGHTS[RESERVED_TOTAL] * (side->after[KEPT] - side->before[KEPT]);
+                  weights[RESERVED_TOTAL] * (side->after[KEPT] - side->before[KEPT]);
 }
 
 /* Bound the special pairs of a secondary by the least value of a parabola in a range. `shift` is how far the sum of
  * reservations, which also counts, moves its lowest point. */
 static double bound_specials(const struct pair_search *search, int64_t number, double shift) {
+    const double *weights = search->statistics.weights;
     int64_t row = search->s.rows[number].row;
     const struct specials *specials = &search->specials[row];
     double before = search->secondaries[row].before[KEPT], slope = search->slopes[OF_PRIMARY];
@@ -403,11 +409,12 @@ static double bound_specials(const struct pair_search *search, int64_t number, d
     after = greater(after, specials->low);
     double part = slope > 0.0 ? slope * (kept_part(search, before, after) - search->from_s[KEPT]) : 0.0;
     return search->common_of_secondary + rest_of_secondary(search, number) + part +
-           WEIGHTS[RESERVED_TOTAL] * (after - before);
+           weights[RESERVED_TOTAL] * (after - before);
 }
 
 /* Bound a primary; `alone` is its share of the components that no secondary changes. */
 static void bound_primary(const struct engine *engine, int64_t number, const struct common *common) {
+    const double *weights = engine->weights;
     struct pair_search *search = engine->pair_search;
     struct ranked *ranked = &search->p.rows[number];
     const struct primary_side *side = &search->sides->items[ranked->row];
@@ -418,10 +425,10 @@ static void bound_primary(const struct engine *engine, int64_t number, const str
     }
     for (int place = 0; place < SHARED; place++) shared += shares[place];
     for (int place = SHARED; place < OF_PRIMARY; place++) alone += shares[place];
-    alone += WEIGHTS[N1_COUNT] * side->n1_change + WEIGHTS[PRIMARY_TAGS] * side->tags_change +
-             WEIGHTS[LOCATION] * side->location_change;
+    alone += weights[N1_COUNT] * side->n1_change + weights[PRIMARY_TAGS] * side->tags_change +
+             weights[LOCATION] * side->location_change;
     if (search->instance->tag_count > 0) {
-        alone += WEIGHTS[LOCATION_EXCLUSION] *
+        alone += weights[LOCATION_EXCLUSION] *
                  (double)exclusion_change(engine, ranked->row, search->instance, search->statistics.merged);
     }
     ranked->alone = alone;
@@ -454,27 +461,29 @@ static void bound_sides(struct engine *engine) {
 
 /* Return the share of a secondary in the deviation of the reservations. */
 static double reserved_share(const struct pair_search *search, const struct secondary_side *s) {
+    const double *weights = search->statistics.weights;
     struct deviation reserved = deviation_of(&search->statistics, RESERVED);
     reserved = replaced(search->statistics.count, reserved, s->before[KEPT], s->after[KEPT]);
-    return WEIGHTS[RESERVED] * sqrt(reserved.variance);
+    return weights[RESERVED] * sqrt(reserved.variance);
 }
 
 /* Return a lower bound of the score of a pair that is closer than the sum of the two bounds, and faster than the score.
  */
 static double floor_of(struct engine *engine, int64_t primary, int64_t secondary, const struct secondary_side *s) {
+    const double *weights = engine->weights;
     const struct pair_search *search = engine->pair_search;
     const struct primary_side *p = &search->sides->items[primary];
     const struct statistics *statistics = &search->statistics;
-    double sum = score_primary(engine, primary)->alone + reserved_share(search, s) + WEIGHTS[N1_COUNT] * s->n1_change +
-                 WEIGHTS[RESERVED_TOTAL] *
+    double sum = score_primary(engine, primary)->alone + reserved_share(search, s) + weights[N1_COUNT] * s->n1_change +
+                 weights[RESERVED_TOTAL] *
                      (statistics->sums[RESERVED_TOTAL] + (s->after[KEPT] - s->before[KEPT])) +
-                 WEIGHTS[LOCATION] * common_locations_of(engine, primary, secondary);
+                 weights[LOCATION] * common_locations_of(engine, primary, secondary);
     for (int place = 0; place < SHARED; place++) {
         double cross = 2.0 * ((p->after[place] - p->before[place]) * (s->after[place] - s->before[place]));
         double total = statistics->sums[PRIMARY_COMPONENTS[place]];
         double variance = search->bases[place] + (p->own[place] - total * p->slope[place]) +
                           (s->own[place] - total * s->slope[place]) - cross / search->squared_count;
-        if (variance > 0.0) sum += WEIGHTS[PRIMARY_COMPONENTS[place]] * sqrt(variance);
+        if (variance > 0.0) sum += weights[PRIMARY_COMPONENTS[place]] * sqrt(variance);
     }
     return sum;
 }
@@ -489,9 +498,10 @@ static void look_at_special(struct engine *engine, int64_t primary, int64_t seco
 
 /* Score the special pairs whose bounds allow them to be the best. */
 static void search_specials(struct engine *engine) {
+    const double *weights = engine->weights;
     struct pair_search *search = engine->pair_search;
     double least_p = search->p.rows[search->p.best].low, slope = search->slopes[OF_PRIMARY];
-    double weight = WEIGHTS[RESERVED_TOTAL] * search->squared_count * search->inverse_others;
+    double weight = weights[RESERVED_TOTAL] * search->squared_count * search->inverse_others;
     double shift = slope > 0.0 ? weight / (2.0 * slope) : 0.0;
     for (int64_t number = 0; number < search->s.count; number++) {
         int64_t secondary = search->s.rows[number].row;

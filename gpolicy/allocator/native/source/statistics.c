@@ -5,9 +5,6 @@
 
 #include "node_changes.h"
 
-const double WEIGHTS[COMPONENTS] = {
-    0.5, 0.5, 1.0, 1.0, 4.0, 16.0, 0.5, 1.0, 1.0, 1.0, 1.0, 2.0, 0.5, 0.5, 0.5, 0.5, 0.5, 1.0, 1.0, 0.25,
-};
 const enum aggregate AGGREGATES[COMPONENTS] = {
     DEVIATION, DEVIATION, SUM,       DEVIATION, OFFLINE_SUM, OFFLINE_SUM, DEVIATION, DEVIATION, DEVIATION, DEVIATION,
     DEVIATION, SUM,       DEVIATION, DEVIATION, DEVIATION,   DEVIATION,   DEVIATION, SUM,       TAG_MAP,   SUM,
@@ -68,6 +65,7 @@ void add_up(const struct engine *engine, int64_t scope, int64_t changed, const d
     sums[OFFLINE_ALL] = offline_all;
     sums[OFFLINE_PRIMARIES] = offline_primaries;
     statistics->count = count;
+    statistics->weights = engine->weights;
     for (int place = 0; place < COMPONENTS; place++) {
         statistics->sums[place] = sums[place];
         statistics->variances[place] = squares[place] / count;
@@ -86,7 +84,7 @@ double sum_of(const struct statistics *statistics) {
         double value = statistics->sums[place];
         if (AGGREGATES[place] == DEVIATION) value = sqrt(statistics->variances[place]);
         if (AGGREGATES[place] == TAG_MAP) value = statistics->exclusions;
-        score += WEIGHTS[place] * value;
+        score += statistics->weights[place] * value;
     }
     return score;
 }

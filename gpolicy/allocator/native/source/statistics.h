@@ -14,13 +14,14 @@ enum { EVERYWHERE = -1 };
 /* How a component's values become one number. */
 enum aggregate { DEVIATION, SUM, OFFLINE_SUM, TAG_MAP };
 
-extern const double WEIGHTS[COMPONENTS];
 extern const enum aggregate AGGREGATES[COMPONENTS];
 
 /* The count of online nodes; for each component the sum and, for deviations, the variance. `exclusions` is the value of
- * the location exclusion component, `merged` the counts behind it, by location and tag. */
+ * the location exclusion component, `merged` the counts behind it, by location and tag. `weights` are those of the
+ * components. */
 struct statistics {
     double count, sums[COMPONENTS], variances[COMPONENTS], exclusions;
+    const double *weights;
     const int64_t *merged;
 };
 

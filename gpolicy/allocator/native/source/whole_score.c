@@ -47,7 +47,7 @@ static double estimate_error(const struct statistics *before, const struct stati
         double mean = greater(fabs(before->sums[place]), fabs(after->sums[place])) / count;
         double rounding = 8.0 * rows * (count + 64.0) * 0x1p-52 * (greatest + mean * mean);
         double root = sqrt(after->variances[place]), most_off = sqrt(rounding);
-        off += WEIGHTS[place] * (root > most_off ? rounding / root : most_off);
+        off += before->weights[place] * (root > most_off ? rounding / root : most_off);
     }
     return off + 1e-12 * (1.0 + fabs(sum_of(after)));
 }
@@ -170,7 +170,7 @@ static double bound_rows(struct engine *engine, const int64_t *rows, int64_t cou
         double base =
             safe_variance(search->sides, statistics, component, search->sides->widest[component]) + low[place];
         double root = lay_chord(base, high[place] - low[place], &slopes[place]);
-        slopes[place] *= WEIGHTS[component];
+        slopes[place] *= engine->weights[component];
         rest.variances[component] = root * root;
     }
     rest.exclusions = 0.0;
@@ -180,9 +180,9 @@ static double bound_rows(struct engine *engine, const int64_t *rows, int64_t cou
         const struct primary_side *side = &search->sides->items[rows[number]];
         lows[number] = -INFINITY;
         if (engine->facts[rows[number]].offline) continue;
-        double bound = common + WEIGHTS[LOCATION_EXCLUSION] * exclusions_with(engine, rows[number]) +
-                       WEIGHTS[N1_COUNT] * side->n1_change + WEIGHTS[PRIMARY_TAGS] * side->tags_change +
-                       WEIGHTS[LOCATION] * side->location_change;
+        double bound = common + engine->weights[LOCATION_EXCLUSION] * exclusions_with(engine, rows[number]) +
+                       engine->weights[N1_COUNT] * side->n1_change + engine->weights[PRIMARY_TAGS] * side->tags_change +
+                       engine->weights[LOCATION] * side->location_change;
         for (int place = 0; place < OF_PRIMARY; place++) bound += slopes[place] * (parts[place] - low[place]);
         lows[number] = bound;
         greatest = greater(greatest, fabs(bound));
