@@ -118,13 +118,13 @@ class GroupCapacity:
     def called(self, group: str | None, names: PairNames) -> GroupCapacity:
         """Return a copy for `group`, whose spec pairs have the names `names`."""
         shown = names.of(group, len(self.specs))
-        extended = self.extended and self.extended.called(shown)
-        return replace(self.renamed(dict(enumerate(shown))), group=group, extended=extended)
+        return replace(self.renamed(dict(enumerate(shown))), group=group)
 
     def renamed(self, names: Mapping[int, str]) -> GroupCapacity:
         """Return a copy with new names for the spec pairs at these places."""
         specs = tuple(replace(spec, name=names.get(place, spec.name)) for place, spec in enumerate(self.specs))
-        return replace(self, specs=specs)
+        extended = self.extended and self.extended.called([spec.name for spec in specs])
+        return replace(self, specs=specs, extended=extended)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +185,9 @@ def capacity(
     whole = {loaded.whole: "the whole cluster: "} if group is None else {}
     found = each_cluster(whole | titles, lambda cluster, title: count_cluster(cluster, prefixed(tell, title)))
     strict = {cluster: title for cluster, title in titles.items() if cluster.limits.beyond_htools}
-    under = each_cluster(strict, lambda cluster, title: extended_capacity(cluster, state, prefixed(tell, title)))
+    under = each_cluster(
+        strict, lambda cluster, title: extended_capacity(cluster, state.instances, prefixed(tell, title))
+    )
     found |= {cluster: replace(found[cluster], extended=under[cluster]) for cluster in under}
     groups = tuple(found[cluster].called(name, called) for name, cluster in chosen.items())
     as_a_whole = None

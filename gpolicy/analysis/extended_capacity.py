@@ -19,13 +19,14 @@ from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.extended import ExtendedRules, fill, memory_left, refused_for_memory
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.analysis.binding import Binding, Cause
+from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import ClusterData, Instance, Spec
+    from gpolicy.allocator.cluster_data import ClusterData, Instance, Spec, SpecPair
     from gpolicy.allocator.repeated_allocation import AllocationState
     from gpolicy.analysis.counted_cluster import CountedCluster
-    from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.state import Instance as Observed
     from gpolicy.cluster.terms import Limits
 
 
@@ -61,36 +62,53 @@ class ExtendedCapacity:
         return replace(self, specs=named)
 
 
-def extended_capacity(counted: CountedCluster, state: ClusterState, tell: Callable[[str], None]) -> ExtendedCapacity:
+def extended_capacity(
+    counted: CountedCluster, instances: Mapping[str, Observed], tell: Callable[[str], None]
+) -> ExtendedCapacity:
     """Count each pair of the policy of `counted` alone, and its standard size, under the limits of `counted`.
 
-    The instances of `state` give the guaranteed and the greatest memory of those of `counted`.
+    `instances` give the guaranteed and the greatest memory of those of `counted`.
     """
     limits = counted.limits
     try:
-        found = [_fit(*question) for question in _questions(counted, state, tell)]
+        found = [_fit(*question) for question in _questions(counted, instances, tell)]
     except InputError as error:
         return ExtendedCapacity(limits, unavailable=error.message)
     return ExtendedCapacity(limits, tuple(found[:-1]), found[-1])
 
 
-def rules_of(limits: Limits, state: ClusterState) -> ExtendedRules:
+def extended_fit(counted: CountedCluster, pair: SpecPair, spindle_use: int, instances: Mapping[str, Observed]) -> Fit:
+    """Return how many instances at the maximum of `pair`, which need not be one of the policy, fit under the limits.
+
+    Raise InputError where `extended_capacity` counts nothing.
+    """
+    prepared, rules = _prepared(counted, instances)
+    found = _fit(prepared, "", pair.max, pair.min.memory, spindle_use, rules)
+    return Fit(found.fits, found.binding, pair.max)
+
+
+def rules_of(limits: Limits, instances: Mapping[str, Observed]) -> ExtendedRules:
     """Return the allocator's rules for `limits`."""
     return ExtendedRules(
         max_node_failures=1 if limits.max_node_failures is None else limits.max_node_failures,
         cpus=limits.cpus_after_failure is True,
         oversubscription=limits.oversubscription,
-        maximum_memory={name: instance.maxmem for name, instance in state.instances.items()},
+        maximum_memory={name: instance.maxmem for name, instance in instances.items()},
     )
 
 
-def _questions(
-    counted: CountedCluster, state: ClusterState, tell: Callable[[str], None]
-) -> Iterator[tuple[CountedCluster, str, Spec, int, int, ExtendedRules]]:
-    rules = replace(rules_of(counted.limits, state), weights=counted.weights)
+def _prepared(counted: CountedCluster, instances: Mapping[str, Observed]) -> tuple[CountedCluster, ExtendedRules]:
+    rules = replace(rules_of(counted.limits, instances), weights=counted.weights)
     if rules.oversubscription is not None:
-        least = {name: instance.minmem for name, instance in state.instances.items()}
+        least = {name: instance.minmem for name, instance in instances.items()}
         counted = replace(counted, data=guaranteed(counted.data, least))
+    return counted, rules
+
+
+def _questions(
+    counted: CountedCluster, instances: Mapping[str, Observed], tell: Callable[[str], None]
+) -> Iterator[tuple[CountedCluster, str, Spec, int, int, ExtendedRules]]:
+    counted, rules = _prepared(counted, instances)
     for name, pair in enumerate(counted.policy.minmax, start=1):
         tell(f"spec {name} under the limits")
         yield counted, str(name), pair.max, pair.min.memory, counted.spindle_use(pair), rules

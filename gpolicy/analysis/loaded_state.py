@@ -192,8 +192,8 @@ def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[Counte
 
     limits = {group.name: settled.state.terms_of(group.name).limits for group in data.groups}
     groups = {group.name: counted(group_data(data, group.index), limits[group.name]) for group in data.groups}
-    of_all = set(limits.values())  # no matter for the numbers: a group that is the whole cluster is counted once
-    return LoadedState(settled, counted(data, of_all.pop() if len(of_all) == 1 else NO_LIMITS), groups)
+    of_one = next(iter(limits.values())) if len(limits) == 1 else NO_LIMITS  # then it is the same cluster
+    return LoadedState(settled, counted(data, of_one), groups)
 
 
 def load_known_groups(

@@ -58,6 +58,15 @@ Volumes = Annotated[
     ),
 ]
 
+CpusAfterFailure = Annotated[
+    bool | None,
+    typer.Option(
+        "--cpus-after-failure/--no-cpus-after-failure",
+        help="Whether nodes that take over after a failure must keep their vcpu-ratio; default: `limits` of the "
+        "policy.",
+    ),
+]
+
 
 def form_option(verb: str) -> Any:
     """Return the option that chooses one of the forms of a verb."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpolicy.analysis.pair_names import PairNames
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.terms import Limits
     from gpolicy.impact.impact import Impact
     from gpolicy.plan.plan import Plan
     from gpolicy.plan.signature import Signers
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is to be planned, and how to show it. `failures`: nodes of a group that may fail at once."""
+    """What is to be planned, and how to show it.
+
+    `failures` (nodes of a group that may fail at once) and `cpus_after_failure` replace the limits of the policy.
+    """
 
     path: Path
     state: str
@@ -36,13 +40,15 @@ class Request:
     look: Look
     detailed_exitcode: bool
     with_impact: bool = True
-    failures: int = 1
+    failures: int | None = None
+    cpus_after_failure: bool | None = None
 
 
 def plan(request: Request) -> int:
     """Make, show and keep a plan; return the exit code."""
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
+    from gpolicy.cluster.terms import Limits, with_limits  # noqa: PLC0415
     from gpolicy.fit.terms import terms_of  # noqa: PLC0415
     from gpolicy.impact.declared_guards import guard_impact, need_impact, with_declared_guards  # noqa: PLC0415
     from gpolicy.plan.built_in_guards import check_allowed  # noqa: PLC0415
@@ -60,12 +66,13 @@ def plan(request: Request) -> int:
         return int(ExitCode.FINDINGS)
     check_allowed(request.allowed, policy)
     made = make_plan(policy, state, allowed=request.allowed)
-    terms = terms_of(policy, state)
+    asked = Limits(max_node_failures=request.failures, cpus_after_failure=request.cpus_after_failure)
+    terms = with_limits(terms_of(policy, state), asked)
     before, after = before_and_after(state, made.changes, terms)
     names = pair_names(policy, after)
     known = None
     if request.with_impact and not any(item.severity == "error" for item in made.findings):
-        known = _impact(policy, before, after, names, request)
+        known = _impact(policy, before, after, names, asked)
     judged = known
     if known is not None and known.declares and need_impact(policy.guards):
         with working("judging the guards by what is declared") as tell:
@@ -77,14 +84,16 @@ def plan(request: Request) -> int:
     return _exit_code(made, detailed=request.detailed_exitcode)
 
 
-def _impact(policy: Policy, before: ClusterState, after: ClusterState, names: PairNames, request: Request) -> Impact:
+def _impact(policy: Policy, before: ClusterState, after: ClusterState, names: PairNames, asked: Limits) -> Impact:
+    from gpolicy.cluster.terms import limits_in_force  # noqa: PLC0415
     from gpolicy.impact.declared_guards import failures_asked  # noqa: PLC0415
     from gpolicy.impact.impact import impact  # noqa: PLC0415
 
-    failures = max(request.failures, failures_asked(policy.guards))
+    failures = max(asked.max_node_failures or 1, failures_asked(policy.guards))
     hardware = {group.name: group.hardware for group in policy.groups.values() if group.hardware}
     with working("working out what the changes do") as tell:
-        return impact(before, after, names=names, hardware=hardware, failures=failures, observer=tell)
+        found = impact(before, after, names=names, hardware=hardware, failures=failures, observer=tell)
+    return replace(found, limits=limits_in_force(after, asked))
 
 
 def _impact_data(known: Impact | None) -> dict[str, object] | None:

@@ -133,6 +133,17 @@ class Terms:
     values: Mapping[str, Values] = field(default_factory=dict)
 
 
+def with_limits(terms: Terms, asked: Limits) -> Terms:
+    """Return `terms` with the limits that a plan asks for; its number of failures goes before a declared one only."""
+
+    def changed(item: GroupTerms) -> GroupTerms:
+        own = asked if item.limits.beyond_htools else replace(asked, max_node_failures=None)
+        return replace(item, limits=own.over(item.limits))
+
+    groups = {name: changed(item) for name, item in terms.groups.items()}
+    return replace(terms, groups=groups, others=changed(terms.others))
+
+
 @dataclass(frozen=True, slots=True)
 class LimitsInForce:
     """The limits that count for groups, and the keys of those that are options of the run, not of the policy."""

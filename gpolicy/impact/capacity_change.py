@@ -6,7 +6,7 @@ the same before and after is counted once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,9 @@ from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.analysis.capacity import GroupCapacity, Observer, count_cluster, prefixed
+from gpolicy.analysis.counted_cluster import Fit
+from gpolicy.analysis.extended_capacity import extended_capacity, extended_fit
+from gpolicy.errors import InputError
 from gpolicy.impact.comparison import CountedSides, LoadedComparison, measure_sides
 from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange, matched_pairs
 from gpolicy.plan.change import some
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
     from gpolicy.analysis.counted_cluster import CountedCluster
     from gpolicy.analysis.pair_names import PairNames
+    from gpolicy.cluster.state import Instance
 
 
 def capacity_change(compared: LoadedComparison, names: PairNames, tell: Observer) -> CapacityChange:
@@ -33,8 +37,22 @@ def capacity_change(compared: LoadedComparison, names: PairNames, tell: Observer
     `unavailable`, and with it the whole cluster.
     """
     sides = [*compared.groups, *([compared.whole] if compared.whole else [])]
-    found = measure_sides(sides, lambda cluster, title: count_cluster(cluster, prefixed(tell, title)))
-    changes = [_group_change(item, *counted, names) for item, counted in zip(sides, found, strict=True)]
+    instances = {**compared.after.state.instances, **compared.before.state.instances}
+
+    def count(cluster: CountedCluster, title: str) -> GroupCapacity:
+        counted = count_cluster(cluster, prefixed(tell, title))
+        if not cluster.limits.beyond_htools:
+            return counted
+        return replace(counted, extended=extended_capacity(cluster, instances, prefixed(tell, title)))
+
+    found = measure_sides(sides, count)
+    changes = []
+    for item, (before, after) in zip(sides, found, strict=True):
+        if item.match.name:
+            changes.append(_limited(_group_change(item, before, after, names), item.after, instances))
+        else:  # limits are those of groups
+            exact = [side and replace(side, extended=None) for side in (before, after)]
+            changes.append(_group_change(item, exact[0], exact[1], names))
     whole = changes.pop() if compared.whole else None
     notes = [note for item, change in zip(compared.groups, changes, strict=True) for note in _stuck(item, change)]
     notes += [
@@ -69,6 +87,40 @@ def _group_change(
         renamed_from=match.renamed_from,
         vectors=_vectors(before, after, sides),
     )
+
+
+def _limited(
+    change: GroupCapacityChange, counted: CountedCluster | None, instances: Mapping[str, Instance]
+) -> GroupCapacityChange:
+    """Return `change` with its rows under the group's limits, if it has any."""
+    before, after = change.before, change.after
+    sides = [side.extended for side in (before, after) if side is not None and side.extended is not None]
+    reasons = [side.unavailable for side in sides if side.unavailable is not None]
+    if reasons or not sides:
+        return replace(change, not_limited=reasons[0] if reasons else None)
+    was, will = (_limited_fits(side) for side in (before, after))
+    rows = []
+    try:
+        for row in change.rows:
+            old, old_size = was.get(row.name), None
+            if old is not None and row.old_size_after is not None and counted is not None:
+                pair, spindle_use, _ = old
+                old_size = extended_fit(counted, pair, spindle_use, instances)
+            new = will.get(row.name)
+            rows.append(FitChange(row.name, old[2] if old else None, new[2] if new else None, old_size))
+    except InputError as error:
+        return replace(change, not_limited=error.message)
+    return replace(change, limited=tuple(rows))
+
+
+def _limited_fits(side: GroupCapacity | None) -> dict[str, tuple[SpecPair, int, Fit]]:
+    """Return each pair by its name, with its spindle use and what fits under the limits."""
+    if side is None or side.extended is None:
+        return {}
+    return {
+        spec.name: (spec.pair, spec.spindle_use, Fit(fit.fits, fit.binding, spec.pair.max))
+        for spec, fit in zip(side.specs, side.extended.specs, strict=True)
+    }
 
 
 def _row(

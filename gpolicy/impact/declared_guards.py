@@ -155,7 +155,12 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: GroupBasis) -> Iter
         yield _Figure(ok=False, text=f"cannot be measured: there is no group {wanted}")
     measured = False
     for group in groups:
-        for row in group.rows:
+        if group.not_limited is not None:
+            measured = True
+            text = f"group {group.group}: cannot be measured under its limits: {group.not_limited}"
+            yield _Figure(ok=False, text=text)
+            continue
+        for row in group.limited or group.rows:
             if guard.spec is None or guard.spec.value == row.name:
                 figure = _fit(guard, group, row, basis.get(group.group or ""))
                 measured = measured or figure is not None
@@ -170,7 +175,8 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: GroupBasis) -> Iter
 
 def _fit(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: BasisKind | None) -> _Figure | None:
     """Return what one row says; None for one that the guard is not about."""
-    title = f"group {group.group}, spec {row.name}{_on(basis)}"
+    under = ", under its limits" if group.limited else ""
+    title = f"group {group.group}, spec {row.name}{under}{_on(basis)}"
     after = row.after.fits if row.after else None
     if guard.measure is Measure.AT_LEAST:
         if after is None:

@@ -25,6 +25,7 @@ from gpolicy.impact.violation_change import ViolationChange, violation_change
 if TYPE_CHECKING:
     from gpolicy.analysis.pair_names import PairNames
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.terms import LimitsInForce
     from gpolicy.policy.model import Hardware
 
 _Part = TypeVar("_Part")
@@ -80,7 +81,7 @@ class Impact:
 
     A part is None where it could not be found out; `unavailable` says why, by the part's name. `basis` is what the
     figures afterwards rest on, None where none are known, `group_basis` the same of each group. `declares` tells
-    whether hv_state or disk_state declares anything of a node. This is the one table of
+    whether hv_state or disk_state declares anything of a node. `limits` are those that count. This is the one table of
     parts: JSON shows each in this order, and reports show it as the section of its name.
     """
 
@@ -100,6 +101,7 @@ class Impact:
     basis: Basis | None = None
     group_basis: Mapping[str, BasisKind] = field(default_factory=dict)
     declares: bool = False
+    limits: tuple[LimitsInForce, ...] = ()
 
 
 _MEASURES: Final = {item.name: item.metadata["measure"] for item in fields(Impact) if item.metadata}

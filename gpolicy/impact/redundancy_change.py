@@ -53,11 +53,14 @@ class RedundancyChange:
 
 
 def redundancy_change(compared: LoadedComparison, failures: int, tell: Callable[[str], None]) -> RedundancyChange:
-    """Examine each group before and after: any `failures` nodes, and fewer. Raise UsageError for fewer than one."""
+    """Examine each group before and after: any `failures` nodes, and fewer; more where its limits allow more.
+
+    Raise UsageError for fewer than one.
+    """
 
     def examine(cluster: CountedCluster, title: str) -> GroupRedundancy:
         tell(f"{title}which losses of nodes it can absorb")
-        return group_redundancy(cluster, failures)
+        return group_redundancy(cluster, max(failures, cluster.limits.max_node_failures or 0))
 
     groups = tuple(
         GroupRedundancyChange(
@@ -72,4 +75,5 @@ def redundancy_change(compared: LoadedComparison, failures: int, tell: Callable[
     if compared.unavailable:
         notes.append("the cluster score is not known for the same reason")
     scores = (loaded_score(compared.before), loaded_score(compared.after))
-    return RedundancyChange(failures, groups, *scores, (*notes, *compared.notes), compared.unavailable)
+    most = max([failures, *(side.asked for item in groups for side in (item.before, item.after) if side is not None)])
+    return RedundancyChange(most, groups, *scores, (*notes, *compared.notes), compared.unavailable)

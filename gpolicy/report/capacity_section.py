@@ -45,7 +45,7 @@ def capacity_section(change: CapacityChange) -> Section:
         bars=tuple(bar for item in moved for bar in _bars(item)),
         legend=_legend(moved),
     )
-    tables = with_rows(table, _left_over(items), _vectors(items))
+    tables = with_rows(table, _limited(change.groups), _left_over(items), _vectors(items))
     return Section(
         key="capacity",
         title=TITLE,
@@ -94,6 +94,18 @@ def _bars(item: GroupCapacityChange) -> Iterator[Bar]:
     for side in sides:
         now, then = (None if number is None else number / most for number in side)
         yield Bar(now, then)
+
+
+def _limited(items: Sequence[GroupCapacityChange]) -> Table:
+    moved = [item for item in items if any(map(_differs, item.limited))]
+    return Table(
+        title="The same under the limits of the group",
+        of="rows",
+        headings=HEADINGS,
+        rows=tuple((Name(item.group or ""), Name(row.name), *_figures(row)) for item in moved for row in item.limited),
+        right=RIGHT,
+        weight=Weight.WORSE if any(_lost(row) for item in moved for row in item.limited) else Weight.CHANGED,
+    )
 
 
 def _legend(items: Sequence[GroupCapacityChange]) -> str:
@@ -173,6 +185,9 @@ def _named(item: GroupCapacityChange) -> str:
 
 
 def _not_counted(change: CapacityChange) -> Iterator[str]:
+    for item in change.groups:
+        if item.not_limited is not None:
+            yield f"group {item.group}: what fits under its limits is not counted: {item.not_limited}"
     for group, reason in change.unavailable.items():
         yield f"{f'group {group}' if group else 'the whole cluster'} is not counted: {reason}"
 

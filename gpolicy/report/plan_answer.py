@@ -61,6 +61,10 @@ class Sides:
     names: PairNames
 
 
+def _limits(known: Impact | None) -> tuple[str, ...]:
+    return tuple(item.sentence for item in known.limits) if known else ()
+
+
 def plan_answer(
     plan: Plan,
     *,
@@ -87,7 +91,7 @@ def plan_answer(
         verdict=f"{verdict(plan)}{f', {cost}' if cost else ''}",
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if cost else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
-        basis=(known.basis.sentence,) if known and known.basis else (),
+        basis=(*((known.basis.sentence,) if known and known.basis else ()), *_limits(known)),
         opening=f"{nothing}." if nothing else "",
         closing=_closing(plan),
         sections=(

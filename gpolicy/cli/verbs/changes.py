@@ -12,6 +12,7 @@ from gpolicy.cli.options import (
     AllowedSigners,
     Authority,
     Budget,
+    CpusAfterFailure,
     Credentials,
     Insecure,
     PolicyPath,
@@ -33,7 +34,7 @@ verbs = typer.Typer()
 
 
 @verbs.command("plan")
-def plan(  # noqa: PLR0913 (one parameter an option)
+def plan(  # noqa: PLR0913, PLR0917 (one parameter an option)
     state: State,
     path: PolicyPath = Path(),
     output: Annotated[
@@ -41,15 +42,16 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     ] = None,
     allow: Annotated[list[str] | None, typer.Option("--allow", metavar="GUARD", help=_ALLOW_HELP)] = None,
     max_node_failures: Annotated[
-        int,
+        int | None,
         typer.Option(
             "--max-node-failures",
             metavar="K",
             min=1,
             max=5,
-            help="Examine the loss of so many nodes of a group at once.",
+            help="Examine the loss of so many nodes of a group at once; default: `limits` of the policy, or 1.",
         ),
-    ] = 1,
+    ] = None,
+    cpus_after_failure: CpusAfterFailure = None,
     form: Annotated[str, form_option("plan")] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
@@ -82,6 +84,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         detailed_exitcode=detailed_exitcode,
         with_impact=impact,
         failures=max_node_failures,
+        cpus_after_failure=cpus_after_failure,
     )
     return planning.plan(request)
 

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from gpolicy.cli.options import Authority, Budget, Credentials, Insecure, State, form_option, look_of, source_options
+from gpolicy.cli.options import (
+    Authority,
+    Budget,
+    CpusAfterFailure,
+    Credentials,
+    Insecure,
+    State,
+    form_option,
+    look_of,
+    source_options,
+)
 from gpolicy.cli.output import show_errors, write_report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
@@ -19,15 +29,6 @@ if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.cluster.state import ClusterState
     from gpolicy.suggest.suggestion import Bounds
-
-CpusAfterFailure = Annotated[
-    bool | None,
-    typer.Option(
-        "--cpus-after-failure/--no-cpus-after-failure",
-        help="Whether nodes that take over after a failure must keep their vcpu-ratio; default: `limits` of the "
-        "policy.",
-    ),
-]
 
 verbs = typer.Typer()
 

@@ -1,0 +1,76 @@
+"""Limits that a policy declares, in the impact of a plan and its guards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hspace_cases import from_text, text_of
+
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import GroupTerms, Limits, Terms, with_limits
+from gpolicy.impact.declared_guards import declared_guards, guard_impact
+from gpolicy.policy.loading import load_policy
+
+
+def cluster(most: int, limits: Limits | None = None, nodes: int = 4) -> ClusterState:
+    """Return nodes of 16 GiB on which memory is all that can run out, for instances of up to `most` MiB."""
+    rows = [f"n{number}|16384|0|16384|999999|999999|64|N|u|9||N|0|0|1.0" for number in range(nodes)]
+    sizes = f"2048,1,4096,1,1,1;{most},1,4096,1,1,1"
+    policy = f"2048,1,4096,1,1,1|{sizes}|plain|99.0|99.0"
+    state = from_text(text_of(["g|u|preferred||"], rows, [], [], [f"|{policy}", f"g|{policy}"]))
+    return replace(state, terms={"g": GroupTerms(limits=limits)} if limits else {})
+
+
+def verdict(tmp_path: Path, guard: str, before: ClusterState, after: ClusterState) -> tuple[bool, str]:
+    file = tmp_path / "policy.yaml"
+    file.write_text(f"gpolicy: v1\nkind: Guards\nguards:\n  - {{name: g, {guard}}}\n", encoding="utf-8")
+    guards = load_policy(file).guards
+    names = PairNames(("only",), {"g": ("only",)})
+    (found,) = declared_guards(guards, (), guard_impact(before, after, guards, names))
+    return found.ok, found.message
+
+
+@pytest.mark.parametrize(
+    ("limits", "now", "then"),
+    [
+        (None, 9, 3),  # hspace: three nodes are left with three of 4 GiB each, or one of 8
+        (Limits(max_node_failures=2), 6, 2),  # two nodes are left
+        (Limits(max_node_failures=0), 12, 4),
+    ],
+)
+def test_guards_of_capacity_count_under_the_limits(limits: Limits | None, now: int, then: int, tmp_path: Path) -> None:
+    before, after = cluster(4096, limits), cluster(8192, limits)
+    under = ", under its limits" if limits else ""
+    ok, message = verdict(tmp_path, "capacity_loss: {at_most: 1}", before, after)
+    assert not ok
+    assert message == f"group g, spec only{under} (measured): {now} fit now, {then} after, -{now - then} > 1"
+    ok, message = verdict(tmp_path, f"spec: only, at_least: {then}", before, after)
+    assert ok
+    assert message == f"group g, spec only{under} (measured): {then} fit after, >= {then}"
+
+
+def test_a_group_too_large_to_count_fails_the_guard(tmp_path: Path) -> None:
+    limits = Limits(max_node_failures=2)
+    ok, message = verdict(tmp_path, "capacity_loss: {at_most: 1}", cluster(4096, limits, 40), cluster(8192, limits, 40))
+    assert not ok
+    assert message.startswith(
+        "group g: cannot be measured under its limits: the loss of any 2 nodes would be simulated"
+    )
+
+
+def test_redundancy_is_examined_for_as_many_failures_as_the_limits_allow(tmp_path: Path) -> None:
+    limits = Limits(max_node_failures=3)
+    state = cluster(4096, limits)
+    ok, message = verdict(tmp_path, "node_failures: 1", state, state)
+    assert ok
+    assert message == "group g (measured): survives 3 node failures after, >= 1"
+
+
+def test_options_of_a_plan_go_before_declared_limits() -> None:
+    terms = Terms(groups={"g": GroupTerms(limits=Limits(max_node_failures=2))})
+    changed = with_limits(terms, Limits(max_node_failures=3, cpus_after_failure=False))
+    assert changed.groups["g"].limits == Limits(max_node_failures=3, cpus_after_failure=False)
+    assert changed.others.limits == Limits(cpus_after_failure=False)  # nothing is declared, so nothing more is counted
