@@ -110,8 +110,7 @@ def _refuse_hours(cluster: Cluster, instance: Instance, rules: ExtendedRules) ->
         )
     table = cluster.instances.values()
     mirrored = all(item.template is DiskTemplate.DRBD for item in (instance, *table))
-    easy = mirrored and not any(node.facts.exclusive or node.facts.migration_tags for node in cluster.nodes.values())
-    if easy or failures == 0 or (failures == 1 and not rules.cpus):
+    if mirrored or failures == 0 or (failures == 1 and not rules.cpus):
         return  # no set of nodes is simulated
     most = next(number for number in range(count, -1, -1) if sets_of(number, failures) * number**2 <= MOST_WORK)
     if count > most:

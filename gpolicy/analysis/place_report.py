@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.analysis.basis import Basis
     from gpolicy.cluster.state import Snapshot
+    from gpolicy.cluster.terms import LimitsInForce
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class PlaceReport:
     notes: tuple[str, ...] = ()
     snapshot: Snapshot | None = None
     what_if: tuple[str, ...] = ()
+    limits: tuple[LimitsInForce, ...] = ()
 
     @property
     def chosen(self) -> Candidate | None:

@@ -6,7 +6,7 @@ explained.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -87,6 +87,21 @@ class PlaceSearch:
         """Return the candidates of all searches; of very many pairs only some for each primary."""
         return [self._candidate(trial) for tried in self.attempts for trial in self._trials(tried, self._listed(tried))]
 
+    def placement(self, tried: Attempted, indices: Sequence[int]) -> Placement:
+        """Return the placement on nodes that take the instance."""
+        single = SingleCandidates(tuple(indices))
+        listed = single if len(indices) == 1 else PairCandidates(((indices[0], tuple(indices[1:])),))
+        ((_, found),) = next(iter(self._tried_on(tried, listed)))
+        if isinstance(found, FailReason):
+            raise AssertionError(f"a candidate that was possible is not: {found.title}")  # noqa: TRY004 (no wrong type)
+        return found
+
+    def _tried_on(self, tried: Attempted, listed: Candidates) -> Iterable[list[Trial]]:
+        if self.dedicated:
+            return try_each_dedicated(tried.nodes, self.wanted.instance, listed)
+        score = partial(total_score, weights=self.options.weights)
+        return try_each(tried.nodes, self.wanted.instance, listed, score=score)
+
     def _listed(self, tried: Attempted) -> Candidates:
         listed = candidates_among(tried.nodes, tried.members, self.wanted.count, self.options.restriction)
         if isinstance(listed, SingleCandidates):
@@ -116,11 +131,7 @@ class PlaceSearch:
         Candidates that are better than the chosen one fail N+1; worse ones are not tested.
         """
         nodes, failures = tried.nodes, tried.attempt.failures[FailReason.N1]
-        if self.dedicated:
-            batches = try_each_dedicated(nodes, self.wanted.instance, listed)
-        else:
-            score = partial(total_score, weights=self.options.weights)
-            batches = try_each(nodes, self.wanted.instance, listed, score=score)
+        batches = self._tried_on(tried, listed)
         instances = None  # without a solution all that is possible fails; single nodes are told apart by their scores
         if isinstance(listed, PairCandidates) and tried.attempt.solution is not None:
             instances = tried.instances

@@ -23,11 +23,13 @@ from gpolicy.analysis.counted_cluster import merged
 from gpolicy.analysis.loaded_state import basis_notes, refuse_gaps
 from gpolicy.analysis.metric_notes import metric_notes
 from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.place_limits import under_limits
 from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
 from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
+from gpolicy.cluster.terms import NO_LIMITS, limits_in_force
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 
 if TYPE_CHECKING:
@@ -54,9 +56,10 @@ def place(
     """Return where the instance of `request` would go on the cluster in `state`, and the result for each candidate.
 
     Nodes where Ganeti would refuse the spindles of its disks are refused, though hail accepts them: the answer is then
-    hail's among the other nodes. `names` are the names of the policy's spec pairs, for the sizes of the dedicated
-    metric. With `declared`, what hv_state and disk_state declare goes before measured figures. Raise UsageError for a
-    request that is impossible on this cluster, and GpolicyError if the state lacks needed figures.
+    hail's among the other nodes. So are candidates that would break the limits of their group. `names` are the names of
+    the policy's spec pairs, for the sizes of the dedicated metric. With `declared`, what hv_state and disk_state
+    declare goes before measured figures. Raise UsageError for a request that is impossible on this cluster, and
+    GpolicyError if the state lacks needed figures.
     """
     settled = settle(state, declared=declared)
     state, data = settled.state, _as_hail_reads(settled.state, settled.data)
@@ -88,6 +91,12 @@ def place(
         if nodes:
             asked, answer = again, answer_on_others
     found = _best_first(cluster, candidates, nodes)
+    limited = under_limits(state, asked, found) if nodes else found
+    if limited[:1] != found[:1]:
+        notes.append(f"hail itself would place it on {' / '.join(nodes)}: it does not know the limits of the policy")
+        found = limited
+        nodes = found[0].nodes if found[0].ok else ()
+        answer = _other_answer(cluster, answer, found[0] if nodes else None)
     return PlaceReport(
         source=state.source,
         snapshot=state.snapshot,
@@ -113,7 +122,18 @@ def place(
             *metric_notes(cluster, request, nodes, dedicated=asked.dedicated),
             *_left_out(asked.left_out, len(found)),
         ),
+        limits=limits_in_force(state, NO_LIMITS, group.name if group else None),
     )
+
+
+def _other_answer(cluster: Cluster, answer: GroupAnswer, chosen: Candidate | None) -> GroupAnswer:
+    """Return hail's answer with another choice."""
+    if chosen is None or answer.placement is None:
+        return replace(answer, placement=None)
+    by_name = {node.facts.name: node for node in cluster.nodes.values()}
+    nodes = tuple(by_name[name] for name in chosen.nodes)
+    placement = replace(answer.placement, changed=nodes)
+    return replace(answer, group=nodes[0].facts.group, placement=placement)
 
 
 def _what_if(cluster: Cluster, request: PlaceRequest, instance: Instance) -> tuple[str, ...]:

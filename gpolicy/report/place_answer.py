@@ -33,7 +33,7 @@ def place_answer(report: PlaceReport) -> Answer:
         title="Where an instance goes on cluster",
         name=report.cluster_name,
         verdict=verdict,
-        basis=(*report.what_if, report.basis.sentence),
+        basis=(*report.what_if, report.basis.sentence, *(item.sentence for item in report.limits)),
         tone=tone,
         headline=Line(text=verdict, tone=tone),
         sections=(

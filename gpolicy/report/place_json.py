@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.json_values import fields, head
+from gpolicy.report.capacity_json import limits_data
 
 FORMAT_VERSION: Final = "1.2"
 
@@ -29,6 +30,7 @@ def place_data(report: PlaceReport) -> dict[str, Any]:
         "groups": [fields(item, "group", "alloc_policy", "tried", "message") for item in report.groups],
         "candidates": [_candidate(item) for item in report.candidates],
         "what_if": list(report.what_if),
+        "limits": [limits_data(item) for item in report.limits],
         "notes": list(report.notes),
     }
 

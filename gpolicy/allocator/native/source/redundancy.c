@@ -272,18 +272,27 @@ static void keep_greatest(int64_t *greatest, int64_t count, int64_t number) {
     }
 }
 
-/* Whether all sets of nodes can fail, if all instances are mirrored, in one group. A node is worst off if those nodes
- * fail whose instances take most from it; each resource counts alone. */
-static bool mirrored_survive(struct engine *engine) {
+/* Whether all sets of nodes can fail; UNSURE if not all instances are mirrored within their group. A node is worst off if
+ * those nodes fail whose instances take most from it; each resource counts alone. */
+static enum verdict mirrored_survive(struct engine *engine) {
     struct load *from = engine->evacuating->moving_load;
     int64_t failures = engine->failures, nodes = engine->node_count;
     int64_t *memory = reserve(engine, &engine->evacuating->most, 2 * nodes * failures, sizeof *memory);
-    if (failed(engine)) return false;
+    if (failed(engine)) return UNSURE;
     int64_t *cpus = memory + nodes * failures;
+    for (int64_t row = 0; row < nodes; row++) {
+        const struct list *primaries = &engine->primaries[row];
+        for (int64_t place = 0; place < primaries->count && engine->facts[row].examined; place++) {
+            const struct instance *instance = &engine->table.items[primaries->items[place]];
+            if (instance->evacuation != FAIL_OVER) return UNSURE;
+            if (engine->facts[instance->secondary].group != engine->facts[row].group) return UNSURE;
+        }
+    }
     memset(memory, 0, (size_t)(2 * nodes * failures) * sizeof *memory);
     for (int64_t row = 0; row < nodes; row++) {
         const struct list *primaries = &engine->primaries[row];
-        if (primaries->count > 0 && !can_fail_over(engine, row)) return false;
+        if (!engine->facts[row].examined) continue;
+        if (primaries->count > 0 && !can_fail_over(engine, row)) return NO;
         for (int64_t place = 0; place < primaries->count; place++) {
             const struct instance *instance = &engine->table.items[primaries->items[place]];
             from[instance->secondary].memory += memory_used(instance);
@@ -302,10 +311,10 @@ static bool mirrored_survive(struct engine *engine) {
             sum.memory += memory[place];
             sum.cpus += cpus[place];
         }
-        if (sum.memory > 0 && engine->nodes[row].unallocated - sum.memory <= 0) return false;
-        if (engine->cpus && !takes_cpus(engine, row, sum.cpus)) return false;
+        if (sum.memory > 0 && engine->nodes[row].unallocated - sum.memory <= 0) return NO;
+        if (engine->cpus && !takes_cpus(engine, row, sum.cpus)) return NO;
     }
-    return true;
+    return YES;
 }
 
 /* Simulate the loss of all sets of `size` nodes of a group that begin with the `count` nodes in `rows`, until one is
@@ -325,7 +334,11 @@ static bool each_set_survives(struct engine *engine, int64_t *rows, int64_t coun
 static bool survives(struct engine *engine) {
     struct evacuating *evacuating = engine->evacuating;
     bool told = engine->clashing || engine->missing > 0; /* a simulation may meet an instance without a secondary */
-    if (all_mirrored(engine) && engine->group_count == 1) return mirrored_survive(engine);
+    if (!told) {
+        enum verdict verdict = mirrored_survive(engine);
+        if (failed(engine)) return false;
+        if (verdict != UNSURE) return verdict == YES;
+    }
     if (!told && evacuating->last_count > 0) {
         if (!can_evacuate_all(engine, evacuating->last_lost, evacuating->last_count)) return false;
     }
