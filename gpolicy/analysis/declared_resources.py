@@ -6,7 +6,7 @@ of the volume groups the cluster's own.
 
 A value counts also where it is Ganeti's default. But a total of 0 is none, and Ganeti fills the cluster's records with
 defaults: unless the policy itself declares them, a record of nothing but defaults declares nothing, and neither does a
-cpu_total of 1 beside a mem_total of 0.
+cpu_total of 1.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _of_cluster(state: ClusterState, prefix: Path, table: Mapping[str, tuple[int
     found: Values = {}
     for name, value in record.items():
         path = (*prefix, name)
-        filled_in = name == "cpu_total" and value == 1 and not record["mem_total"]
+        filled_in = name == "cpu_total" and value == 1
         if path in state.declared_paths or (meant and not filled_in):
             found[path] = value
     return found

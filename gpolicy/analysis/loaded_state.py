@@ -11,7 +11,7 @@ from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import inconsistent_nodes
 from gpolicy.analysis.basis import Basis, Settled, settle
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.declared_resources import declaration_notes, known_states
+from gpolicy.analysis.declared_resources import declaration_notes, known_states, uncounted
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
 from gpolicy.analysis.volume_resources import volume_notes
 from gpolicy.analysis.volume_sizes import smallest_volumes
@@ -116,6 +116,8 @@ def basis_notes(settled: Settled, cluster: Cluster, group: str | None = None, *,
                 hint="name the policy that declares them, or read config.data on the master (local:, ssh://, snapshot)",
             )
         notes = declaration_notes(state) if settled.stated else [_NOTHING_DECLARED]
+    elif any(settled.declared.values()):
+        notes = uncounted(state)
     notes += volume_notes(state, {name: item for name, item in settled.volumes.items() if name in here})
     for (name, value), nodes in settled.assumed.items():
         silent = [node for node in nodes if node in here]
@@ -160,7 +162,7 @@ _MOST_NODES: Final = 3
 _MOST_NAMES: Final = 5
 _WAY_OUT: Final = (
     "read the running cluster (local:, ssh://, rapi://) or a snapshot of it; or declare what nodes have: hv_state and"
-    " disk_state, or the `hardware` of the group"
+    " disk_state, or the `hardware` of the group (with --resource-model they count before what is measured)"
 )
 
 

@@ -35,7 +35,11 @@ def unknown_volumes(state: ClusterState, volumes: Mapping[str, VolumeSize], grou
     groups = dict.fromkeys(
         node.group
         for node in state.nodes.values()
-        if node.name not in volumes and group in (None, node.group) and state.has_exclusive_storage(node)
+        if node.name not in volumes
+        and node.physical_volumes is None
+        and not node.offline
+        and group in (None, node.group)
+        and state.has_exclusive_storage(node)
     )
     return [
         f"group {name}: the size of its physical volumes is not known, so no disk is held against its spindles; read"

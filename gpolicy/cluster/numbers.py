@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NoReturn
 
@@ -39,6 +40,15 @@ def _check_node(node: Node, where: str) -> None:
             number = getattr(volume, name)
             if _is_refused(name, number):
                 _refuse(f"{where}: physical volume {shown(volume.name)}", name, name, number)
+        if volume.free > volume.size + 1:  # LVM's figures are rounded
+            message = f"physical volume {shown(volume.name)} has {volume.free} MiB free of {volume.size} MiB"
+            raise InputError(f"{where}: {message}", hint="correct it at its source")
+    listed = Counter(volume.name for volume in node.physical_volumes or ())
+    twice = next((name for name, times in listed.items() if times > 1), None)
+    if twice is not None:
+        raise InputError(f"{where}: physical volume {shown(twice)} is listed twice", hint="correct it at its source")
+    if "" in listed:
+        raise InputError(f"{where}: a physical volume has no name", hint="correct it at its source")
 
 
 def _check_instance(instance: Instance, where: str) -> None:

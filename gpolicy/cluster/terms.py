@@ -7,6 +7,7 @@ with the state that they are for (`ClusterState.terms`), so that everything that
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final
@@ -146,11 +147,15 @@ def with_limits(terms: Terms, asked: Limits) -> Terms:
 
 @dataclass(frozen=True, slots=True)
 class LimitsInForce:
-    """The limits that count for groups, and the keys of those that are options of the run, not of the policy."""
+    """The limits that count for groups, and the keys of those that are options of the run, not of the policy.
+
+    `too_small` are the groups of which all nodes may fail at once: no room can save their instances then.
+    """
 
     groups: tuple[str, ...]
     limits: Limits
     options: tuple[str, ...] = ()
+    too_small: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -159,7 +164,8 @@ class LimitsInForce:
             f"{words} ({'option' if key in self.options else 'policy'})" for key, words in self.limits.words.items()
         ]
         title = "group" if len(self.groups) == 1 else "groups"
-        return f"limits of {title} {', '.join(self.groups)}: {', '.join(shown)}"
+        small = f"; {', '.join(self.too_small)}: has no more nodes than may fail" if self.too_small else ""
+        return f"limits of {title} {', '.join(self.groups)}: {', '.join(shown)}{small}"
 
 
 def limits_in_force(state: ClusterState, asked: Limits, group: str | None = None) -> tuple[LimitsInForce, ...]:
@@ -170,7 +176,14 @@ def limits_in_force(state: ClusterState, asked: Limits, group: str | None = None
         if group in (None, name) and limits != NO_LIMITS:
             by_limits.setdefault(limits, []).append(name)
     options = tuple(asked.words)
-    return tuple(LimitsInForce(tuple(names), limits, options) for limits, names in by_limits.items())
+    nodes = Counter(node.group for node in state.nodes.values())
+
+    def too_small(names: list[str], limits: Limits) -> tuple[str, ...]:
+        return tuple(name for name in names if 0 < nodes[name] <= (limits.max_node_failures or 0))
+
+    return tuple(
+        LimitsInForce(tuple(names), limits, options, too_small(names, limits)) for limits, names in by_limits.items()
+    )
 
 
 def limited(state: ClusterState, asked: Limits) -> ClusterState:

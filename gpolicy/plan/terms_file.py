@@ -39,9 +39,9 @@ def _group(written: Record) -> GroupTerms:
     limits, volumes, promise = (written.record(key) for key in ("limits", "volumes", "promise"))
     failures, ratio = limits.whole_or_none("max_node_failures"), limits.number_or_none("oversubscription")
     if not 0 <= (failures or 0) <= MOST_NODE_FAILURES:
-        limits.refuse("max_node_failures", f"a number up to {MOST_NODE_FAILURES}")
+        limits.refuse("max_node_failures", f"a number from 0 to {MOST_NODE_FAILURES}")
     if ratio is not None and not 0 < ratio <= GREATEST_OVERSUBSCRIPTION:
-        limits.refuse("oversubscription", f"a ratio up to {GREATEST_OVERSUBSCRIPTION}")
+        limits.refuse("oversubscription", f"a ratio above 0 and up to {GREATEST_OVERSUBSCRIPTION}")
     return GroupTerms(
         limits=Limits(
             max_node_failures=failures,

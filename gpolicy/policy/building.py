@@ -103,7 +103,15 @@ class Builder:
 
     def _settings(self, family: str) -> Settings:
         """Return the written keys of something that Ganeti does not know."""
-        return {key: Located(value, self._at((family, key))) for key, value in self.root.get(family, {}).items()}
+        found: dict[str, Located[Any]] = {}
+        for key, value in self.root.get(family, {}).items():
+            span = self._at((family, key))
+            if isinstance(value, float) and not math.isfinite(value):
+                self._report(WRONG_VALUE.finding(f"{family}.{key} is {value}, which is not a ratio", span))
+            else:  # JSON Schema takes 2.0 for a whole number
+                whole = isinstance(value, float) and key == "max_node_failures"
+                found[key] = Located(int(value) if whole else value, span)
+        return found
 
     def _located(self, key: str) -> Located[Any] | None:
         if key not in self.root:

@@ -91,7 +91,7 @@ def plan_answer(
         verdict=f"{verdict(plan)}{f', {cost}' if cost else ''}",
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if cost else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
-        basis=(*((known.basis.sentence,) if known and known.basis else ()), *_limits(known)),
+        basis=(*((impact.basis.sentence,) if impact and impact.basis else ()), *_limits(impact)),
         opening=f"{nothing}." if nothing else "",
         closing=_closing(plan),
         sections=(

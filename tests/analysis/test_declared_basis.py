@@ -109,6 +109,16 @@ def test_nothing_is_guessed_where_a_total_is_not_declared(tmp_path: Path) -> Non
         capacity(under(configured(), tmp_path, text))
 
 
+def test_a_cpu_total_of_1_that_ganeti_fills_in_beside_a_declared_total_does_not_count(tmp_path: Path) -> None:
+    state = configured()
+    assert state.cluster.own["hv_state", "fake", "cpu_total"] == 1
+    total = "hv_state: {fake: {mem_total: 64G, mem_node: 4G, mem_hv: 1G}}\n"
+    hardware = "hardware: {memory: 32G, cpus: 16, pv_size: 1T, pv_count: 8}\n"
+    assert capacity(under(state, tmp_path, CLUSTER + total + GROUP + hardware)).groups[0].standard.fits == 14
+    with pytest.raises(GpolicyError, match="not known: CPUs of node1, node2"):
+        capacity(under(state, tmp_path, CLUSTER + total + DISK_STATE + GROUP))
+
+
 def test_the_defaults_that_ganeti_fills_in_declare_nothing_but_those_of_the_policy_do(tmp_path: Path) -> None:
     state = configured()
     assert state.cluster.own["hv_state", "fake", "mem_node"] == 0

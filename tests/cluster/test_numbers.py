@@ -96,6 +96,21 @@ def test_physical_volumes() -> None:
 
 
 @pytest.mark.parametrize(
+    ("volumes", "words"),
+    [
+        ([("/dev/sdb", 100, 102)], "physical volume /dev/sdb has 102 MiB free of 100 MiB"),
+        ([("/dev/sdb", 100, 0), ("/dev/sdb", 100, 100)], "physical volume /dev/sdb is listed twice"),
+        ([("", 100, 0)], "a physical volume has no name"),
+    ],
+)
+def test_volumes_that_no_node_can_have(volumes: list[tuple[str, int, int]], words: str) -> None:
+    listed = [
+        {"name": name, "size": size, "free": free, "used": 0, "allocatable": True} for name, size, free in volumes
+    ]
+    assert f"node node1: {words}" in refused(changed(snapshot(), ("nodes", "node1", "physical_volumes"), listed))
+
+
+@pytest.mark.parametrize(
     ("place", "number", "words"),
     [
         (("cluster", "own", "ipolicy", "vcpu-ratio"), 1e300, "cluster: ipolicy.vcpu-ratio is 1e+300"),

@@ -52,7 +52,9 @@ identities = st.builds(
 )
 specs = st.fixed_dictionaries({name: bounded(name) for name in SPEC_PARAMETERS})
 sizes = bounded("size")
-volumes = st.builds(PhysicalVolume, name=names, size=sizes, free=sizes, used=sizes, allocatable=st.booleans())
+volumes = st.builds(PhysicalVolume, name=names, size=sizes, free=sizes, used=sizes, allocatable=st.booleans()).map(
+    lambda item: replace(item, free=min(item.size, item.free))
+)
 BY_TYPE: dict[Type, st.SearchStrategy[Any]] = {
     Type.INT: st.integers(-5, 2**30),
     Type.SIZE: numbers,
@@ -107,7 +109,9 @@ def states(draw: st.DrawFn) -> ClusterState:
             master_candidate=draw(maybe(st.none(), flags)),
             vm_capable=draw(flags),
             resources=measured,
-            physical_volumes=draw(maybe(st.none(), st.lists(volumes, max_size=2).map(tuple))),
+            physical_volumes=draw(
+                maybe(st.none(), st.lists(volumes, max_size=2, unique_by=lambda item: item.name).map(tuple))
+            ),
         )
     some_node = st.sampled_from(sorted(nodes))
     instances = {

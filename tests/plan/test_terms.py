@@ -9,7 +9,7 @@ import pytest
 from gpolicy.cluster.record import Record
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, Unreadable
-from gpolicy.cluster.terms import GroupTerms, Limits, Promise, Terms, VolumeTerms, under_terms
+from gpolicy.cluster.terms import GroupTerms, Limits, Promise, Terms, VolumeTerms, limits_in_force, under_terms
 from gpolicy.errors import InputError
 from gpolicy.fit.terms import terms_of
 from gpolicy.ganeti.parameter import Level, Value
@@ -99,8 +99,11 @@ def test_a_plan_file_keeps_terms(state: ClusterState, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("group", "message"),
     [
-        ({"limits": {"max_node_failures": 9}}, "max_node_failures should be a number up to 8, but is a number"),
-        ({"limits": {"oversubscription": 0}}, "oversubscription should be a ratio up to 100, but is a number"),
+        ({"limits": {"max_node_failures": 9}}, "max_node_failures should be a number from 0 to 8, but is a number"),
+        (
+            {"limits": {"oversubscription": 0}},
+            "oversubscription should be a ratio above 0 and up to 100, but is a number",
+        ),
         ({"volumes": {"margin": 1}}, "margin should be a share below 1, but is a number"),
         ({"promise": {"volumes": [1, -1]}}, "volumes should be a list of sizes, but is a list"),
     ],
@@ -109,3 +112,24 @@ def test_terms_that_no_policy_can_have_are_refused(group: Value, message: str) -
     with pytest.raises(InputError) as caught:
         read_terms(Record.of({"groups": {"fast": group}}, "plan.json: terms"))
     assert message in caught.value.message
+
+
+def test_a_whole_number_may_be_written_as_2_0_and_a_ratio_is_a_number(tmp_path: Path) -> None:
+    head = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
+    (tmp_path / "policy.yaml").write_text(f"{head}limits: {{max_node_failures: 2.0}}\n")
+    policy = load_policy(tmp_path / "policy.yaml")
+    assert policy.findings == ()
+    assert policy.cluster is not None
+    assert repr(policy.cluster.limits["max_node_failures"].value) == "2"
+    (tmp_path / "policy.yaml").write_text(f"{head}limits: {{oversubscription: .nan}}\n")
+    (finding,) = load_policy(tmp_path / "policy.yaml").findings
+    assert finding.message == "limits.oversubscription is nan, which is not a ratio"
+    assert str(finding.span).endswith("policy.yaml:4:28")
+
+
+def test_limits_say_where_all_nodes_of_a_group_may_fail(state: ClusterState) -> None:
+    some = {name: GroupTerms(limits=Limits(max_node_failures=3)) for name in state.groups}
+    (found,) = limits_in_force(replace(state, terms=some), Limits())
+    assert {name: len(state.nodes_of(name)) for name in state.groups} == {"dedicated": 3, "default": 4, "spare": 1}
+    assert found.too_small == ("dedicated", "spare")
+    assert found.sentence.endswith("; dedicated, spare: has no more nodes than may fail")

@@ -16,7 +16,7 @@ from gpolicy.rules.examples import CLUSTER, GROUP
 
 _HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
 _STATE_HINT: Final = (
-    "keep it for gpolicy capacity --resource-model (and ignore GP113 in gpolicy.toml), or leave it out: the cluster"
+    "keep it for gpolicy's own counts and guards (and ignore GP113 in gpolicy.toml), or leave it out: the cluster"
     " then keeps what it has"
 )
 _DISK_SOURCE: Final = "Resource model, Node parameters (disk_state)"
@@ -61,9 +61,10 @@ class StateWithoutEffect(Rule):
         name="state-without-effect",
         severity=Severity.INFO,
         summary="hv_state or disk_state is declared, which Ganeti stores but never reads.",
-        rationale="The resource model intended these figures for capacity, but no released Ganeti uses them. gpolicy's"
-        " own capacity model does. If you want that, there is nothing to fix: a cluster that has these figures keeps"
-        " them, since Ganeti cannot remove them. Figures that a policy leaves out stay in the cluster and do no harm.",
+        rationale="The resource model intended these figures for capacity, but no released Ganeti uses them. gpolicy"
+        " does, where nodes report nothing and for guards. If you want that, there is nothing to fix: a cluster that"
+        " has these figures keeps them, since Ganeti cannot remove them. Figures that a policy leaves out stay in the"
+        " cluster and do no harm.",
         source="Resource model, Hypervisor state and Disk state; Ganeti 2.15 to 3.1",
         bad=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n",
         good=f"{GROUP}ndparams: {{spindle_count: 4}}\n",
@@ -76,7 +77,7 @@ class StateWithoutEffect(Rule):
                 leaf = next((leaf for leaf in own if leaf.path[0] == family), None)
                 if leaf is not None:
                     span = leaf.document.key_span(leaf.pointer[:1])
-                    message = f"{family} has no effect in Ganeti; only gpolicy's capacity model reads it"
+                    message = f"{family} has no effect in Ganeti; only gpolicy counts with it"
                     yield self.hit(declared, message, span, hint=_STATE_HINT)
 
 
