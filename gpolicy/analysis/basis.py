@@ -20,7 +20,7 @@ from gpolicy.allocator.configured_resources import DiskResources, HypervisorReso
 from gpolicy.allocator.merge import merge
 from gpolicy.analysis.allocator_input import cluster_data, has_figures, missing_figures
 from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
-from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_numbers, reported
+from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported
 from gpolicy.analysis.volume_resources import volume_resources
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
@@ -221,12 +221,15 @@ class _Settling:
         promise = self.state.terms_of(node.group).promise
         kept = KVM_NODE_MEMORY if self.data.hypervisor == "kvm" else 0
         defaults = {"mem_node": kept, "mem_hv": 0, "cpu_node": HV_STATE["cpu_node"][0]}
-        found = self._chosen(defaults, {"mem_total": promise.memory, "cpu_total": promise.cpus}, stated, shown)
+        promised = self._promised({"mem_total": promise.memory, "cpu_total": promise.cpus}, node, HV_STATE)
+        found = self._chosen(defaults, promised, stated, shown)
         gaps = [what for what, name in (("memory", "mem_total"), ("CPUs", "cpu_total")) if name not in found]
         figures.gaps += gaps
         if not gaps:
             figures.hypervisor = HypervisorResources(**{name: found[name] for name in HV_STATE})
-            figures.assumed |= {name: value for name, value in defaults.items() if not {name} & {*stated, *shown}}
+            figures.assumed |= {
+                name: value for name, value in defaults.items() if not {name} & {*promised, *stated, *shown}
+            }
             figures.declared.append(MEMORY_AND_CPUS)
 
     def _disk(
@@ -242,7 +245,7 @@ class _Settling:
             figures.gaps += [word for word in (DISK, "spindles") if word in missing]
         elif not _shows_disk(node) or self._goes_first(DISK_STATE, stated):
             promise = self.state.terms_of(node.group).promise
-            promised = {"disk_total": sum(promise.volumes) if promise.volumes else None}
+            promised = self._promised({"disk_total": sum(promise.volumes or ()) or None}, node, DISK_STATE)
             found = self._chosen({"disk_reserved": 0, "disk_overhead": 0}, promised, stated, shown)
             if "disk_total" in found:
                 figures.disk = DiskResources(**{name: found[name] for name in DISK_STATE})
@@ -260,13 +263,19 @@ class _Settling:
     def _chosen(
         self,
         defaults: Mapping[str, int],
-        promised: Mapping[str, int | None],
+        promised: Mapping[str, int],
         stated: Mapping[str, int],
         shown: Mapping[str, int],
     ) -> dict[str, int]:
         """Return the values of a node by Ganeti's names, each from the best that is known of it."""
-        found = {**defaults, **{name: value for name, value in promised.items() if value is not None}}
+        found = {**defaults, **promised}
         return {**found, **shown, **stated} if self.declared_first else {**found, **stated, **shown}
+
+    def _promised(self, hardware: Mapping[str, int | None], node: Node, table: Collection[str]) -> dict[str, int]:
+        """Return the promised `hardware`, and before it what the policy declares that is not in force yet."""
+        known = {name: value for name, value in hardware.items() if value is not None}
+        to_come = declared_by_policy(self.state, node)
+        return known | {name: value for name, value in to_come.items() if name in table}
 
 
 _FIGURE: Final = {"mem": "memory", "cpu": "CPUs", "dis": DISK}

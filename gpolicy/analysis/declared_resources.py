@@ -11,7 +11,7 @@ cpu_total of 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -95,12 +95,27 @@ def declared_disk(state: ClusterState, node: ObservedNode, volume_group: str) ->
 def _declared_at(
     state: ClusterState, node: ObservedNode, prefix: Path, table: Mapping[str, tuple[int, str, str]]
 ) -> dict[str, DeclaredValue]:
-    cluster = _of_cluster(state, prefix, table)
-    levels = ((Level.NODE, node.own), (Level.GROUP, state.groups[node.group].own), (Level.CLUSTER, cluster))
+    own = (node.own, state.groups[node.group].own, _of_cluster(state, prefix, table))
+    return _first_of(own, prefix, table)
+
+
+def declared_by_policy(state: ClusterState, node: ObservedNode) -> dict[str, int]:
+    """Return the numbers that the policy of this run declares for `node`, whether they are in force yet or not."""
+    own = [state.declared.get(label, {}) for label in (f"node/{node.name}", f"group/{node.group}", "cluster")]
+    found: dict[str, DeclaredValue] = {}
+    for prefix, table in zip(prefixes(state), (HV_STATE, DISK_STATE), strict=True):
+        if prefix is not None:
+            found |= _first_of(own, prefix, table)
+    return {name: item.value for name, item in found.items()}
+
+
+def _first_of(own: Sequence[Values], prefix: Path, table: Iterable[str]) -> dict[str, DeclaredValue]:
+    """Return the numbers of the `table` from the values of a node, its group and the cluster."""
+    levels = tuple(zip((Level.NODE, Level.GROUP, Level.CLUSTER), own, strict=True))
     found: dict[str, DeclaredValue] = {}
     for name in table:
-        for level, own in levels:
-            value = _stated((*prefix, name), own)
+        for level, values in levels:
+            value = _stated((*prefix, name), values)
             if value is not None:
                 found[name] = DeclaredValue(value, level)
                 break
@@ -112,10 +127,12 @@ def _of_cluster(state: ClusterState, prefix: Path, table: Mapping[str, tuple[int
     record = {name: state.cluster.own.get((*prefix, name)) for name in table}
     meant = any(value not in (None, table[name][0]) for name, value in record.items())
     found: Values = {}
+    by_policies = state.declared.get("cluster", {})
     for name, value in record.items():
         path = (*prefix, name)
         filled_in = name == "cpu_total" and value == 1
-        if path in state.declared_paths or (meant and not filled_in):
+        by_policy = path in by_policies and by_policies[path] == value
+        if by_policy or (meant and not filled_in):
             found[path] = value
     return found
 

@@ -182,8 +182,8 @@ class ClusterState:
     """One consistent read of a cluster. Groups, nodes and instances are by name.
 
     `source` is the address of the cluster; for a `snapshot`, the one from which it was taken. `notes` tell people what
-    the source did not show and how that was handled. `terms` are what a policy says of groups, `declared_paths` the
-    values of hv_state and disk_state that it declares for the cluster (`under_terms`): no part of what was observed.
+    the source did not show and how that was handled. `terms` are what a policy says of groups, `declared` its
+    hv_state and disk_state by object (`cluster`, `group/NAME`, `node/NAME`): no part of what was observed.
     """
 
     source: str
@@ -197,7 +197,7 @@ class ClusterState:
     notes: tuple[str, ...] = field(default=())
     snapshot: Snapshot | None = field(default=None, compare=False)
     terms: Mapping[str, GroupTerms] = field(default_factory=dict)
-    declared_paths: frozenset[Path] = frozenset()
+    declared: Mapping[str, Values] = field(default_factory=dict)
 
     @property
     def address(self) -> str:

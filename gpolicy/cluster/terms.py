@@ -195,7 +195,7 @@ def limited(state: ClusterState, asked: Limits) -> ClusterState:
 def under_terms(state: ClusterState, terms: Terms, new_names: Mapping[str, str] | None = None) -> ClusterState:
     """Return `state` under `terms`; `new_names` are the names in `terms` of groups that are to be renamed.
 
-    Declared values of hv_state and disk_state count where the source does not show those of the object.
+    Declared values of hv_state and disk_state are the object's own where the source does not show those.
     """
     names = {name: (new_names or {}).get(name, name) for name in state.groups}
 
@@ -219,5 +219,8 @@ def under_terms(state: ClusterState, terms: Terms, new_names: Mapping[str, str] 
         groups=groups,
         nodes=nodes,
         terms=by_group,
-        declared_paths=frozenset(terms.values.get("cluster", ())),
+        declared={
+            **terms.values,
+            **{f"group/{name}": terms.values.get(f"group/{new}", {}) for name, new in names.items()},
+        },
     )

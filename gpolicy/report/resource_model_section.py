@@ -169,4 +169,6 @@ def _summary(change: ResourceModelChange) -> str:
     over = _over(then)
     if over:
         parts.append(f"{count(len(over), 'node')} over-subscribed in memory")
-    return "; ".join(parts) or "what is declared agrees with what nodes report"
+    compared = any(item.reported is not None for node in then.nodes for item in node.declared)
+    agreed = "what is declared agrees with what nodes report" if compared else "nodes report nothing to compare with"
+    return "; ".join(parts) or agreed

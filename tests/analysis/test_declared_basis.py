@@ -22,11 +22,14 @@ from gpolicy.cluster.state import ClusterState, PhysicalVolume, Resources
 from gpolicy.cluster.unreadable import RAPI
 from gpolicy.errors import GpolicyError
 from gpolicy.fit.terms import terms_of
+from gpolicy.impact.comparison import compare, load
 from gpolicy.impact.declared_guards import declared_guards, guard_impact
+from gpolicy.impact.impact import resource_model_change
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import before_and_after
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
+from gpolicy.report.resource_model_section import resource_model_section
 
 DATA = Path(__file__).parent.parent / "data" / "clusters"
 SIZE = "memory-size: 4G, cpu-count: 1, disk-size: 90G, disk-count: 1, nic-count: 1, spindle-use: 1"
@@ -226,3 +229,22 @@ guards:
     assert verdicts["room"] == (False, "group default, spec any (declared): 9 fit after, < 14 (bound by n1-capacity)")
     assert verdicts["no-loss"] == (False, "group default, spec any (declared): 14 fit now, 9 after, -35.7 % > 0 %")
     assert verdicts["redundant"][0]
+
+
+def test_a_plan_that_declares_figures_first_changes_no_capacity(tmp_path: Path) -> None:
+    guards = "---\ngpolicy: v1\nkind: Guards\nguards: [{name: no-loss, capacity_loss: {at_most: 0%}}]\n"
+    policy = written(tmp_path, CLUSTER + HV_STATE + DISK_STATE + GROUP + guards)
+    before, after = sides(configured(), policy)
+    assert before.cluster.own["hv_state", "fake", "mem_total"] == 0
+    assert capacity(before).basis == capacity(after).basis
+    assert capacity(before).groups[0].stranded is not None
+    known = guard_impact(before, after, policy.guards, pair_names(policy, after))
+    assert known.capacity is not None
+    (group,) = known.capacity.groups
+    assert group.before is not None
+    assert group.after is not None
+    assert group.after.standard.fits == 14
+    section = resource_model_section(
+        resource_model_change(load(compare(before, after)), load(compare(before, after), declared=True), lambda _: None)
+    )
+    assert section.summary == "nodes report nothing to compare with"
