@@ -63,9 +63,16 @@ class _Input:
         """The states to count on. Raise GpolicyError where no group of one of them is known."""
         return load(self.states, declared=self.on_declared)
 
+    @property
+    def declares(self) -> bool:
+        """Whether hv_state or disk_state declares anything of a node."""
+        return any(side.settled.stated for side in (self.loaded.before, self.loaded.after))
+
     @cached_property
     def declared(self) -> LoadedComparison:
         """The same on the declared basis."""
+        if not self.declares:
+            return self.loaded
         known = (*self.loaded.before.clusters, *self.loaded.after.clusters)
         return load(self.states, like=known, declared=True)
 
@@ -150,5 +157,5 @@ def impact(
         unavailable=unavailable,
         basis=sides.after.basis(),
         group_basis={name: sides.after.basis(name).kind for name in sides.after.groups},
-        declares=any(side.settled.stated for side in (sides.before, sides.after)),
+        declares=given.declares,
     )
