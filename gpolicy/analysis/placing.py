@@ -29,7 +29,7 @@ from gpolicy.analysis.place_search import PlaceSearch
 from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
-from gpolicy.cluster.terms import NO_LIMITS, limits_in_force
+from gpolicy.cluster.terms import NO_LIMITS, limited, limits_in_force
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.group_choice import GroupAnswer
     from gpolicy.allocator.merge import Cluster
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.terms import Limits
     from gpolicy.ganeti.disk_spindles import SpindleRefusal
     from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
@@ -51,17 +52,23 @@ _BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": Instanc
 
 
 def place(
-    state: ClusterState, request: PlaceRequest, *, names: PairNames | None = None, declared: bool = False
+    state: ClusterState,
+    request: PlaceRequest,
+    *,
+    names: PairNames | None = None,
+    limits: Limits = NO_LIMITS,
+    declared: bool = False,
 ) -> PlaceReport:
     """Return where the instance of `request` would go on the cluster in `state`, and the result for each candidate.
 
     Nodes where Ganeti would refuse the spindles of its disks are refused, though hail accepts them: the answer is then
-    hail's among the other nodes. So are candidates that would break the limits of their group. `names` are the names of
-    the policy's spec pairs, for the sizes of the dedicated metric. With `declared`, what hv_state and disk_state
-    declare goes before measured figures. Raise UsageError for a request that is impossible on this cluster, and
-    GpolicyError if the state lacks needed figures.
+    hail's among the other nodes. So are candidates that would break the limits of their group, of which `limits` go
+    before those of the policy. `names` are the names of the policy's spec pairs, for the sizes of the dedicated metric.
+    With `declared`, what hv_state and disk_state declare goes before measured figures. Raise UsageError for a request
+    that is impossible on this cluster, and GpolicyError if the state lacks needed figures.
     """
-    settled = settle(state, declared=declared)
+    observed = state
+    settled = settle(limited(state, limits), declared=declared)
     state, data = settled.state, _as_hail_reads(settled.state, settled.data)
     group = wanted_group(request, data)
     refuse_gaps(settled, group.name if group else None)
@@ -91,10 +98,10 @@ def place(
         if nodes:
             asked, answer = again, answer_on_others
     found = _best_first(cluster, candidates, nodes)
-    limited = under_limits(state, asked, found) if nodes else found
-    if limited[:1] != found[:1]:
+    permitted = under_limits(state, asked, found) if nodes else found
+    if permitted[:1] != found[:1]:
         notes.append(f"hail itself would place it on {' / '.join(nodes)}: it does not know the limits of the policy")
-        found = limited
+        found = permitted
         nodes = found[0].nodes if found[0].ok else ()
         answer = _other_answer(cluster, answer, found[0] if nodes else None)
     return PlaceReport(
@@ -122,7 +129,7 @@ def place(
             *metric_notes(cluster, request, nodes, dedicated=asked.dedicated),
             *_left_out(asked.left_out, len(found)),
         ),
-        limits=limits_in_force(state, NO_LIMITS, group.name if group else None),
+        limits=limits_in_force(observed, limits, group.name if group else None),
     )
 
 

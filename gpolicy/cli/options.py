@@ -58,6 +58,25 @@ Volumes = Annotated[
     ),
 ]
 
+MaxNodeFailures = Annotated[
+    int | None,
+    typer.Option(
+        "--max-node-failures",
+        metavar="K",
+        min=1,
+        max=5,
+        help="So many nodes of a group may fail at once; default: `limits` of the policy.",
+    ),
+]
+Oversubscription = Annotated[
+    float | None,
+    typer.Option(
+        "--oversubscription",
+        metavar="RATIO",
+        help="The greatest memories of a node's instances may be RATIO times its memory for them, and each is "
+        "guaranteed its least; default: `limits` of the policy.",
+    ),
+]
 CpusAfterFailure = Annotated[
     bool | None,
     typer.Option(

@@ -164,7 +164,7 @@ class LimitsInForce:
             f"{words} ({'option' if key in self.options else 'policy'})" for key, words in self.limits.words.items()
         ]
         title = "group" if len(self.groups) == 1 else "groups"
-        small = f"; {', '.join(self.too_small)}: has no more nodes than may fail" if self.too_small else ""
+        small = f"; no more nodes than may fail: {', '.join(self.too_small)}" if self.too_small else ""
         return f"limits of {title} {', '.join(self.groups)}: {', '.join(shown)}{small}"
 
 

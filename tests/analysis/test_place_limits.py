@@ -97,3 +97,14 @@ def test_without_failures_to_survive_the_answer_is_that_of_hail() -> None:
     state = cluster(*spread(6), Limits(max_node_failures=0))
     exact = place(replace(state, terms={}), REQUEST)
     assert replace(place(state, REQUEST), limits=()) == exact
+
+
+def test_limits_of_a_run_go_before_those_of_the_policy() -> None:
+    """Six instances of 4 GiB are what two nodes hold, nine what three hold."""
+    state = cluster(*spread(6), Limits(max_node_failures=2))
+    assert not place(state, REQUEST).ok
+    found = place(state, REQUEST, limits=Limits(max_node_failures=1))
+    assert found.ok
+    assert [item.sentence for item in found.limits] == [
+        "limits of group g: 1 node of a group may fail at once (option)"
+    ]

@@ -132,4 +132,4 @@ def test_limits_say_where_all_nodes_of_a_group_may_fail(state: ClusterState) -> 
     (found,) = limits_in_force(replace(state, terms=some), Limits())
     assert {name: len(state.nodes_of(name)) for name in state.groups} == {"dedicated": 3, "default": 4, "spare": 1}
     assert found.too_small == ("dedicated", "spare")
-    assert found.sentence.endswith("; dedicated, spare: has no more nodes than may fail")
+    assert found.sentence.endswith("; no more nodes than may fail: dedicated, spare")

@@ -14,6 +14,8 @@ from gpolicy.cli.options import (
     CpusAfterFailure,
     Credentials,
     Insecure,
+    MaxNodeFailures,
+    Oversubscription,
     State,
     form_option,
     look_of,
@@ -62,25 +64,8 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
             help="Disk template of the instances; default: each group's first enabled one that it allows.",
         ),
     ] = None,
-    max_node_failures: Annotated[
-        int | None,
-        typer.Option(
-            "--max-node-failures",
-            metavar="K",
-            min=1,
-            max=5,
-            help="Also count what fits if K nodes of a group may fail at once; default: `limits` of the policy.",
-        ),
-    ] = None,
-    oversubscription: Annotated[
-        float | None,
-        typer.Option(
-            "--oversubscription",
-            metavar="RATIO",
-            help="Also count what fits if instances are guaranteed the least memory of their pair and may burst to the "
-            "greatest, all of a node together to RATIO times its memory; default: `limits` of the policy.",
-        ),
-    ] = None,
+    max_node_failures: MaxNodeFailures = None,
+    oversubscription: Oversubscription = None,
     cpus_after_failure: CpusAfterFailure = None,
     form: Annotated[str, form_option("capacity")] = "text",
     rapi_credentials: Credentials = None,
@@ -150,6 +135,9 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     *,
     budget: Budget = None,
     every: Annotated[bool, typer.Option("--all", "-a", help="Show every candidate.")] = False,
+    max_node_failures: MaxNodeFailures = None,
+    oversubscription: Oversubscription = None,
+    cpus_after_failure: CpusAfterFailure = None,
     weight: Weight = None,
     ignore_ipolicy: Annotated[
         bool, typer.Option("--ignore-ipolicy", help="Hold no size or disk template of the policy against the instance.")
@@ -165,10 +153,14 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.analysis.placing import place as find  # noqa: PLC0415
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
     from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
+    from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer  # noqa: PLC0415
     from gpolicy.report.place_json import place_data  # noqa: PLC0415
 
     look = look_of("place", form, budget, every=every)
+    limits = Limits(
+        max_node_failures=max_node_failures, oversubscription=oversubscription, cpus_after_failure=cpus_after_failure
+    )
     words = read_words(request)
     found = _read_under(policy, state, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
     if found is None:
@@ -176,7 +168,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     observed, names = found
     with working("trying every node"):
         asked = replace(words.on(observed, names), ignore_ipolicy=ignore_ipolicy, weights=read_weights(weight or ()))
-        report = find(observed, asked, names=names, declared=resource_model)
+        report = find(observed, asked, names=names, limits=limits, declared=resource_model)
     write_report(look, lambda: place_answer(report), {"json": lambda: json_text(place_data(report))})
     return int(ExitCode.FINE if report.ok else ExitCode.FINDINGS)
 
