@@ -44,7 +44,8 @@ def _check_node(node: Node, where: str) -> None:
             message = f"physical volume {shown(volume.name)} has {volume.free} MiB free of {volume.size} MiB"
             raise InputError(f"{where}: {message}", hint="correct it at its source")
     listed = Counter(volume.name for volume in node.physical_volumes or ())
-    twice = next((name for name, times in listed.items() if times > 1), None)
+    # LVM calls each volume that is gone "[unknown]"
+    twice = next((name for name, times in listed.items() if times > 1 and "unknown" not in name), None)
     if twice is not None:
         raise InputError(f"{where}: physical volume {shown(twice)} is listed twice", hint="correct it at its source")
     if "" in listed:

@@ -260,9 +260,13 @@ def _journal(data: bytes, _: Path) -> None:
 def _list_storage(data: bytes, _: Path) -> None:
     from gpolicy.cluster import physical_volumes
     from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot
+    from gpolicy.errors import InputError
 
     answer: Any = SimpleNamespace(run=lambda _: SimpleNamespace(code=0, stdout=data, stderr=""))
-    state = physical_volumes.from_master(_volumes_state(), answer)
+    try:
+        state = physical_volumes.from_master(_volumes_state(), answer)
+    except InputError:  # volumes that no node can have
+        return
     parse_snapshot(dump_snapshot(state), "again")
 
 
