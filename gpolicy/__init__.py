@@ -1,3 +1,3 @@
 """Policy as code for Ganeti clusters."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

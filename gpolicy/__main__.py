@@ -16,10 +16,10 @@ def main() -> int:
 
 
 def _version() -> int:
-    from gpolicy import __version__  # noqa: PLC0415
+    from gpolicy.versions import versions  # noqa: PLC0415
 
     try:
-        print(f"gpolicy {__version__}", flush=True)  # noqa: T201 (which does nothing when the output is closed)
+        print(versions(), flush=True)  # noqa: T201 (which does nothing when the output is closed)
     except OSError as error:
         sys.stderr.write(f"gpolicy: the output: {error.strerror}\n")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # leaving would write again

@@ -6,15 +6,30 @@ Findings about a policy are data (`gpolicy.findings`); exceptions are only for w
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 
 class ExitCode(IntEnum):
     """The exit codes of gpolicy."""
 
     FINE = 0
-    FINDINGS = 1  # an error finding, a guard that fails, a failed test, a failed apply
-    CHANGES = 2  # changes are pending (plan --detailed-exitcode, drift)
-    COULD_NOT_RUN = 3  # usage, unreadable input, cluster not reachable
+    FINDINGS = 1
+    CHANGES = 2
+    COULD_NOT_RUN = 3
+    INTERRUPTED = 130  # as shells have it for SIGINT
+
+
+EXIT_CODES: Final = {
+    ExitCode.FINE: "The verb ran, and nothing stands against its answer. After `apply`: every step is done and seen on"
+    " the cluster.",
+    ExitCode.FINDINGS: "The verb ran, and the answer is no: the policy has an error, a guard or a test fails, no node"
+    " takes the instance, or `apply` refused the plan or could not finish it.",
+    ExitCode.CHANGES: "Changes are pending: `drift` found some, or `plan --detailed-exitcode` has some.",
+    ExitCode.COULD_NOT_RUN: "The verb could not run: the command line is wrong, a file cannot be read, or the cluster"
+    " does not answer.",
+    ExitCode.INTERRUPTED: "Ctrl-C stopped the verb. No file is left half-written.",
+}
+"""What each exit code means, for people."""
 
 
 def about(where: str, message: str) -> str:

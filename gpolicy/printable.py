@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 _OURS: Final = f"\x1b{os.urandom(8).hex()}"
@@ -99,3 +99,14 @@ def no_command(line: str) -> str:
     """Return a printable line that GitHub's runner does not take for a command: without `::` at its start and `##[`."""
     shown = line.replace("##[", "## [")
     return f"- {shown}" if shown.lstrip().startswith("::") else shown
+
+
+def some(names: Sequence[str], most: int = 5) -> str:
+    """Return the first `most` of `names` for a sentence, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
+
+
+def count(number: int, word: str, plural: str = "") -> str:
+    """Return the number with its word: 1 instance, 2 instances."""
+    return f"{number:,} {word if number == 1 else plural or word + 's'}"

@@ -9,16 +9,22 @@ from pathlib import Path
 from gpolicy.checking.catalogue import CATALOGUE
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs" / "design-documents.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "how-we-know" / "design-documents.md").read_text(encoding="utf-8")
 REASONS = ("internals", "superseded", "future", "balancing", "unseen", "missing")
-ROWS = re.findall(r"^\| ([A-Z])([0-9]+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)
+LINES = re.findall(r"^\| ([A-Z])([0-9]+)(?:-\1([0-9]+))? \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)
+ROWS = [
+    (document, str(number), demand, does, shown)
+    for document, first, last, demand, does, shown in LINES
+    for number in range(int(first), int(last or first) + 1)
+]
+"""The demands; a line may have several in a row (`P30-P32`)."""
 COUNTS = re.findall(r"^\| (?:\[([A-Z]): [^|]+|all) \| ([0-9 |]+) \|$", PAGE, re.MULTILINE)
-NOT = re.compile(rf"not, ({'|'.join(REASONS)}): .+")
+NOT = re.compile(rf"not, ({'|'.join(REASONS)})(?:: .+)?")
 NAMED = r"(`[^`]+`)(, `[^`]+`)*"
 
 
 def test_demands_are_numbered_one_by_one() -> None:
-    assert len(ROWS) == len(re.findall(r"^\| [A-Z][0-9]+ \|", PAGE, re.MULTILINE))
+    assert len(LINES) == len(re.findall(r"^\| [A-Z][A-Z0-9-]+ \|", PAGE, re.MULTILINE))
     for document, demands in Counter(row[0] for row in ROWS).items():
         assert [int(row[1]) for row in ROWS if row[0] == document] == list(range(1, demands + 1))
 

@@ -34,23 +34,27 @@ def hatch_build() -> ModuleType:
     return module
 
 
-def make(target: str, folder: Path, **environ: str) -> Path:
-    """Build in a copy of the sources: the build removes an engine before it compiles the new one."""
-    source, made = folder / "source", folder / "made"
-    source.mkdir()
-    for name in ("gpolicy", "schemas", "templates", "scripts"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source)
+def build_package(target: str, source: Path, made: Path, **environ: str) -> Path:
     command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(made)]
     subprocess.run(command, cwd=source, env={**os.environ, **environ}, check=True, capture_output=True)
     (found,) = made.iterdir()
     return found
 
 
+def make_wheel(folder: Path, **environ: str) -> Path:
+    """Build in a copy of the sources: the build removes an engine before it compiles the new one."""
+    source = folder / "source"
+    source.mkdir()
+    for name in ("gpolicy", "schemas", "templates"):
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    return build_package("wheel", source, folder / "made", **environ)
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make("wheel", tmp_path_factory.mktemp("wheel"))
+    return make_wheel(tmp_path_factory.mktemp("wheel"))
 
 
 def test_a_wheel_carries_the_engine(wheel: Path) -> None:
@@ -113,16 +117,24 @@ def test_another_python_installs_and_runs_it(wheel: Path, version: str, tmp_path
 
 def test_without_a_compiler_a_wheel_has_no_engine_and_is_for_any_platform(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['ziglang'] = None  # as if not installed\n")
-    wheel = make("wheel", tmp_path, CC="false", PYTHONPATH=str(tmp_path))
+    wheel = make_wheel(tmp_path, CC="false", PYTHONPATH=str(tmp_path))
     assert wheel.name.endswith("-py3-none-any.whl")
     with zipfile.ZipFile(wheel) as archive:
         assert ENGINE not in archive.namelist()
 
 
-def test_the_source_archive_has_the_scripts(tmp_path: Path) -> None:
-    with tarfile.open(make("sdist", tmp_path)) as archive:
-        names = {name.split("/", 1)[1] for name in archive.getnames()}
-    assert {f"scripts/{path.name}" for path in (ROOT / "scripts").iterdir()} <= names
+def test_the_source_archive_has_every_file_of_the_repository(tmp_path: Path) -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    files = {name for name in listed.stdout.split("\0") if (ROOT / name).is_file()}
+    if listed.returncode:
+        pytest.skip("no repository, which lists the files")
+    for name in files:
+        copy = tmp_path / "source" / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, copy)
+    with tarfile.open(build_package("sdist", tmp_path / "source", tmp_path / "made")) as archive:
+        names = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    assert names == files | {"PKG-INFO"}
 
 
 MANYLINUX = ("manylinux_2_36_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64")

@@ -1,4 +1,4 @@
-"""docs/security.md names existing code and tests."""
+"""docs/explanation/security.md names existing code and tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "explanation" / "security.md").read_text(encoding="utf-8")
 
 
 def test_the_page_names_files_that_there_are() -> None:

@@ -16,7 +16,8 @@ from gpolicy.adopt.soundness import Place, unsound_places
 from gpolicy.adopt.tag_rules import TAG, RuleTags, rule_tags
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
-from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, parameter_at, position
+from gpolicy.ganeti.parameters import default_in, parameter_at, position
+from gpolicy.ganeti.releases import DEFAULT_VERSION
 from gpolicy.plan.diff import TOOL_TAGS
 from gpolicy.plan.plan import release_of
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES

@@ -170,10 +170,11 @@ def _exclusive(values: Values) -> bool:
 def _instance(index: int, instance: observed.Instance, nodes: Mapping[str, int]) -> Instance:
     where = f"instance {instance.name}"
     template = _template(instance.disk_template, where)
+    shown = instance.status
     try:
-        status = InstanceStatus(instance.status) if instance.status else _BY_ADMIN_STATE[instance.admin_state]
+        status = _BY_ADMIN_STATE[instance.admin_state] if shown is None else InstanceStatus(shown)
     except (ValueError, KeyError):
-        raise GpolicyError(f"{where}: no such status: {instance.status or instance.admin_state!r}") from None
+        raise GpolicyError(f"{where}: no such status: {instance.admin_state if shown is None else shown!r}") from None
     disk, disks = _disks(instance, template)
     return Instance(
         index=index,

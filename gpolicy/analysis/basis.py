@@ -24,6 +24,7 @@ from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declar
 from gpolicy.analysis.volume_resources import volume_resources
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
+from gpolicy.printable import some
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, NodeData
@@ -57,14 +58,9 @@ class Basis:
         """The basis in words."""
         if self.kind is BasisKind.MEASURED:
             return "basis: measured, all figures of nodes are as they report them"
-        parts = [f"{what} of {_named(nodes)}" for what, nodes in self.declared.items()]
+        parts = [f"{what} of {some(nodes, _MOST_NODES)}" for what, nodes in self.declared.items()]
         rest = "" if self.kind is BasisKind.DECLARED else "; all else is measured"
         return f"basis: {self.kind.value}; declared: {', '.join(parts)}{rest}"
-
-
-def _named(nodes: tuple[str, ...]) -> str:
-    more = len(nodes) - _MOST_NODES
-    return f"{', '.join(nodes[:_MOST_NODES])} and {more} more" if more > 0 else ", ".join(nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +165,16 @@ class _Figures:
         return self.hypervisor is not None or self.disk is not None
 
 
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """One node: the figures that it does not show, in words, and by Ganeti's names what is declared and reported."""
+
+    node: Node
+    missing: Collection[str]
+    stated: Mapping[str, int]
+    shown: Mapping[str, int]
+
+
 def _shows_disk(node: Node) -> bool:
     return None not in (node.resources.disk_total, node.resources.disk_free)
 
@@ -192,7 +198,7 @@ class _Settling:
 
     def node(self, item: NodeData) -> _Figures:
         """Return the figures of one node that is online."""
-        figures, node = _Figures(), self.state.nodes[item.name]
+        node = self.state.nodes[item.name]
         missing = missing_figures(node, self.state)
         stated = declared_numbers(self.state, node)
         shown: Mapping[str, int] = {}
@@ -200,20 +206,15 @@ class _Settling:
             values = reported(self._cluster.nodes[item.index], self._cluster)
             hidden = {*missing, *([] if _shows_disk(node) else [DISK])}
             shown = {name: value for name, value in values.items() if _FIGURE[name[:3]] not in hidden}
-            figures.stated = compared(self.state, node, shown)
-        self._memory_and_cpus(figures, node, missing, stated, shown)
-        self._disk(figures, node, missing, stated, shown)
+        known = _Known(node, missing, stated, shown)
+        figures = _Figures(stated=compared(self.state, node, shown) if missing or stated else ())
+        self._memory_and_cpus(figures, known)
+        self._disk(figures, known)
         return figures
 
-    def _memory_and_cpus(
-        self,
-        figures: _Figures,
-        node: Node,
-        missing: Collection[str],
-        stated: Mapping[str, int],
-        shown: Mapping[str, int],
-    ) -> None:
-        if not {"memory", "CPUs"} & set(missing) and not self._goes_first(HV_STATE, stated):
+    def _memory_and_cpus(self, figures: _Figures, known: _Known) -> None:
+        node = known.node
+        if not {"memory", "CPUs"} & set(known.missing) and not self._goes_first(HV_STATE, known):
             figures.measured.append(MEMORY_AND_CPUS)
             if node.name in self._status_unknown:
                 figures.gaps.append("whether instances run")
@@ -222,31 +223,25 @@ class _Settling:
         kept = KVM_NODE_MEMORY if self.data.hypervisor == "kvm" else 0
         defaults = {"mem_node": kept, "mem_hv": 0, "cpu_node": HV_STATE["cpu_node"][0]}
         promised = self._promised({"mem_total": promise.memory, "cpu_total": promise.cpus}, node, HV_STATE)
-        found = self._chosen(defaults, promised, stated, shown)
+        found = self._chosen({**defaults, **promised}, known)
         gaps = [what for what, name in (("memory", "mem_total"), ("CPUs", "cpu_total")) if name not in found]
         figures.gaps += gaps
         if not gaps:
             figures.hypervisor = HypervisorResources(**{name: found[name] for name in HV_STATE})
             figures.assumed |= {
-                name: value for name, value in defaults.items() if not {name} & {*promised, *stated, *shown}
+                name: value for name, value in defaults.items() if not {name} & {*promised, *known.stated, *known.shown}
             }
             figures.declared.append(MEMORY_AND_CPUS)
 
-    def _disk(
-        self,
-        figures: _Figures,
-        node: Node,
-        missing: Collection[str],
-        stated: Mapping[str, int],
-        shown: Mapping[str, int],
-    ) -> None:
+    def _disk(self, figures: _Figures, known: _Known) -> None:
+        node, missing = known.node, known.missing
         what = VOLUMES if self.state.has_exclusive_storage(node) else DISK
         if "spindles" in missing:
             figures.gaps += [word for word in (DISK, "spindles") if word in missing]
-        elif not _shows_disk(node) or self._goes_first(DISK_STATE, stated):
+        elif not _shows_disk(node) or self._goes_first(DISK_STATE, known):
             promise = self.state.terms_of(node.group).promise
             promised = self._promised({"disk_total": sum(promise.volumes or ()) or None}, node, DISK_STATE)
-            found = self._chosen({"disk_reserved": 0, "disk_overhead": 0}, promised, stated, shown)
+            found = self._chosen({"disk_reserved": 0, "disk_overhead": 0, **promised}, known)
             if "disk_total" in found:
                 figures.disk = DiskResources(**{name: found[name] for name in DISK_STATE})
                 figures.declared.append(what)
@@ -257,19 +252,14 @@ class _Settling:
         else:
             figures.measured.append(what)
 
-    def _goes_first(self, table: Collection[str], stated: Mapping[str, int]) -> bool:
-        return self.declared_first and any(name in stated for name in table)
+    def _goes_first(self, table: Collection[str], known: _Known) -> bool:
+        return self.declared_first and any(name in known.stated for name in table)
 
-    def _chosen(
-        self,
-        defaults: Mapping[str, int],
-        promised: Mapping[str, int],
-        stated: Mapping[str, int],
-        shown: Mapping[str, int],
-    ) -> dict[str, int]:
+    def _chosen(self, otherwise: Mapping[str, int], known: _Known) -> dict[str, int]:
         """Return the values of a node by Ganeti's names, each from the best that is known of it."""
-        found = {**defaults, **promised}
-        return {**found, **shown, **stated} if self.declared_first else {**found, **stated, **shown}
+        if self.declared_first:
+            return {**otherwise, **known.shown, **known.stated}
+        return {**otherwise, **known.stated, **known.shown}
 
     def _promised(self, hardware: Mapping[str, int | None], node: Node, table: Collection[str]) -> dict[str, int]:
         """Return the promised `hardware`, and before it what the policy declares that is not in force yet."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.errors import UsageError
+from gpolicy.guessing import did_you_mean_one_of
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Policy
@@ -26,7 +27,8 @@ def wanted_template(name: str, enabled: tuple[DiskTemplate, ...] | None) -> Disk
     """Return the template of this name. Raise UsageError if there is none, or it is not enabled."""
     known = {template.value: template for template in DiskTemplate}
     if name not in known:
-        raise UsageError(f"there is no disk template {name!r}", hint=f"the templates are {', '.join(known)}")
+        hint = did_you_mean_one_of(name, "disk templates", known)
+        raise UsageError(f"there is no disk template {name!r}", hint=hint)
     if enabled is not None and known[name] not in enabled:
         names = ", ".join(template.value for template in enabled)
         raise UsageError(f"disk template {name} is not enabled on the cluster", hint=f"enabled are {names}")

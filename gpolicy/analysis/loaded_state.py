@@ -17,6 +17,8 @@ from gpolicy.analysis.volume_resources import volume_notes
 from gpolicy.analysis.volume_sizes import smallest_volumes
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, UsageError, about
+from gpolicy.guessing import did_you_mean_one_of
+from gpolicy.printable import count, some
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_score import Weights
@@ -122,13 +124,14 @@ def basis_notes(settled: Settled, cluster: Cluster, group: str | None = None, *,
     for (name, value), nodes in settled.assumed.items():
         silent = [node for node in nodes if node in here]
         if silent:
-            notes.append(f"{name} is not declared for {_names(silent)}: {value} counts")
+            notes.append(f"{name} is not declared for {some(silent)}: {value} counts")
     return [*notes, *_first(_differing(settled, here)), *inconsistency_notes(settled, cluster, here)]
 
 
 def _first(notes: list[str]) -> list[str]:
     more = len(notes) - _MOST_NODES
-    return [*notes[:_MOST_NODES], *([f"the same is true of {more} more nodes, by other numbers"] if more > 0 else [])]
+    others = [f"the same is true of {count(more, 'more node')}, by other numbers"] if more > 0 else []
+    return [*notes[:_MOST_NODES], *others]
 
 
 def _differing(settled: Settled, here: Collection[str]) -> list[str]:
@@ -159,7 +162,6 @@ def inconsistency_notes(settled: Settled, cluster: Cluster, here: Collection[str
 
 
 _MOST_NODES: Final = 3
-_MOST_NAMES: Final = 5
 _WAY_OUT: Final = (
     "read the running cluster (local:, ssh://, rapi://) or a snapshot of it; or declare what nodes have: hv_state and"
     " disk_state, or the `hardware` of the group (with --resource-model they count before what is measured)"
@@ -170,13 +172,8 @@ def _unknown(state: ClusterState, gaps: Mapping[str, tuple[str, ...]]) -> Gpolic
     by_gap: dict[tuple[str, ...], list[str]] = {}
     for name, missing in gaps.items():
         by_gap.setdefault(missing, []).append(name)
-    texts = [f"{', '.join(missing)} of {_names(names)}" for missing, names in by_gap.items()]
+    texts = [f"{', '.join(missing)} of {some(names)}" for missing, names in by_gap.items()]
     return GpolicyError(about(state.address, f"not known: {'; '.join(texts)}"), hint=_WAY_OUT)
-
-
-def _names(names: list[str]) -> str:
-    more = len(names) - _MOST_NAMES
-    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[CountedCluster]) -> LoadedState:
@@ -230,7 +227,7 @@ def load_known_groups(
 def check_group(state: ClusterState, group: str | None) -> None:
     """Raise UsageError for an unknown group; None stands for all."""
     if group is not None and group not in state.groups:
-        raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
+        raise UsageError(f"there is no group {group!r}", hint=did_you_mean_one_of(group, "groups", state.groups))
 
 
 def counted_on_primary(instance: str) -> str:

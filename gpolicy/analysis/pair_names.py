@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gpolicy.analysis.allocator_input import policy_of
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.units import exact_size
+from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.model import INHERIT
 
 if TYPE_CHECKING:
@@ -43,6 +44,12 @@ class PairNames:
         return tuple(name or str(place) for place, name in enumerate(names, start=1))
 
 
+def pair_title(name: str) -> str:
+    """Return the name of a pair for people; one without a name goes by its place: `pair 1`, `was pair 2`."""
+    start, _, place = name.rpartition(" ")
+    return f"{start} pair {place}".strip() if place.isascii() and place.isdigit() and start in ("", "was") else name
+
+
 def pair_names(policy: Policy, state: ClusterState) -> PairNames:
     """Return the names that `policy` gives to the effective pairs of `state` (the cluster after the plan).
 
@@ -74,28 +81,29 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
     """
     found: dict[SpecPair, list[str]] = {}
     known: dict[str, list[str]] = {}
-    named = False
+    named: set[str] = set()
     for item in state.groups.values():
         if group not in (None, item.name, item.identity.uuid):
             continue
         pairs = policy_of(item.effective, f"group {item.name}").minmax
         shown = names.of(item.name, len(pairs))
-        words = ", ".join(f"{called} ({_size(pair)})" for called, pair in zip(shown, pairs, strict=True))
+        words = ", ".join(f"{pair_title(called)} ({_size(pair)})" for called, pair in zip(shown, pairs, strict=True))
         known.setdefault(words or "none", []).append(item.name)
-        named = named or any(called != str(place) for place, called in enumerate(shown, start=1))
+        named |= {called for place, called in enumerate(shown, start=1) if called != str(place)}
         for place, pair in enumerate(pairs, start=1):
             if name in (shown[place - 1], str(place)):
                 found.setdefault(pair, []).append(item.name)
                 break
     if group is not None and not known:
-        raise UsageError(f"there is no group {group!r}", hint=f"the groups are {', '.join(sorted(state.groups))}")
+        raise UsageError(f"there is no group {group!r}", hint=did_you_mean_one_of(group, "groups", state.groups))
     if not found:
         there = [f"{', '.join(groups)}: {words}" for words, groups in known.items()]
         more = f"; and in {len(there) - _MOST_SHOWN} more groups others" if len(there) > _MOST_SHOWN else ""
         hint = f"the pairs are, in group {'; in group '.join(there[:_MOST_SHOWN])}{more}" if there else None
         if hint and not named:
             hint += ". A pair gets its name in a policy (name: half, beside min and max): say which with --policy PATH"
-        raise UsageError(f"there is no spec pair {name!r}" + (f" in group {group}" if group else ""), hint=hint)
+        message = f"there is no spec pair {name!r}" + (f" in group {group}" if group else "")
+        raise UsageError(message, hint=did_you_mean(name, named) or hint)
     if len(found) > 1:
         owners = "; ".join(", ".join(groups) for groups in found.values())
         raise UsageError(f"spec pair {name!r} is of different sizes in the groups {owners}", hint="say group=NAME")

@@ -149,7 +149,7 @@ def _what_if(cluster: Cluster, request: PlaceRequest, instance: Instance) -> tup
     policed = replace(instance, ignores_policy=False)
     policies = {(node.facts.policy, node.facts.exclusive) for node in cluster.nodes.values()}
     allowed = all(check_policy(policy, policed, exclusive=exclusive) is None for policy, exclusive in policies)
-    said = "--ignore-ipolicy: its size and disk template are not held against the policy"
+    said = "--ignore-ipolicy: its size and disk template are not compared with the policy"
     if allowed:
         return (f"{said}, which allows them anyway",)
     said += (
@@ -200,7 +200,7 @@ def _unknown(
     if not unknown or not instance.disks:
         return []
     what = f"the size of the physical volumes of {' and '.join(unknown)} is not known"
-    return [f"{what}, so the disks are not held against their spindles; Ganeti does that when it makes them"]
+    return [f"{what}, so the spindles of the disks are not checked; Ganeti checks them when it creates the disks"]
 
 
 def _left_out(pairs: int, listed: int) -> list[str]:

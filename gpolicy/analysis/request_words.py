@@ -18,6 +18,7 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.ganeti.units import parse_size
+from gpolicy.guessing import did_you_mean
 
 ALIASES: Final = {
     "memory-size": "memory",
@@ -99,11 +100,8 @@ def _is_name(word: str) -> bool:
 def _key(written: str, where: str) -> str:
     key = ALIASES.get(written, written)
     if key not in KEYS:
-        from difflib import get_close_matches  # noqa: PLC0415 (for errors only)
-
-        near = get_close_matches(written.strip().lower(), (*KEYS, *ALIASES), 1)
-        meant = f"did you mean {near[0]}=…? " if near else ""
-        raise UsageError(f"{where}: unknown key {written!r}", hint=f"{meant}the keys are {', '.join(KEYS)}; {_EXAMPLE}")
+        hint = did_you_mean(written.strip(), (*KEYS, *ALIASES), f"the keys are {', '.join(KEYS)}; {_EXAMPLE}")
+        raise UsageError(f"{where}: unknown key {written!r}", hint=hint)
     return key
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 
 from gpolicy.allocator.cluster_score import COMPONENTS, MOST_WEIGHT, WEIGHTS, Weights
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS
+from gpolicy.guessing import did_you_mean
 
 
 def read_weights(words: Iterable[str]) -> Weights:
@@ -20,8 +20,7 @@ def read_weights(words: Iterable[str]) -> Weights:
     for word in words:
         name, _, text = word.partition("=")
         if name not in SCORE_COMPONENTS:
-            near = get_close_matches(name, SCORE_COMPONENTS, 1)
-            hint = f"Did you mean `{near[0]}`?" if near else f"the components are {', '.join(SCORE_COMPONENTS)}"
+            hint = did_you_mean(name, SCORE_COMPONENTS, f"the components are {', '.join(SCORE_COMPONENTS)}")
             raise UsageError(f"--weight {word}: the cluster score has no component {name!r}", hint=hint)
         if name in changed:
             raise UsageError(f"--weight {word}: {name} is given twice")

@@ -42,7 +42,7 @@ def unknown_volumes(state: ClusterState, volumes: Mapping[str, VolumeSize], grou
         and state.has_exclusive_storage(node)
     )
     return [
-        f"group {name}: the size of its physical volumes is not known, so no disk is held against its spindles; read"
+        f"group {name}: the size of its physical volumes is not known, so the spindles of disks are not checked; read"
         " them (gpolicy snapshot --physical-volumes), or write pv_size and pv_count in the group's hardware"
         for name in groups
     ]

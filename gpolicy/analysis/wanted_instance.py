@@ -12,6 +12,7 @@ from gpolicy.allocator.merge import desired_tags, exclusion_tags
 from gpolicy.analysis.allocator_input import charged_space, policy_of
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
 from gpolicy.errors import GpolicyError, UsageError, about
+from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import ClusterData, Group, Policy, Spec
@@ -56,8 +57,8 @@ def wanted_group(request: PlaceRequest, data: ClusterData) -> Group | None:
     found = [group for group in data.groups if request.group == group.name]
     found = found or [group for group in data.groups if request.group == group.uuid]
     if not found:
-        names = ", ".join(sorted(group.name for group in data.groups))
-        raise UsageError(f"there is no group {request.group!r}", hint=f"the groups are {names}")
+        hint = did_you_mean_one_of(request.group, "groups", [group.name for group in data.groups])
+        raise UsageError(f"there is no group {request.group!r}", hint=hint)
     return found[0]
 
 
@@ -173,4 +174,5 @@ def _check_networks(request: PlaceRequest, state: ClusterState) -> None:
 def _check_nodes(request: PlaceRequest, state: ClusterState) -> None:
     unknown = [name for name in request.nodes or () if name not in state.nodes]
     if unknown:
-        raise UsageError(f"there is no node {unknown[0]!r}", hint="nodes are given by their full names")
+        hint = did_you_mean(unknown[0], state.nodes, "nodes are given by their full names")
+        raise UsageError(f"there is no node {unknown[0]!r}", hint=hint)

@@ -332,7 +332,7 @@ class Carrier:
             raise CarryingError(
                 "somebody else has changed objects that the remaining steps touch; those steps were not begun",
                 differences=ours,
-                hint="make a fresh plan; what was done so far is in the journal, --rollback takes it back",
+                hint="make a fresh plan; the journal has what was done so far, and --rollback undoes it",
             )
 
     def _by_serial(self, left: Sequence[Task], expected: Sight, sight: Sight) -> list[LeafDifference]:

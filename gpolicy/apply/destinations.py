@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.cluster.sources import SCHEMES, open_master, open_rapi
 from gpolicy.errors import UsageError
+from gpolicy.guessing import closest
 
 if TYPE_CHECKING:
     from gpolicy.apply.runner import Patience, Runner, StopRequests
@@ -26,4 +27,6 @@ def open_runner(destination: str, options: SourceOptions, patience: Patience, st
 
         return RapiRunner(open_rapi(destination, options), options.rapi_insecure, patience, stop)
     shown = f"{scheme[:20]!r}" if scheme else "this"  # the rest of a wrong address may hold a password
-    raise UsageError(f"a plan cannot be applied to {shown}", hint=f"known: {'; '.join(DESTINATIONS.values())}")
+    near = closest(scheme[:20], DESTINATIONS)
+    known = DESTINATIONS[near] if near else f"one of: {'; '.join(DESTINATIONS.values())}"
+    raise UsageError(f"a plan cannot be applied to {shown}", hint=f"write {known}")

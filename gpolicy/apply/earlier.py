@@ -53,5 +53,5 @@ def _way_out(history: History) -> str:
         end = "" if history.ended == "done" else "go on taking it back with --rollback, or "
         return f"{end}make a fresh plan"
     if history.ended == "done":
-        return "--rollback takes it back; for anything else make a fresh plan"
-    return "--resume goes on with it, --rollback takes it back; or make a fresh plan"
+        return "--rollback undoes it; for anything else make a fresh plan"
+    return "--resume continues it, --rollback undoes it; or make a fresh plan"

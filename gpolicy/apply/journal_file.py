@@ -95,7 +95,9 @@ def reopen_journal(path: Path, history: History) -> JournalFile:
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS:
         os.close(descriptor)
         reason = "belongs to another user, or others can read it"
-        raise InputError(f"{path}: is no private file of yours: it {reason}", hint=f"look at it, then chmod 600 {path}")
+        raise InputError(
+            f"{path}: is not a private file of yours: it {reason}", hint=f"look at it, then chmod 600 {path}"
+        )
     return JournalFile(path, descriptor, ending=history.ending, checksum=history.checksum)
 
 

@@ -78,7 +78,7 @@ class RapiRunner:
         except InputError:
             job = None
         if job is None:
-            return JobOutcome(JobResult.UNKNOWN, "the answer is no job number")
+            return JobOutcome(JobResult.UNKNOWN, "the answer is not a job number")
         watch.job(job)
         return self.follow(job, watch) or JobOutcome(JobResult.UNKNOWN, "Ganeti does not know the job any more", job)
 

@@ -1,1 +1,1 @@
-"""The engine of checking: what a rule is and sees, which rules count, what accepts a finding, and `explain`."""
+"""The engine of checking: what a rule is and sees, which rules count, and what accepts a finding."""

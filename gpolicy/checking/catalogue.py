@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from difflib import get_close_matches
 from importlib import import_module
 from pkgutil import walk_packages
 from types import ModuleType
@@ -14,6 +13,7 @@ from gpolicy.checking import baseline, suppressing, waiving
 from gpolicy.checking.fleet import FleetRule
 from gpolicy.checking.rule import Rule
 from gpolicy.findings import RuleInfo, Severity
+from gpolicy.guessing import did_you_mean
 from gpolicy.policy import structure
 
 _HOME: Final = "gpolicy.rules"
@@ -109,11 +109,8 @@ def find_rule(word: str, *, guess: bool = True) -> tuple[RuleInfo | None, str]:
         return _BY_WORD[wanted], ""
     if _LIKE_A_CODE.fullmatch(wanted):
         return None, _code_hint(wanted)
-    close = get_close_matches(wanted, _BY_WORD, n=1, cutoff=0.6) if guess else []
-    if not close:
-        return None, "`gpolicy explain` lists all rules"
-    meant = _BY_WORD[close[0]]
-    return None, f"did you mean {meant.name if close[0] == meant.name else meant.code}?"
+    words = [word for info in CATALOGUE for word in (info.code, info.name)] if guess else []
+    return None, did_you_mean(wanted, words, "`gpolicy explain` lists all rules")
 
 
 _LIKE_A_CODE: Final = re.compile(r"gp[0-9oil]+")
@@ -124,12 +121,12 @@ def _code_hint(word: str) -> str:
     """Return what may have been meant by a word that looks like a code: the letters O, I and l are digits first."""
     code = f"GP{word[2:].translate(_DIGITS)}"
     if code.lower() in _BY_WORD:
-        return f"did you mean {code}?"
+        return f"Did you mean `{code}`?"
     if len(code) < len("GP201") and any(info.code.startswith(code) for info in CATALOGUE):
         return f"{code} is a family of rules: `gpolicy explain {code}` lists them"
     near = [info.code for info in CATALOGUE if info.code[:4] == code[:4]]
     if near:
         best = min(near, key=lambda known: (not code.startswith(known), abs(int(known[2:]) - int(code[2:]))))
-        return f"did you mean {best}?"
+        return f"Did you mean `{best}`?"
     family = code[:3]
     return f"`gpolicy explain {family}` lists its family" if family in FAMILIES else "`gpolicy explain` lists all rules"

@@ -151,4 +151,4 @@ def _refuse_other_file(path: Path, files: Files) -> None:
     except InputError as error:
         reason = error.message.removeprefix(f"{path}: ")
         hint = "name another file, or remove this one first"
-        raise UsageError(f"{path} is there and is no baseline: {reason}", hint=hint) from None
+        raise UsageError(f"{path} exists and is not a baseline: {reason}", hint=hint) from None

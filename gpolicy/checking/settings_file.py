@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +13,7 @@ from gpolicy.checking.selection import ignored_codes, is_family, rules_named, se
 from gpolicy.checking.settings import DEFAULT, PerFile, Settings, reason_to_keep
 from gpolicy.errors import InputError
 from gpolicy.findings import RuleInfo, Severity
+from gpolicy.guessing import did_you_mean
 from gpolicy.opening import OutsideError, read_named, reason
 from gpolicy.policy.boundary import Boundary, boundary
 
@@ -254,11 +254,9 @@ class _Reader:
             raise self._error(place, f"must be a table, not {_shown(place.value)}")
         for key in place.value:
             if key not in known:
-                wanted = key[:100].replace("_", "-").lower()
-                close = [wanted] if wanted in known else get_close_matches(wanted, known, n=1, cutoff=0.6)
                 where = f"[{place.shown}]" if place.path else "the settings of gpolicy"
                 elsewhere = key in CHECK_KEYS and known is _TOP_KEYS
-                hint = f"did you mean {close[0]}?" if close else f"known here: {', '.join(known)}"
+                hint = did_you_mean(key, known, f"known here: {', '.join(known)}")
                 raise self._error(
                     _Place((*place.path, key), None),
                     f"unknown key in {where}",

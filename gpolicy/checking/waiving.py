@@ -9,6 +9,7 @@ from typing import Final
 
 from gpolicy.checking.rule import Hit
 from gpolicy.findings import Finding, Fix, RuleInfo, Severity
+from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.misspelt import MOST_GUESSES
 from gpolicy.policy.model import Waiver
@@ -120,7 +121,8 @@ class Waivers:
             if number not in self._used and ran(info.code):
                 message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: the waiver is not needed"
                 is_known = any(_names(waiver.where, place) for place in places)
-                hint = "remove the waiver" if is_known else "remove the waiver, or correct its `where`"
+                otherwise = "remove the waiver, or correct its `where`"
+                hint = "remove the waiver" if is_known else did_you_mean(waiver.where, places, otherwise)
                 yield WAIVER_UNUSED.finding(
                     message, waiver.span, hint=hint, fix=self._removal(waiver) if is_known else None
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from importlib import import_module
 from typing import Annotated, Any, Final
 
@@ -9,10 +10,14 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from gpolicy.cli.typer_defaults import with_typer_defaults
+from gpolicy.errors import UsageError
+from gpolicy.guessing import did_you_mean
+
 _HELP: Final = """Policy as code for Ganeti: check a policy, see what it would change, and change exactly that.
 
 A policy is a directory of YAML files that say what a cluster should be. Begin with `gpolicy init`, or write down
-what a cluster has now with `gpolicy adopt`.
+what a cluster has now with `gpolicy adopt`. `gpolicy help VERB` shows all that a verb takes.
 """
 
 VERBS: Final = {
@@ -32,6 +37,7 @@ VERBS: Final = {
     "test": "policies",
     "schema": "policies",
     "explain": "policies",
+    "completion": "completion",
     "htools": "htools",
 }
 """The verbs in the order of `--help`, each with its module in `cli/verbs/`."""
@@ -44,16 +50,33 @@ class _Verbs(TyperGroup):
         return list(VERBS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        for verb in (cmd_name,) if cmd_name in VERBS else VERBS:  # of all that are built Typer suggests one
-            if verb not in self.commands:
-                self.commands[verb] = _built(verb)
+        if cmd_name in VERBS and cmd_name not in self.commands:
+            self.commands[cmd_name] = _built(cmd_name)
         return self.commands.get(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write a line on each verb, never cut."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(verb, f"{summary(self.get_command(ctx, verb))}.") for verb in VERBS])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in VERBS and not args[0].startswith("-"):
+            hint = did_you_mean(args[0], VERBS, "`gpolicy help` lists the verbs")
+            raise UsageError(f"there is no verb `{args[0]}`", hint=hint)
+        return super().resolve_command(ctx, args)
+
+
+def summary(command: Any) -> str:
+    """Return the first sentence of the help of a verb or an option, without its full stop."""
+    return str(command.help or "").strip().split("\n\n")[0].split(". ")[0].removesuffix(".")
 
 
 def _built(verb: str) -> Any:
     module = import_module(f"gpolicy.cli.verbs.{VERBS[verb]}")
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
-    alone.registered_commands = [command for command in module.verbs.registered_commands if command.name == verb]
+    (command,) = (command for command in module.verbs.registered_commands if command.name == verb)
+    alone.registered_commands = [copy(command)]  # the module's own stays as it is written, for the next command line
+    alone.registered_commands[0].callback = with_typer_defaults(command.callback)
     return get_command(alone)
 
 
@@ -69,12 +92,15 @@ app = typer.Typer(
 
 
 @app.callback()
+@with_typer_defaults
 def _main(
     *,
-    version: Annotated[bool, typer.Option("--version", "-V", help="Show the version and leave.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", "-V", help="Show the versions of gpolicy, its engine, Python and Ganeti.")
+    ] = False,
 ) -> None:
     if version:
-        from gpolicy import __version__  # noqa: PLC0415
+        from gpolicy.versions import versions  # noqa: PLC0415
 
-        typer.echo(f"gpolicy {__version__}")
+        typer.echo(versions())
         raise typer.Exit

@@ -173,7 +173,7 @@ class _Signals:
 
     def _asked(self, _number: int, _frame: FrameType | None) -> None:
         self.stop.requests += 1
-        text = "stopping after the step that runs; once more to stop waiting for it (its job goes on in Ganeti)"
+        text = "stopping after the running step; interrupt again to stop waiting for it (its job goes on in Ganeti)"
         with suppress(OSError, ValueError, RuntimeError):  # RuntimeError: in the middle of another line
             complain(text if self.stop.requests == 1 else "stopping at once", None)
 
@@ -205,6 +205,7 @@ class _Agreement:
         yield f"{count} {steps} to {what} cluster {self.plan.cluster} through {self.destination}"
         signed = f"signed by {self.plan.signer}" if self.plan.signer is not None else "signature not asked for"
         yield f"  plan {self.plan.digest}, {signed}"
+        yield from (f"  {word}" for word in self.plan.provenance.words(self.plan.source, self.plan.snapshot))
         for title in intention.skipped:
             yield f"   done  {title}"
         for task in intention.tasks:
@@ -290,7 +291,7 @@ def _show_differences(differences: Sequence[LeafDifference]) -> None:
     for item in differences:
         where = f"{item.object} {path_text(item.path)}".rstrip()
         with suppress(OSError, ValueError):
-            expected, found = value_text(item.expected), value_text(item.found)
+            expected, found = value_text(item.path, item.expected), value_text(item.path, item.found)
             sys.stderr.write(as_text([f"  {where}: expected {expected}, found {found}"]))
 
 
@@ -299,5 +300,5 @@ def _way_on(request: Request, journal: Path) -> str | None:
     if not journal.exists():
         return None
     return f"continue with --{'rollback' if request.rollback else 'resume'}" + (
-        "" if request.rollback else ", take back what was done with --rollback, or make a fresh plan"
+        "" if request.rollback else ", undo what was done with --rollback, or make a fresh plan"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.output import repository_path, show_errors, write_report
+from gpolicy.cli.options import STATE_VARIABLE
+from gpolicy.cli.output import looked_at, repository_path, show_errors, write_report
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.findings import Accepted, Finding, Severity
@@ -93,11 +95,18 @@ def _report(checked: list[Checked], request: Request, *, fixable: bool = True) -
     report = report_together(checked)
     findings, files, accepted, fails = report.findings, report.files, report.accepted, report.failing.__contains__
     count, colour = report.fixable if fixable else 0, wants_colour(sys.stdout)
+    about = looked_at([item.policy for item in checked], files)
+
+    def text() -> str:
+        accepted_count = len(accepted)
+        return findings_text(findings, files, colour=colour, fixable=count, accepted=accepted_count, looked_at=about)
+
     write_report(
         request.look,
         lambda: findings_answer(findings, files, fails=fails, locate=repository_path),
         {form: partial(findings_in, form, findings, files, fails, accepted) for form in ("json", *OWN_FORMS["check"])}
-        | {"text": lambda: findings_text(findings, files, colour=colour, fixable=count, accepted=len(accepted))},
+        | {"text": text},
+        request.paths,
     )
     return int(ExitCode.FINDINGS if report.failing else ExitCode.FINE)
 
@@ -197,10 +206,16 @@ def read_for(roots: Sequence[Path], src: str | None, options: SourceOptions) -> 
     return state
 
 
-def read(src: str, options: SourceOptions) -> ClusterState:
-    """Return the state that `src` names, and show progress when that takes long."""
-    from gpolicy.cluster.sources import read_state  # noqa: PLC0415
+def read(src: str | None, options: SourceOptions) -> ClusterState:
+    """Return the state that `src` names, or else the environment; show progress when that takes long."""
+    from gpolicy.cluster.sources import SCHEMES, read_state  # noqa: PLC0415
 
+    if src is None:
+        src = os.environ.get(STATE_VARIABLE)
+        if not src:
+            hint = f"give --state SRC or set {STATE_VARIABLE}; SRC is one of: {'; '.join(SCHEMES.values())}"
+            raise UsageError("no state is given: where is the cluster read from?", hint=hint)
+        sys.stderr.write(as_text([f"state: {src} ({STATE_VARIABLE})"]))
     with working(f"reading {src}"):
         return read_state(src, options)
 
@@ -215,13 +230,14 @@ def show(path: Path, look: Look, *, origin: bool) -> int:
     if policy is None:
         return int(ExitCode.FINDINGS)
     view = effective_view(policy)
-    write_report(look, lambda: show_answer(view, origin=origin), {"json": lambda: json_text(show_data(view))})
+    write_report(look, lambda: show_answer(view, origin=origin), {"json": lambda: json_text(show_data(view))}, [path])
     return int(ExitCode.FINE)
 
 
-def explain(rule: str | None) -> int:
-    """Print what a rule means, or the list of rules, of all or of a family."""
-    from gpolicy.checking import explaining  # noqa: PLC0415 (other verbs need no rules)
+def explain(word: str | None) -> int:
+    """Print what a word means, or the list of rules, of all or of a family."""
+    from gpolicy.cli.app import VERBS  # noqa: PLC0415 (it imports this module's verbs)
+    from gpolicy.reference import explaining  # noqa: PLC0415 (other verbs need no rules)
 
-    sys.stdout.write(explaining.explain(rule))
+    sys.stdout.write(explaining.explain(word, VERBS))
     return int(ExitCode.FINE)

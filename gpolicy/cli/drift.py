@@ -26,7 +26,7 @@ class Request:
     """What to compare, and how to show it."""
 
     path: Path
-    state: str
+    state: str | None
     options: SourceOptions
     look: Look
     output: Path | None
@@ -78,6 +78,7 @@ def _rendered(request: Request, report: DriftReport, sources: Files) -> str:
             "json": lambda: json_text(drift_data(report, compared_at=now)),
             "prometheus": lambda: drift_metrics(report, policy=_label(request), now=now),
         },
+        [request.path],
     )
 
 

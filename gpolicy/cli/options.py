@@ -10,6 +10,7 @@ import typer
 
 from gpolicy.cluster.sources import SCHEMES, SourceOptions
 from gpolicy.errors import UsageError
+from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, Look, forms_of
 
 if TYPE_CHECKING:
@@ -17,38 +18,58 @@ if TYPE_CHECKING:
 
 _SRC_HELP: Final = f"Where the cluster's state comes from: {'; '.join(SCHEMES.values())}."
 
-PolicyPath = Annotated[Path, typer.Argument(help="The policy: a directory of YAML files, or one file.")]
-State = Annotated[str, typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]
+STATE_VARIABLE: Final = "GPOLICY_STATE"
+
+PolicyPath = Annotated[
+    Path | None,
+    typer.Argument(
+        ...,
+        metavar="[PATH]",
+        help="The policy: a directory of YAML files, or one file. Default: the current directory.",
+    ),
+]
+PolicyOption = Annotated[
+    Path | None, typer.Option("--policy", "-p", metavar="PATH", help="The policy, instead of the argument PATH.")
+]
+PolicyOptions = Annotated[
+    list[Path] | None,
+    typer.Option("--policy", "-p", metavar="PATH", help="A policy, as the argument PATH. Can be repeated."),
+]
+State = Annotated[
+    str | None,
+    typer.Option("--state", "-s", metavar="SRC", help=f"{_SRC_HELP} Default: {STATE_VARIABLE} of the environment."),
+]
 MaybeState = Annotated[str | None, typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]
 Budget = Annotated[
     int | None,
     typer.Option(
         "--budget",
         metavar="BYTES",
-        help="Most bytes of --format markdown; what is least important is cut. Default: 65536, what a comment holds.",
+        help="The maximum size of --format markdown; the least important parts are cut. Default: 65536, the size of a "
+        "comment.",
     ),
 ]
 Credentials = Annotated[
     Path | None,
-    typer.Option("--rapi-credentials", metavar="FILE", help="File with RAPI user and password, readable by you alone."),
+    typer.Option("--rapi-credentials", metavar="FILE", help="File with RAPI user and password that only you can read."),
 ]
 Authority = Annotated[
     Path | None,
-    typer.Option("--rapi-ca", metavar="FILE", help="Certificate (PEM) to trust RAPI by, instead of the system's."),
+    typer.Option("--rapi-ca", metavar="FILE", help="Certificate (PEM) that RAPI must show, instead of the system's."),
 ]
 AllowedSigners = Annotated[
     Path | None,
     typer.Option(
         "--signers",
         metavar="FILE",
-        help="Take only a plan that one of these has signed (the file is as `ssh-keygen` wants its allowed signers).",
+        help="Accept only plans signed by one of these (a file of allowed signers, see `man ssh-keygen`).",
     ),
 ]
 Signature = Annotated[
     Path | None, typer.Option("--signature", metavar="FILE", help="The signature of the plan; default: PLAN.JSON.sig.")
 ]
 Insecure = Annotated[
-    bool, typer.Option("--insecure-rapi", help="Do NOT verify RAPI's certificate: anybody could answer in its place.")
+    bool, typer.Option("--insecure-rapi", help="Do NOT verify RAPI's certificate: anybody can answer for the cluster.")
 ]
 Volumes = Annotated[
     bool,
@@ -65,7 +86,7 @@ MaxNodeFailures = Annotated[
         metavar="K",
         min=1,
         max=5,
-        help="So many nodes of a group may fail at once; default: `limits` of the policy.",
+        help="How many nodes of a group may fail at once; default: `limits` of the policy.",
     ),
 ]
 Oversubscription = Annotated[
@@ -73,18 +94,24 @@ Oversubscription = Annotated[
     typer.Option(
         "--oversubscription",
         metavar="RATIO",
-        help="The greatest memories of a node's instances may be RATIO times its memory for them, and each is "
-        "guaranteed its least; default: `limits` of the policy.",
+        help="Maximum memories of a node's instances may add up to RATIO times its memory for instances; each keeps "
+        "its minimum. Default: `limits` of the policy.",
     ),
 ]
 CpusAfterFailure = Annotated[
     bool | None,
     typer.Option(
         "--cpus-after-failure/--no-cpus-after-failure",
-        help="Whether nodes that take over after a failure must keep their vcpu-ratio; default: `limits` of the "
-        "policy.",
+        help="Whether nodes that take over must keep their vcpu-ratio; default: `limits` of the policy.",
     ),
 ]
+
+
+def policy_path(path: Path | None, option: Path | None) -> Path:
+    """Return the policy that is given as an argument or as an option; the current directory for neither."""
+    if path is not None and option is not None:
+        raise UsageError(f"two policies are given: {path} and --policy {option}", hint="give one of them")
+    return path or option or Path()
 
 
 def form_option(verb: str) -> Any:
@@ -95,13 +122,13 @@ def form_option(verb: str) -> Any:
 def look_of(verb: str, form: str, budget: int | None = None, *, every: bool = False) -> Look:
     """Return how to show a report. Raise UsageError for a form that the verb does not have, or a budget without use."""
     if form not in forms_of(verb):
-        raise UsageError(f"unknown format {form!r}", hint=f"the formats are {', '.join(forms_of(verb))}")
+        raise UsageError(f"unknown format {form!r}", hint=did_you_mean_one_of(form, "formats", forms_of(verb)))
     if budget is not None and form != "markdown":
         raise UsageError(
             f"--budget cuts --format markdown only, not {form}", hint="leave --budget out, or say --format markdown"
         )
     if budget is not None and budget < LEAST_BUDGET:
-        raise UsageError(f"a budget of {budget} bytes is too small", hint=f"the least is {LEAST_BUDGET}")
+        raise UsageError(f"a budget of {budget} bytes is too small", hint=f"the minimum is {LEAST_BUDGET}")
     return Look(form=form, budget=COMMENT_BUDGET if budget is None else budget, every=every)
 
 

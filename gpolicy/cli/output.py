@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING
 from gpolicy.cli.console import write_commands
 from gpolicy.cli.terminal import wants_colour
 from gpolicy.opening import real_path
+from gpolicy.printable import count
+from gpolicy.provenance import UNKNOWN
 from gpolicy.report.forms import Look, render
 
 if TYPE_CHECKING:
     from gpolicy.findings import Finding
+    from gpolicy.policy.model import Policy
     from gpolicy.policy.source_file import Files
     from gpolicy.report.answer import Answer
 
@@ -23,18 +26,25 @@ Forms = Mapping[str, Callable[[], str]]
 """The forms that a verb makes of its own value, by name."""
 
 
-def write_report(look: Look, answer: Callable[[], Answer], own: Forms) -> None:
-    """Write a report to standard output: one of the verb's own forms, or its answer."""
-    text = report_text(replace(look, colour=wants_colour(sys.stdout)), answer, own)
+def write_report(look: Look, answer: Callable[[], Answer], own: Forms, policy: Iterable[Path] = ()) -> None:
+    """Write a report to standard output: one of the verb's own forms, or its answer. `policy` is what it is of."""
+    text = report_text(replace(look, colour=wants_colour(sys.stdout)), answer, own, policy)
     if look.form == "github":
         write_commands(sys.stdout, text)
     else:
         sys.stdout.write(text)
 
 
-def report_text(look: Look, answer: Callable[[], Answer], own: Forms) -> str:
-    """Return that report."""
-    return own[look.form]() if look.form in own else render(answer(), look)
+def report_text(look: Look, answer: Callable[[], Answer], own: Forms, policy: Iterable[Path] = ()) -> str:
+    """Return that report. What is kept or sent (Markdown and pages) says when it was made, and from which commit."""
+    if look.form in own:
+        return own[look.form]()
+    made = answer()
+    if made.provenance is UNKNOWN and look.form != "text":
+        from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415 (most reports are text)
+
+        made = replace(made, provenance=provenance_of(policy))
+    return render(made, look)
 
 
 def show_errors(errors: Iterable[Finding], sources: Files) -> None:
@@ -42,6 +52,15 @@ def show_errors(errors: Iterable[Finding], sources: Files) -> None:
     from gpolicy.report.findings_text import findings_text  # noqa: PLC0415 (most policies are sound)
 
     sys.stderr.write(findings_text(errors, sources, colour=wants_colour(sys.stderr)))
+
+
+def looked_at(policies: Sequence[Policy], files: Files) -> str:
+    """Return what policies hold, for the last line of a report: `4 files, 2 groups`."""
+    groups = sum(len(policy.groups) for policy in policies)
+    counts = [f"{len(policies)} policies"] if len(policies) > 1 else []
+    counts.append(count(len(files), "file"))
+    counts += [count(groups, "group")] if groups else []
+    return ", ".join(counts)
 
 
 def repository_path(file: str) -> str:

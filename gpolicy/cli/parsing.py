@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 import typer
 from typer.main import get_command
 
-from gpolicy.cli.app import app
+from gpolicy.cli.app import VERBS, app
 from gpolicy.errors import ExitCode, UsageError
+from gpolicy.guessing import did_you_mean
 
 # Releases of Typer differ in their copy of Click; Typer's own exception leads to the right one.
 _CommandLineError: type[Exception] = typer.BadParameter.__bases__[0].__bases__[0]
@@ -27,7 +29,7 @@ def run_command_line(arguments: list[str]) -> int:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except _CommandLineError as error:
-        raise UsageError(_usage(error), hint="see gpolicy --help") from None
+        raise UsageError(_usage(error), hint=_hint(error, arguments[0])) from None
     return result if isinstance(result, int) else 0
 
 
@@ -36,7 +38,20 @@ def _help() -> str:
     return command.get_help(command.make_context("gpolicy", [], resilient_parsing=True)) + "\n"
 
 
+def _hint(error: BaseException, verb: str) -> str:
+    """Return the option that was meant, or where the options of the verb are explained."""
+    help_of = f"see `gpolicy help {verb}`" if verb in VERBS else "see `gpolicy help`"
+    context: Any = getattr(error, "ctx", None)
+    wrong = getattr(error, "option_name", None)
+    if context is None or not wrong:
+        return help_of
+    known = [name for item in context.command.params for name in (*item.opts, *item.secondary_opts)]
+    return did_you_mean(str(wrong), [name for name in known if name.startswith("--")], help_of)
+
+
 def _usage(error: BaseException) -> str:
+    if (wrong := getattr(error, "option_name", None)) and hasattr(error, "possibilities"):
+        return f"there is no option `{wrong}`"
     format_message = getattr(error, "format_message", None)
     text = str(format_message()) if callable(format_message) else str(error)
     return text.rstrip(".")

@@ -11,6 +11,7 @@ from gpolicy.cli.checking import policy_with_errors, read
 from gpolicy.cli.output import repository_path, show_errors, write_report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode
+from gpolicy.printable import as_text, count
 from gpolicy.report.forms import Look
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class Request:
     """
 
     path: Path
-    state: str
+    state: str | None
     options: SourceOptions
     output: Path | None
     allowed: frozenset[str]
@@ -47,6 +48,7 @@ class Request:
 def plan(request: Request) -> int:
     """Make, show and keep a plan; return the exit code."""
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
+    from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
     from gpolicy.cluster.terms import Limits, with_limits  # noqa: PLC0415
     from gpolicy.fit.terms import terms_of  # noqa: PLC0415
@@ -77,6 +79,7 @@ def plan(request: Request) -> int:
     if known is not None and known.declares and need_impact(policy.guards):
         with working("judging the guards by what is declared") as tell:
             judged = guard_impact(before, after, policy.guards, names, tell)
+    made = replace(made, provenance=provenance_of(policy.files))
     made = with_declared_guards(made, policy, terms, names, judged, request.allowed)
     if request.output is not None:
         write_private(request.output, plan_text(made, _impact_data(known)).encode())
@@ -133,9 +136,13 @@ def render(plan_file: Path, output: Path | None, signers: Signers | None, *, rol
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
     from gpolicy.render.script import render_script  # noqa: PLC0415
 
-    script = render_script(read_plan(plan_file, signers), rollback=rollback)
+    plan = read_plan(plan_file, signers)
+    script = render_script(plan, rollback=rollback)
     if output is None:
         sys.stdout.write(script)
     else:
         write_program(output, script.encode())
+        what = "takes back" if rollback else "carries out"
+        wrote = f"wrote {output}: it {what} {count(len(plan.steps), 'step')} on cluster {plan.cluster}"
+        sys.stdout.write(as_text([wrote, "next: read it, and run it on the master of the cluster"]))
     return int(ExitCode.FINE)

@@ -20,8 +20,6 @@ from gpolicy.errors import ExitCode, GpolicyError
 
 _COLLECT_AFTER = 200_000  # objects: a short run must not walk a large policy over and over in search of cycles
 
-INTERRUPTED = 130  # as shells have it for SIGINT
-
 
 def run(arguments: list[str]) -> int:
     """Run gpolicy with `arguments` and return the exit code. Only bugs of gpolicy raise."""
@@ -60,13 +58,19 @@ def _run(arguments: list[str]) -> int:
         _complain(f"{where}: {error.strerror or error}", None)
         return int(ExitCode.COULD_NOT_RUN)
     except KeyboardInterrupt:
-        result = INTERRUPTED
-    if result == INTERRUPTED:
+        result = int(ExitCode.INTERRUPTED)
+    if result == ExitCode.INTERRUPTED:
         _complain("interrupted; nothing was left half written", None)
     return result
 
 
 def _run_verb(arguments: list[str]) -> int:
+    if arguments[:1] == ["help"]:
+        arguments = [*arguments[1:], "--help"]
+    if arguments[:1] == ["__complete"]:
+        from gpolicy.cli.completing import run as run_completion  # noqa: PLC0415 - only what is needed
+
+        return run_completion(arguments[1:])
     if arguments[:1] == ["htools"]:
         from gpolicy.htools import run as run_htools  # noqa: PLC0415 - only what is needed
 

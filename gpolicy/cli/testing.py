@@ -48,6 +48,7 @@ def run(path: Path, state: str | None, options: SourceOptions, look: Look, *, na
         look,
         lambda: outcomes_answer(outcomes),
         {"json": lambda: json_text(outcomes_data(outcomes)), "junit": lambda: _junit(outcomes)},
+        [path],
     )
     return int(ExitCode.FINE if all(outcome.ok for outcome in outcomes) else ExitCode.FINDINGS)
 

@@ -6,11 +6,13 @@ import json
 import sys
 import time
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import read
 from gpolicy.cli.terminal import complain
 from gpolicy.errors import ExitCode, UsageError
+from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.printable import as_text
 
 if TYPE_CHECKING:
@@ -29,22 +31,25 @@ def init(directory: Path, name: str) -> int:
     return int(ExitCode.FINE)
 
 
-def adopt(src: str, output: Path, options: SourceOptions) -> int:
+def adopt(src: str | None, output: Path, options: SourceOptions) -> int:
     """Write the policy of a cluster; report on standard error what it leaves out."""
     from gpolicy.adopt.adopting import adopt as make  # noqa: PLC0415
     from gpolicy.writing.new_files import write_files  # noqa: PLC0415
 
     adopted = make(read(src, options))
-    sys.stdout.write(as_text(f"wrote {path}" for path in write_files(adopted.files, output)))
+    written = write_files(adopted.files, output)
+    sys.stdout.write(as_text(f"wrote {path}" for path in written))
     for left in adopted.left_out[:_MOST_LEFT_OUT]:
         complain(f"left out {left}", None)
     if len(adopted.left_out) > _MOST_LEFT_OUT:
         more = len(adopted.left_out) - _MOST_LEFT_OUT
         complain(f"left out {more} more: comments in the written files name them all", None)
+    state = f" --state {quote(src)}" if src else ""
+    sys.stdout.write(as_text([f"next: gpolicy plan {quote(str(output))}{state}  (which has no changes yet)"]))
     return int(ExitCode.FINE)
 
 
-def snapshot(src: str, output: Path, options: SourceOptions) -> int:
+def snapshot(src: str | None, output: Path, options: SourceOptions) -> int:
     """Write a snapshot of a cluster."""
     from gpolicy.cluster.snapshot import write_snapshot  # noqa: PLC0415
 
@@ -52,7 +57,8 @@ def snapshot(src: str, output: Path, options: SourceOptions) -> int:
     state = read(src, options)
     write_snapshot(state, output, taken_at=taken_at)
     counts = f"{len(state.groups)} groups, {len(state.nodes)} nodes, {len(state.instances)} instances"
-    sys.stdout.write(as_text([f"wrote {output}: cluster {state.name}, {counts}"]))
+    following = f"next: gpolicy plan POLICY --state {quote(f'snapshot:{output}')}"
+    sys.stdout.write(as_text([f"wrote {output}: cluster {state.name}, {counts}", following]))
     for note in state.notes:
         complain(note, None)
     return int(ExitCode.FINE)
@@ -65,8 +71,11 @@ def schema(kind: str | None, output: Path | None) -> int:
     from gpolicy.policy.kinds import KINDS  # noqa: PLC0415
     from gpolicy.policy.schema_files import file_name  # noqa: PLC0415
 
-    if kind is not None and kind not in KINDS:
-        raise UsageError(f"there is no kind {kind!r}", hint=f"the kinds are {', '.join(KINDS)}")
+    if kind is not None:
+        known = {name.lower(): name for name in KINDS}
+        if kind.lower() not in known:
+            raise UsageError(f"there is no kind `{kind}`", hint=did_you_mean_one_of(kind, "kinds", KINDS))
+        kind = known[kind.lower()]
     directory = data_directory("schemas")
     names = [*(file_name(each) for each in KINDS), "policy.json", "gpolicy-toml.json"]
     if output is None:

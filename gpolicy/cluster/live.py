@@ -6,6 +6,7 @@ from typing import Final
 
 from gpolicy.cluster.record import Record
 from gpolicy.cluster.state import ClusterState, Node, Resources
+from gpolicy.printable import some
 
 NODE_FIELDS: Final = {
     "mtotal": "memory_total",
@@ -24,8 +25,6 @@ NO_RUN_TIME: Final = (
     "no live data: this source shows neither measurements of nodes (memory, disk, CPUs) nor whether instances run"
 )
 
-_ENOUGH_NAMES = 5
-
 
 def resources(node: Record) -> Resources:
     """Return the live fields of a node; Ganeti sends null for missing ones."""
@@ -41,11 +40,11 @@ def missing_notes(state: ClusterState) -> tuple[str, ...]:
     silent = [node for node in state.nodes.values() if _should_measure(node) and _is_silent(node.resources)]
     if not silent:
         return ()
-    notes = [f"no live data from {join_names([node.name for node in silent])}: their free memory and disk are unknown"]
+    notes = [f"no live data from {some([node.name for node in silent])}: their free memory and disk are unknown"]
     key = ("ndparams", "exclusive_storage")
     exclusive = [node.name for node in silent if state.effective_of_node(node).get(key) is True]
     if exclusive:
-        names = join_names(exclusive)
+        names = some(exclusive)
         notes.append(f"exclusive_storage is on for {names}: the node daemon of Ganeti 3.0 cannot measure such a node")
     return tuple(notes)
 
@@ -56,9 +55,3 @@ def _should_measure(node: Node) -> bool:
 
 def _is_silent(measured: Resources) -> bool:
     return measured.memory_total is None or measured.disk_total is None
-
-
-def join_names(names: list[str]) -> str:
-    """Return the first few names and the number of the others, for a message."""
-    more = len(names) - _ENOUGH_NAMES
-    return ", ".join(names[:_ENOUGH_NAMES]) + (f" and {more} more" if more > 0 else "")

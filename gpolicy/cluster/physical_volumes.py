@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from gpolicy.cluster.json_input import decode_text
-from gpolicy.cluster.live import join_names
 from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state import ClusterState, Node, PhysicalVolume
 from gpolicy.errors import GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.parameter import Value
+from gpolicy.printable import some
 
 if TYPE_CHECKING:
     from gpolicy.cluster.master import Master
@@ -95,7 +95,7 @@ def _with_volumes(state: ClusterState, found: Mapping[str, Sequence[PhysicalVolu
     state = replace(state, nodes=nodes)
     check_numbers(state, state.source)
     silent = [name for name in _askable(state) if name not in found]
-    return _noted(state, f"no physical volumes are known for {join_names(silent)}") if silent else state
+    return _noted(state, f"no physical volumes are known for {some(silent)}") if silent else state
 
 
 def _noted(state: ClusterState, note: str) -> ClusterState:

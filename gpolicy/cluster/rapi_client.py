@@ -29,11 +29,11 @@ class NotFoundError(UnreachableError):
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """Sends requests to one server. Credentials are sent in the request header only."""
+    """Sends requests to one server; without `trust` by plain HTTP. Credentials are sent in the request header only."""
 
     host: str
     port: int
-    trust: https.Trust
+    trust: https.Trust | None
     credentials: Credentials | None = None
     timeout: float = 60.0  # seconds for each answer: nodes that are down make the node list slow
     limit: int = LARGEST_ANSWER

@@ -24,7 +24,8 @@ from gpolicy.errors import UsageError
 from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, MIB, Specification, bytes_of, group_name, node_name
 from gpolicy.ganeti.number_bounds import BOUNDS
 from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, known_in, parameters_of
+from gpolicy.ganeti.parameters import default_in, known_in, parameters_of
+from gpolicy.ganeti.releases import DEFAULT_VERSION
 from gpolicy.ganeti.values import INHERITED_FAMILIES, canonical, fill
 
 MOST_NODES: Final = 10_000

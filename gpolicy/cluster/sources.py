@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.errors import UsageError
+from gpolicy.guessing import did_you_mean
 
 if TYPE_CHECKING:
     from gpolicy.cluster.master import LocalMaster, Master, SshMaster
@@ -145,4 +146,5 @@ def _unknown(src: str, scheme: str) -> UsageError:
     if not scheme:
         return UsageError("--state does not say what kind of source it is", hint=f"write one of: {known}")
     shown = f"{scheme[:20]!r}"  # the rest of a wrong address may hold a password
-    return UsageError(f"no such source of a cluster's state: {shown}", hint=f"known: {known}")
+    hint = did_you_mean(scheme[:20], [f"{name}:" for name in SCHEMES], f"write one of: {known}")
+    return UsageError(f"no such source of a cluster's state: {shown}", hint=hint)

@@ -72,6 +72,11 @@ class Limits:
 NO_LIMITS: Final = Limits()
 
 
+def _percent(share: float) -> str:
+    """Return a share as people write it: 99.999999 % is not 100 %, and 7 % has no digits of its binary form."""
+    return f"{100 * share:.12g} %"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeTerms:
     """What counts of the physical volumes of a group.
@@ -92,8 +97,8 @@ class VolumeTerms:
         if (self.margin, self.reserve) == (MARGIN, RESERVED):
             return None
         return (
-            f"counted with a margin of {100 * self.margin:g} % and a reserve of {100 * self.reserve:g} % of each"
-            f" physical volume: a what-if, since Ganeti 3 has {100 * MARGIN:g} % and {100 * RESERVED:g} % fixed"
+            f"counted with a margin of {_percent(self.margin)} and a reserve of {_percent(self.reserve)} of each"
+            f" physical volume: a what-if, since Ganeti 3 has {_percent(MARGIN)} and {_percent(RESERVED)} fixed"
             " (PART_MARGIN, PART_RESERVED)"
         )
 

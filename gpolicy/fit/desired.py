@@ -10,6 +10,8 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Related, Span
 from gpolicy.fit.fit_rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, RENAME_CLASH, UNKNOWN_NODE
 from gpolicy.ganeti.parameter import Path
+from gpolicy.guessing import did_you_mean
+from gpolicy.policy.misspelt import MOST_GUESSES
 from gpolicy.policy.model import GroupPolicy, Leaf, Leaves, NodeSetPolicy, Policy
 from gpolicy.policy.source_file import Located
 
@@ -111,6 +113,7 @@ def _known(pattern: Located[str], nodes: Collection[str], findings: list[Finding
     found = [pattern.value] if pattern.value in nodes else []
     if not found:
         hint = "add the node to the cluster first, or remove it from the policy"
+        hint = did_you_mean(pattern.value, nodes, hint) if len(findings) < MOST_GUESSES else hint
         findings.append(UNKNOWN_NODE.finding(f"the cluster has no node {pattern.value!r}", pattern.span, hint=hint))
     return found
 

@@ -17,8 +17,8 @@ from typing import Final
 from gpolicy.ganeti.command_options import options
 from gpolicy.ganeti.expressible import Assignments, InexpressibleError, Reset, check_name, checked
 from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.ganeti.parameters import DEFAULT_VERSION, release_key
 from gpolicy.ganeti.rapi_calls import RapiCall, call, fields
+from gpolicy.ganeti.releases import DEFAULT_VERSION, release_key
 
 
 class Route(StrEnum):

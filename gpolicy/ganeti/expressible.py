@@ -190,7 +190,7 @@ def _check_string(parameter: Parameter, path: Path, value: Value, level: Level) 
     if not text and not parameter.can_be_empty:
         _fail(path, value, "it cannot be empty", "write a value")
     if path == ("mac_prefix",) and not _MAC_PREFIX.fullmatch(text):
-        _fail(path, value, "it is no prefix as Ganeti stores it", "write three octets in lower case, aa:00:00")
+        _fail(path, value, "it is not a prefix as Ganeti stores it", "write three octets in lower case, aa:00:00")
     if path in {("install_image",), ("zeroing_image",)} and not _IMAGE.match(text):
         reason = "an image is an absolute path or an http or ftp URL, and cannot be emptied again"
         _fail(path, value, reason, "write a path or URL, or leave it out of the policy")
@@ -254,5 +254,5 @@ def _sorted_ranges(path: Path, value: Value) -> list[Value]:
             case [int() as low, int() as high] if 0 <= low <= high <= _LARGEST_UID:
                 ranges.append((low, high))
             case _:
-                _fail(path, item, "it is no range of user ids", "write [low, high], 0 to 4294967295")
+                _fail(path, item, "it is not a range of user ids", "write [low, high], 0 to 4294967295")
     return [[low, high] for low, high in sorted(ranges)]  # as the command line sorts them

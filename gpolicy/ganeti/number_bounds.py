@@ -33,7 +33,7 @@ class Bound:
         if number < self.least:
             return f"no cluster has less than {self.least}{unit}"
         if number <= self.most:
-            return f"no cluster has so little, the least is {self.finest:f}{unit}"
+            return f"no cluster has so little; the minimum is {self.finest:f}{unit}"
         return f"no cluster has more than {self.most}{unit}"
 
     @property

@@ -53,6 +53,11 @@ class TakesEffect(StrEnum):
     NOTHING = "never: Ganeti stores it and reads it nowhere"
     NEXT_JOB = "for the next jobs"
 
+    @property
+    def sentence(self) -> str:
+        """The same as a sentence."""
+        return f"A change takes effect {self}.".replace("takes effect never", "never takes effect")
+
 
 class Reach(StrEnum):
     """How a value reaches root on the nodes: as a program that runs, as its arguments, or as a file."""
@@ -72,6 +77,7 @@ class Parameter:
     opcode, where it is not the stored name. `since`/`until`: first release that has it, first that has not.
     `new_default`: the release that changed the default, and what to. `numbers`: the only ones that a number may be;
     `form`: the pattern of a text (`gpolicy.ganeti.text_forms`). `reach`: what root on the nodes does with the value.
+    `example`: a value to show where the default is none or empty.
     """
 
     path: Path
@@ -93,6 +99,7 @@ class Parameter:
     new_default: tuple[str, Value] | None = None
     can_be_empty: bool = True
     reach: Reach | None = None
+    example: Value = None
 
     @property
     def name(self) -> str:

@@ -15,10 +15,8 @@ from functools import cache, lru_cache
 from typing import Final
 
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Reach, Value
+from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables import cluster, disks, hypervisors, instance_policy, nodes
-
-VERSIONS: Final = ("2.15", "2.16", "3.0", "3.1")
-DEFAULT_VERSION: Final = "3.0"
 
 PARAMETERS: Final[tuple[Parameter, ...]] = (
     *cluster.cluster(),
@@ -83,9 +81,3 @@ def reach_of(path: Path) -> Reach | None:
     """Return how the value at `path` reaches root on the nodes; None where it does not."""
     parameter = parameter_at(path)
     return None if parameter is None else parameter.reach
-
-
-@cache
-def release_key(version: str) -> tuple[int, ...]:
-    """Return a sort key for a release number such as "3.0" or "3.0.2"."""
-    return tuple(int(part) for part in version.split("."))

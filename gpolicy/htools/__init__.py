@@ -16,7 +16,7 @@ Run the allocator under htools' own option names, inputs and outputs.
   hspace  how many instances fit on a cluster
   hail    where a new instance goes, or where instances move to (an iallocator)
 
-`gpolicy htools hspace --help` and `gpolicy htools hail --help` list the options.
+`gpolicy help htools hspace` and `gpolicy help htools hail` list the options.
 """
 
 

@@ -14,6 +14,7 @@ from gpolicy.htools.json_fields import (
     Json,
     as_alloc_policy,
     as_disk_template,
+    as_hypervisor,
     as_list,
     as_policy,
     as_texts,
@@ -24,7 +25,6 @@ from gpolicy.htools.json_fields import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-HYPERVISORS = frozenset({"kvm", "xen-pvm", "xen-hvm", "chroot", "lxc", "fake"})
 NIC_MODES = frozenset({"bridged", "routed", "openvswitch"})
 _UNMANAGED = Nic()
 _STATES = {
@@ -62,7 +62,7 @@ def parse_document(text: str) -> Document:
         _placed_instance(index, name, entry, by_name) for index, (name, entry) in enumerate(entries.items())
     )
     tags = fields.texts("cluster_tags")
-    hypervisors: tuple[str, ...] = fields.get("enabled_hypervisors", _hypervisors)
+    hypervisors = fields.get("enabled_hypervisors", lambda names: [as_hypervisor(name) for name in as_list(names)])
     return Document(
         request,
         ClusterData(groups, nodes, instances, tags=tags, hypervisor=hypervisors[0] if hypervisors else None),
@@ -199,17 +199,6 @@ def _nic(instance: str, values: dict[str, Json]) -> Nic:
     if mode is not None and mode not in NIC_MODES:
         raise InputError(f"invalid NIC mode in instance {instance}")
     return _UNMANAGED if network is None else Nic(network)
-
-
-def _hypervisors(value: Json) -> tuple[str, ...]:
-    names = []
-    for item in as_list(value):
-        if not isinstance(item, str):
-            raise InputError("Can't parse value for 'Hypervisor': Unable to read String")
-        if item not in HYPERVISORS:
-            raise InputError(f'Invalid string value for type Hypervisor: "{item}"')
-        names.append(item)
-    return tuple(names)
 
 
 def _array(value: Json) -> list[Json]:

@@ -22,6 +22,8 @@ _SMALL = 2**62
 _TYPES: Final = {"text": "String", "a list of text": "String", "true or false": "Bool", "a list": "list"}
 """What Haskell calls the types of a `Record`."""
 
+_HYPERVISORS: Final = {"kvm", "xen-pvm", "xen-hvm", "chroot", "lxc", "fake"}
+
 Json = Any
 """A value as `json.loads` returns it."""
 
@@ -69,13 +71,6 @@ def as_text(value: Json) -> str:
     """Return a string."""
     if not isinstance(value, str):
         raise InputError("Unable to read String")
-    return value
-
-
-def as_bool(value: Json) -> bool:
-    """Return a truth value."""
-    if not isinstance(value, bool):
-        raise InputError("Unable to read Bool")
     return value
 
 
@@ -175,6 +170,14 @@ class _Nested(Fields):
 def as_disk_template(value: Json) -> DiskTemplate:
     """Return a disk template."""
     return disk_template(value if type(value) is str else _inner("DiskTemplate", as_text)(value))
+
+
+def as_hypervisor(value: Json) -> str:
+    """Return the name of a hypervisor."""
+    name: str = _inner("Hypervisor", as_text)(value)
+    if name not in _HYPERVISORS:
+        raise InputError(f'Invalid string value for type Hypervisor: "{name}"')
+    return name
 
 
 def as_alloc_policy(value: Json) -> AllocPolicy:

@@ -20,7 +20,7 @@ from gpolicy.analysis.extended_capacity import extended_capacity, extended_fit
 from gpolicy.errors import InputError
 from gpolicy.impact.comparison import CountedSides, LoadedComparison, measure_sides
 from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange, matched_pairs
-from gpolicy.plan.change import some
+from gpolicy.printable import some
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Policy

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.analysis.basis import BasisKind
+from gpolicy.analysis.pair_names import pair_title
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.built_in_guards import GuardResult
-from gpolicy.plan.change import some
 from gpolicy.plan.projection import before_and_after
 from gpolicy.policy.guard import Guard, Measure
+from gpolicy.printable import some
 
 if TYPE_CHECKING:
     from gpolicy.analysis.node_losses import GroupRedundancy
@@ -167,7 +168,7 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: GroupBasis) -> Iter
                 yield from [figure] if figure else []
     if groups and not measured and guard.spec is not None:
         where = f"group {wanted}" if wanted else "no group"
-        spec = f"{'no' if wanted else 'a'} spec {guard.spec.value}"
+        spec = f"{'no' if wanted else 'a'} spec {pair_title(guard.spec.value)}"
         yield _Figure(ok=False, text=f"cannot be measured: {where} has {spec}")
     elif not measured and not capacity.unavailable and groups:
         yield _Figure(ok=True, text="no spec to measure")
@@ -176,7 +177,7 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: GroupBasis) -> Iter
 def _fit(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: BasisKind | None) -> _Figure | None:
     """Return what one row says; None for one that the guard is not about."""
     under = ", under its limits" if group.limited else ""
-    title = f"group {group.group}, spec {row.name}{under}{_on(basis)}"
+    title = f"group {group.group}, spec {pair_title(row.name)}{under}{_on(basis)}"
     after = row.after.fits if row.after else None
     if guard.measure is Measure.AT_LEAST:
         if after is None:

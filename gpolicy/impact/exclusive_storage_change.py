@@ -16,7 +16,7 @@ from gpolicy.analysis.violations import bounds_of
 from gpolicy.analysis.volume_sizes import smallest_volume
 from gpolicy.cluster.volume_pools import VolumesFrom, own_group, pools_of
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
-from gpolicy.ganeti.parameters import release_key
+from gpolicy.ganeti.releases import release_key
 from gpolicy.impact.storage_findings import (
     DiskFinding,
     DiskTrouble,

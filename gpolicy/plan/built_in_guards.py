@@ -15,10 +15,13 @@ from gpolicy.errors import UsageError
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.plan.change import Change, ChangeAction, some, words
+from gpolicy.guessing import did_you_mean_one_of
+from gpolicy.plan.change import Change, ChangeAction, words
 from gpolicy.plan.projection import projected
 from gpolicy.plan.risk import instances_with
+from gpolicy.policy.guard import BUILT_IN
 from gpolicy.policy.model import Policy
+from gpolicy.printable import some
 
 _ENABLED: Path = ("enabled_disk_templates",)
 _ALLOWED: Path = ("ipolicy", "disk-templates")
@@ -80,7 +83,7 @@ def check_allowed(allowed: frozenset[str], policy: Policy) -> None:
     declared = [guard.name.value for guard in policy.guards]
     unknown = sorted(allowed - GUARDS.keys() - set(declared))
     if unknown:
-        hint = f"the guards are {', '.join([*GUARDS, *declared])}"
+        hint = did_you_mean_one_of(unknown[0], "guards", [*GUARDS, *declared])
         raise UsageError(f"there is no guard {unknown[0]!r}", hint=hint)
     futile = sorted(allowed - OVERRIDABLE - set(declared))
     if futile:
@@ -321,5 +324,5 @@ GUARDS: dict[str, Callable[[Outlook], Iterator[str]]] = {
 JUDGED_WITHOUT_CLUSTER = frozenset({"expressible", "std-in-bounds", "storage-set-up", "master-network"})
 """Guards that look at nothing but the changes and the cluster's own values."""
 
-OVERRIDABLE = frozenset({"right-cluster", "disks-stay", "exclusive-storage", "master-network"})
+OVERRIDABLE = frozenset(name for name, guard in BUILT_IN.items() if guard.overridable)
 """Guards against what Ganeti does without asking. The others stop what Ganeti refuses: no override would help."""

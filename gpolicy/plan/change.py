@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -103,9 +102,3 @@ class NotCompared:
 def words(value: Value) -> list[str]:
     """Return the items of a list of words (templates, tags); nothing for a value that is no list."""
     return [str(item) for item in value] if isinstance(value, list) else []
-
-
-def some(names: Sequence[str], most: int = 5) -> str:
-    """Return the first `most` of `names` for a sentence, and how many more there are."""
-    shown = ", ".join(names[:most])
-    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

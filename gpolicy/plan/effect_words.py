@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Final
+from typing import Any, Final
 
+from gpolicy.ganeti.amounts import amount_text
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import reach_of
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.ganeti.units import exact_size
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.effects import Effect
 
@@ -38,7 +40,7 @@ def effect_words(effect: Effect) -> str:
 
 
 def value_words(path: Path, value: Value) -> str:
-    """Return a value as JSON, spec pairs by parameter. The middle of one that is too long is cut, and that is said."""
+    """Return a size with its unit, spec pairs by parameter, others as JSON. A long one is cut, and says so."""
     return _cut(_words(path, value))
 
 
@@ -69,6 +71,8 @@ def _part(text: str, start: int, end: int) -> str:
 def _words(path: Path, value: Value) -> str:
     if value is None:
         return "not set"
+    if (amount := amount_text(path, value)) is not None:
+        return amount
     return _pairs(value) if path == _MINMAX else json.dumps(value, ensure_ascii=False)
 
 
@@ -88,6 +92,12 @@ def _pairs(value: Value) -> str:
         return json.dumps(value, ensure_ascii=False)
 
 
-def _pair(pair: Value) -> str:
-    low, high = pair["min"], pair["max"]  # type: ignore[index,call-overload]
-    return ", ".join(f"{name} {json.dumps(low[name])}..{json.dumps(high[name])}" for name in SPEC_PARAMETERS)  # type: ignore[index,call-overload]
+def _pair(pair: Any) -> str:
+    low, high = pair["min"], pair["max"]
+    return ", ".join(f"{name} {_bound(name, low)}..{_bound(name, high)}" for name in SPEC_PARAMETERS)
+
+
+def _bound(name: str, spec: Any) -> str:
+    value = spec[name]
+    is_size = name in SPEC_SIZES and isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return exact_size(value) if is_size else json.dumps(value)

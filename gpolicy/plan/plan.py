@@ -15,7 +15,7 @@ from gpolicy.cluster.state import ClusterState, Snapshot, Unreadable
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity
-from gpolicy.ganeti.parameters import VERSIONS, release_key
+from gpolicy.ganeti.releases import VERSIONS, release_key
 from gpolicy.plan.built_in_guards import GuardResult, judge, outlook
 from gpolicy.plan.change import Change, NotCompared
 from gpolicy.plan.contents import Observed, observed, touched
@@ -24,6 +24,7 @@ from gpolicy.plan.step import Step
 from gpolicy.plan.steps import Basis, make_steps, nodes_that_stay
 from gpolicy.policy.guard import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
+from gpolicy.provenance import UNKNOWN, Provenance
 
 _RELEASE: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})*(?=[~-]|$)")  # 3.1.0~rc2 counts as 3.1.0
 
@@ -61,6 +62,7 @@ class Plan:
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     snapshot: Snapshot | None = None
+    provenance: Provenance = UNKNOWN
     digest: str = ""
     signer: str | None = None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path as FilePath
 from typing import Final
 
@@ -15,7 +16,7 @@ from gpolicy.cluster.state import Identity, Snapshot, Unreadable
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.ganeti.parameters import VERSIONS
+from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.ganeti.values import canonical
 from gpolicy.plan.built_in_guards import GUARDS, JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
 from gpolicy.plan.change import Change, NotCompared, Risk
@@ -29,9 +30,11 @@ from gpolicy.plan.terms_file import read_terms
 from gpolicy.policy.guard import Guard, Measure
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import one_line
+from gpolicy.provenance import FORM, Provenance
 
 _REMAKE: Final = "make a new plan with this gpolicy"
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
+_COMMIT: Final = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
 _LONGEST_MESSAGE: Final = 1200
 _LARGEST_NUMBER: Final = 2**63
 _NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -63,6 +66,8 @@ def _plan(written: Record) -> Plan:
 
 
 def _check_format(written: Record) -> None:
+    if (kind := written.text_or_none("kind") or "gpolicy-plan") != "gpolicy-plan":
+        raise InputError(f"{written.where}: this is not a plan: its kind is {shown(kind)}")
     version, made_by = written.text("format_version"), written.text_or_none("gpolicy") or ""
     if version != FORMAT_VERSION or not made_by:
         by = f" (gpolicy {shown(made_by)} made it, this is {__version__})" if made_by else ""
@@ -116,6 +121,7 @@ def rebuilt_plan(written: Record) -> Plan:
         cluster_uuid=written.text_or_none("cluster_uuid"),
         source=_text(written, "source"),
         snapshot=_snapshot(written),
+        provenance=_provenance(written),
         version=version,
         policy_digest=_digest(written, "policy_digest"),
         state_digest=_digest(written, "state_digest"),
@@ -240,6 +246,20 @@ def _snapshot(written: Record) -> Snapshot | None:
     return Snapshot(snapshot.text("file"), snapshot.text_or_none("taken_at"))
 
 
+def _provenance(written: Record) -> Provenance:
+    made_at, commit = written.text_or_none("made_at"), written.text_or_none("policy_commit")
+    dirty = None if written.fields.get("policy_dirty") is None else written.flag("policy_dirty")
+    if made_at is not None:
+        try:
+            datetime.strptime(made_at, FORM)  # noqa: DTZ007 (it is UTC)
+        except ValueError:
+            message = f"{written.where}: made_at should be YYYY-MM-DDThh:mm:ssZ, but is {shown(made_at)}"
+            raise InputError(message) from None
+    if commit is not None and not _COMMIT.fullmatch(commit):
+        raise InputError(f"{written.where}: policy_commit should be a commit of git, but is {shown(commit)}")
+    return Provenance(made_at, commit, dirty)
+
+
 def _finding(written: Record) -> Finding:
     severity = written.text("severity")
     if severity not in set(Severity):
@@ -270,7 +290,7 @@ def _place(file: str, line: int, column: int) -> Span:
 def _object(name: str, where: str) -> str:
     level, slash, rest = name.partition("/")
     if (name != "cluster") and (level not in ("group", "node") or not slash or not rest):
-        raise InputError(f"{where}: {name[:40]!r} is no object: cluster, group/NAME or node/NAME")
+        raise InputError(f"{where}: {name[:40]!r} is not an object: cluster, group/NAME or node/NAME")
     return name
 
 
@@ -297,7 +317,7 @@ def _check_numbers(value: Value, where: str) -> None:
 def _digest(record: Record, key: str) -> str:
     text = record.text(key)
     if not _DIGEST.fullmatch(text):
-        raise InputError(f"{record.where}: {key} is no digest: sha256: and 64 hexadecimal digits")
+        raise InputError(f"{record.where}: {key} is not a digest: sha256: and 64 hexadecimal digits")
     return text
 
 

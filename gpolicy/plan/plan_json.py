@@ -17,7 +17,7 @@ from gpolicy.plan.step import Inverse, PlannedCommand, Step
 from gpolicy.plan.terms_file import terms_data
 from gpolicy.policy.guard import Guard
 
-FORMAT_VERSION = "1.4"
+FORMAT_VERSION = "1.5"
 
 
 def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -27,6 +27,7 @@ def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[st
         "kind": "gpolicy-plan",
         "gpolicy": __version__,
         **fields(plan, "cluster", "cluster_uuid", "source", "snapshot"),
+        **_provenance(plan),
         "ganeti_version": plan.version,
         **fields(plan, "policy_digest", "state_digest", "serials", "state_digest_rapi"),
         "observed": {name: _observed(item) for name, item in plan.observed.items()},
@@ -53,6 +54,16 @@ def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[st
             "unreadable": len(plan.unreadable),
             "safe": plan.safe,
         },
+    }
+
+
+def _provenance(plan: Plan) -> dict[str, Any]:
+    made = plan.provenance
+    return {
+        "made_at": made.made_at,
+        "policy_commit": made.commit,
+        "policy_dirty": made.dirty,
+        "state_read_at": made.state_read_at(plan.source, plan.snapshot),
     }
 
 

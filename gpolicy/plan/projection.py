@@ -16,7 +16,8 @@ from gpolicy.cluster.terms import Terms, under_terms
 from gpolicy.cluster.volume_pools import VolumePool, pools_of
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import fill
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, some, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
+from gpolicy.printable import some
 
 _EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
 _NO_VALUES: Final = (NAME, MEMBERSHIP, TAGS)

@@ -15,11 +15,12 @@ from gpolicy.ganeti import commands
 from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, some, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.contents import Contents, is_own_value, tags_of
 from gpolicy.plan.effects import Effect, assigned, moved, tagged
 from gpolicy.plan.step import Inverse, Step, Wave, planned
 from gpolicy.plan.undoing import expressible, inverse_of, made
+from gpolicy.printable import some
 
 Assignments = dict[Path, Value | Reset]
 

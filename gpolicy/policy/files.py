@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,7 @@ from gpolicy.policy.structure import UNREADABLE_FILE
 from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
 
 SUFFIXES = YAML_SUFFIXES
+_FIRST_BYTES = 1024
 MAX_FILES = 10_000
 MAX_DEPTH = 64
 """The greatest depth of directories of a policy."""
@@ -132,13 +134,28 @@ def read_files(paths: Iterable[Path], within: Boundary, texts: Mapping[str, str]
 
 
 def _read(path: Path, within: Boundary, result: FileSet) -> str | None:
-    place = Span(str(path), 1, 1, 1, 1)
     try:
-        return within.read(path, MAX_BYTES).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        message = f"not UTF-8 text (byte {error.start})"
-        result.findings.append(UNREADABLE_FILE.finding(message, place, hint="is this a YAML file?"))
+        data = within.read(path, MAX_BYTES)
     except OSError as error:
         hint = "put a file with YAML in its place, or remove it"
-        result.findings.append(UNREADABLE_FILE.finding(reason(error), place, hint=hint))
+        result.findings.append(UNREADABLE_FILE.finding(reason(error), Span(str(path), 1, 1, 1, 1), hint=hint))
+        return None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        _report_encoding(str(path), error, result)
     return None
+
+
+def _report_encoding(name: str, error: UnicodeDecodeError, result: FileSet) -> None:
+    data = error.object  # without a byte order mark of UTF-8
+    if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in data[:_FIRST_BYTES]:
+        hint = "save the file as UTF-8, if it is YAML"
+        result.findings.append(UNREADABLE_FILE.finding("UTF-16, or no text", Span(name, 1, 1, 1, 1), hint=hint))
+        return
+    before = data[: error.start].decode()
+    file = SourceFile(name, before + data[error.start :].decode("utf-8", "replace"))  # without documents: to be shown
+    result.files[name] = file
+    message = f"not UTF-8 text: byte {data[error.start]:#04x}"
+    hint = "save the file as UTF-8; for most old files: iconv -f latin1 -t utf-8"
+    result.findings.append(UNREADABLE_FILE.finding(message, file.span(len(before), len(before) + 1), hint=hint))

@@ -29,22 +29,44 @@ ABOUT_SPECS: Final = frozenset({Measure.AT_LEAST, Measure.CAPACITY_LOSS})
 ABOUT_GROUPS: Final = ABOUT_SPECS | {Measure.NODE_FAILURES, Measure.NEWLY_VIOLATING}
 """Measures that `group` restricts."""
 
-BUILT_IN: Final = frozenset(
-    {
-        "right-cluster",
-        "expressible",
-        "templates-enabled",
-        "templates-in-use",
-        "std-in-bounds",
-        "groups-empty",
-        "pairs-together",
-        "storage-set-up",
-        "disks-stay",
-        "exclusive-storage",
-        "master-network",
-    }
-)
-"""Names of the guards that every plan has anyway (`gpolicy.plan.built_in_guards`; a test compares the two)."""
+
+@dataclass(frozen=True, slots=True)
+class BuiltIn:
+    """What a guard demands that every plan has. `overridable`: `--allow` can override it."""
+
+    summary: str
+    overridable: bool = False
+
+
+BUILT_IN: Final = {
+    "right-cluster": BuiltIn("The policy is for this cluster: both have the same name.", overridable=True),
+    "expressible": BuiltIn("This release of Ganeti has a command for every change."),
+    "templates-enabled": BuiltIn(
+        "The cluster enables each disk template that it or a group allows, and each of them allows an enabled one."
+    ),
+    "templates-in-use": BuiltIn("No instance uses a disk template that the plan disables."),
+    "std-in-bounds": BuiltIn("The standard instance (`ipolicy.std`) lies inside a pair of `ipolicy.minmax`."),
+    "groups-empty": BuiltIn("A group that the plan removes has no nodes and is not the last one."),
+    "pairs-together": BuiltIn("Both nodes of a DRBD instance stay in one group."),
+    "storage-set-up": BuiltIn(
+        "The templates `plain` and `drbd` have a volume group, and `drbd` has its usermode helper."
+    ),
+    "disks-stay": BuiltIn(
+        "Existing disks stay where they are. Another RADOS pool or Gluster volume makes Ganeti look for them there at"
+        " once.",
+        overridable=True,
+    ),
+    "exclusive-storage": BuiltIn(
+        "No node gets exclusive storage. Disks that are not `plain` do not go with it, all nodes of a group must have"
+        " the same, and Ganeti up to 3.1 cannot report the disk space of such nodes.",
+        overridable=True,
+    ),
+    "master-network": BuiltIn(
+        "The network device and the netmask of the master stay. A change takes the master's address down and up.",
+        overridable=True,
+    ),
+}
+"""The guards that every plan has anyway, by name (`gpolicy.plan.built_in_guards` judges them)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from difflib import get_close_matches
 from typing import Final
+
+from gpolicy.guessing import closest
 
 MOST_GUESSES: Final = 100
 """The greatest number of unknown words that are compared: more are not misspellings."""
-
-MOST_KNOWN: Final = 1000
-"""The greatest number of known words for a comparison: among more, some are similar by chance."""
 
 _LEAST_LETTERS: Final = 4  # shorter words have too many neighbours
 
@@ -38,10 +36,10 @@ class Guesses:
 
     def __call__(self, word: str, known: Collection[str], *, cutoff: float) -> str | None:
         """Return the known word most similar to `word`, at least by `cutoff` (0 to 1); None if there is none."""
-        if not self._left or len(known) > MOST_KNOWN:
+        if not self._left:
             return None
         self._left -= 1
-        return next(iter(get_close_matches(word, sorted(known), n=1, cutoff=cutoff)), None)
+        return closest(word, known, cutoff)
 
 
 def _plain(word: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.ganeti.parameters import DEFAULT_VERSION
+from gpolicy.ganeti.releases import DEFAULT_VERSION
 from gpolicy.policy.source_file import Located, Pointer, SourceFile, YamlDocument
 
 if TYPE_CHECKING:

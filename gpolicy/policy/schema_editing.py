@@ -7,6 +7,7 @@ purpose: what a policy leaves out is not managed, it does not become Ganeti's de
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from gpolicy.ganeti.text_forms import FORMS
@@ -107,6 +108,11 @@ def document_snippet(kind: str, description: str, body: str) -> Schema:
         "description": description,
         "bodyText": f"gpolicy: v1\nkind: {kind}\n{body}",
     }
+
+
+def filled(body: str) -> str:
+    """Return the text of a snippet with what stands at its places for the cursor."""
+    return re.sub(r"\$\{[0-9]+:([^}]*)\}", r"\1", body)
 
 
 def for_editors(schema: Schema) -> Schema:

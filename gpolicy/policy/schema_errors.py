@@ -7,7 +7,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
-from difflib import get_close_matches
 from itertools import islice
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gpolicy.findings import Finding, Fix
 from gpolicy.ganeti.number_bounds import BOUNDS
 from gpolicy.ganeti.text_forms import FORMS, PATHS
+from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.conformance import all_different, first_double
 from gpolicy.policy.kinds import KIND_NAMES
@@ -81,7 +81,7 @@ def _head_findings(document: YamlDocument) -> list[Finding]:
         return [NOT_A_POLICY.finding(message, document.value_span(("gpolicy",)), hint="write `gpolicy: v1`")]
     if kind not in KIND_NAMES:
         message = "the document has no kind" if kind is None else f"unknown kind {_quote(kind)}"
-        hint = _did_you_mean(str(kind), KIND_NAMES) or f"the kinds are {', '.join(KIND_NAMES)}"
+        hint = did_you_mean(str(kind), KIND_NAMES) or f"the kinds are {', '.join(KIND_NAMES)}"
         return [NOT_A_POLICY.finding(message, document.value_span(("kind",)), hint=hint)]
     return []
 
@@ -151,7 +151,7 @@ def _unknown_key(document: YamlDocument, pointer: Pointer, key: str, known: list
     place = place_name(pointer)
     where = f"in {place}" if place else f"in a {document.root['kind']}"
     elsewhere = known_elsewhere(document.root["kind"], pointer, key)
-    hint = elsewhere or _did_you_mean(key, known) or _known_hint(known)
+    hint = elsewhere or did_you_mean(key, known) or _known_hint(known)
     fix = None
     if meant and not elsewhere:
         fix = edits.fix(f"write {meant}", edits.rename_key(document, (*pointer, key), meant))
@@ -240,7 +240,7 @@ def _value_hint(error: ValidationError, document: YamlDocument) -> str:
     quoted_number = isinstance(instance, str) and instance.isdigit() and "pattern" not in _schema(error)
     if quoted_number and document.written(pointer)[:1] in ('"', "'"):
         return "write the number without quotes"
-    return _did_you_mean(str(instance), choices) or _path_hint(instance, _schema(error).get("pattern"))
+    return did_you_mean(str(instance), choices) or _path_hint(instance, _schema(error).get("pattern"))
 
 
 _QEMUS_WORD, _GANETIS_WORD = "virtio", "paravirtual"
@@ -333,11 +333,6 @@ _PATTERNS = {
     DAY_PATTERN: 'a day like "2026-12-31"',
     **FORMS,
 }
-
-
-def _did_you_mean(word: str, known: Any) -> str:
-    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return f"did you mean {close[0]}?" if close else ""
 
 
 def _enumerate(words: list[str], last: str = "and") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gpolicy.policy.guard import Measure
 from gpolicy.policy.schema_parameters import NAME, PERCENT_PATTERN, Schema
 
 
@@ -27,7 +28,8 @@ def guard_properties() -> Schema:
                     },
                     "capacity_loss": {
                         "type": "object",
-                        "description": "How much capacity a change may cost.",
+                        "description": "How much capacity a change may cost: how many fit of the largest size of"
+                        " each spec. Standard and tiered instances do not count.",
                         "properties": {
                             "at_most": {
                                 "anyOf": [percent, {"type": "integer", "minimum": 0}],
@@ -55,16 +57,7 @@ def guard_properties() -> Schema:
                     },
                 },
                 "required": ["name"],
-                "oneOf": [
-                    {"required": [measure]}
-                    for measure in (
-                        "at_least",
-                        "capacity_loss",
-                        "newly_violating",
-                        "node_failures",
-                        "max_changes",
-                    )
-                ],
+                "oneOf": [{"required": [str(measure)]} for measure in Measure],
                 "additionalProperties": False,
             },
         },

@@ -34,7 +34,7 @@ def _sizes() -> Schema:
 
 def wanted_instance() -> Schema:
     """Return the schema of a new instance."""
-    ignore = {"type": "boolean", "description": "True: no size or disk template of the policy is held against it."}
+    ignore = {"type": "boolean", "description": "True: ignore the sizes and disk templates of the policy."}
     return object_of({**_sizes(), "ignore_ipolicy": ignore}, minimum=1)
 
 

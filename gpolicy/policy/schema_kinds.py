@@ -11,10 +11,10 @@ from typing import Final
 
 from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.parameters import VERSIONS
+from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.kinds import KINDS
-from gpolicy.policy.schema_editing import document_snippet, for_editors
+from gpolicy.policy.schema_editing import document_snippet, filled, for_editors
 from gpolicy.policy.schema_files import file_name
 from gpolicy.policy.schema_guards import guard_properties
 from gpolicy.policy.schema_parameters import (
@@ -47,6 +47,12 @@ def schemas() -> dict[str, Schema]:
     result = {file_name(kind): for_editors(schema) for kind, schema in by_kind.items()}
     result["policy.json"] = for_editors(_any_kind(by_kind))
     return result
+
+
+def example_document(kind: str) -> str:
+    """Return a small document of a kind."""
+    body = filled(_KINDS[kind][1]).replace("YYYY-MM-DD", "2027-12-31")
+    return f"gpolicy: v1\nkind: {kind}\n{body}"
 
 
 def _any_kind(by_kind: dict[str, Schema]) -> Schema:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from gpolicy.ganeti.amounts import RATE_UNIT
 from gpolicy.ganeti.number_bounds import BOUNDS, LEAST_RATIO
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import parameters_of
@@ -14,7 +15,6 @@ Schema = dict[str, Any]
 INHERIT: Final = "inherit"
 
 SIZE_PATTERN: Final = r"^ *([0-9]+(\.[0-9]*)?|\.[0-9]+) *([mMgGtT]([iI]?[bB])?)? *$"
-RATE_UNIT: Final = "KiB/s"
 RATE_PATTERN: Final = r"^ *([0-9]+(\.[0-9]*)?|\.[0-9]+) *([kKmMgG]([iI]?[bB])?)? *$"
 NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 255}
 UID_PATTERN: Final = "^[0-9]{1,10}(-[0-9]{1,10})?$"
@@ -70,10 +70,11 @@ def _leaf(parameter: Parameter, level: Level) -> Schema:
 
 
 def _examples(parameter: Parameter) -> Schema:
-    """Return Ganeti's default as an example: editors offer it, and it is a value that surely can be written."""
+    """Return a value that surely can be written, for editors to offer: an example, or Ganeti's default."""
     default = parameter.new_default[1] if parameter.new_default else parameter.default
-    shown = isinstance(default, int | float | str) and not isinstance(default, bool) and default != ""
-    return {"examples": [default]} if shown and not parameter.choices and not parameter.numbers else {}
+    shown = default if parameter.example is None else parameter.example
+    is_text = isinstance(shown, int | float | str) and not isinstance(shown, bool) and shown != ""
+    return {"examples": [shown]} if is_text and not parameter.choices and not parameter.numbers else {}
 
 
 def _describe(parameter: Parameter) -> str:
@@ -87,7 +88,7 @@ def _describe(parameter: Parameter) -> str:
             f" ({_words(parameter.new_default[1])} from {parameter.new_default[0]})" if parameter.new_default else ""
         )
         parts.append(f"Ganeti's default: {_words(parameter.default)}{since}.")
-    parts.append(f"A change takes effect {parameter.takes_effect}.".replace("takes effect never", "never takes effect"))
+    parts.append(parameter.takes_effect.sentence)
     return " ".join(parts)
 
 
@@ -146,8 +147,8 @@ def _pair() -> Schema:
         "description": "One pair of bounds: an instance fits when it lies inside min and max for all six parameters.",
         "properties": {
             "name": {**NAME, "description": "For people, guards and tests; Ganeti does not store it."},
-            "min": {"$ref": "#/definitions/spec"},
-            "max": {"$ref": "#/definitions/spec"},
+            "min": {"$ref": "#/definitions/spec", "description": "The lower bound, with all six parameters."},
+            "max": {"$ref": "#/definitions/spec", "description": "The upper bound, with all six parameters."},
         },
         "required": ["min", "max"],
         "additionalProperties": False,
@@ -156,19 +157,26 @@ def _pair() -> Schema:
 
 _FAMILY_TEXT: Final = {
     "ipolicy": "Instance policy: which instances are legal, and how full nodes may be.",
-    "std": "The standard instance of capacity estimates. Must lie inside at least one pair of minmax.",
     "diskparams": "Disk parameters per disk template.",
     "ndparams": "Node parameters.",
     "hv_state": "Static memory and CPU figures per hypervisor. Ganeti stores them and reads them nowhere; gpolicy's own"
     " capacity model uses them.",
     "disk_state": "Static disk figures per volume group, under `plain`. Ganeti stores them and reads them nowhere.",
-    "plain": "Volume groups by name.",
     "beparams": "Defaults of instances' backend parameters.",
     "hvparams": "Defaults of instances' hypervisor parameters, per hypervisor.",
     "nicparams": "Defaults of instances' network interfaces.",
     "enabled_data_collectors": "Which collectors the monitoring daemon runs.",
     "data_collector_interval": "How often collectors run.",
 }
+
+_BELOW_TEXT: Final = {
+    "diskparams": "Parameters of disks of template {}.",
+    "disk_state": "Volume groups by name.",
+    "hv_state": "Figures of the hypervisor {}.",
+    "hvparams": "Parameters of the hypervisor {}.",
+    "ipolicy": "The standard instance of capacity estimates. Must lie inside at least one pair of minmax.",
+}
+"""By family, for the keys below it that have keys themselves."""
 
 
 def parameter_properties(level: Level) -> Schema:
@@ -179,7 +187,7 @@ def parameter_properties(level: Level) -> Schema:
         for depth, key in enumerate(parameter.path[:-1]):
             if key == "*":
                 continue
-            text = _FAMILY_TEXT.get(key) or f"{_FAMILY_TEXT.get(parameter.path[0], '')} Here: {key}."
+            text = _BELOW_TEXT[parameter.family].format(key) if depth else _FAMILY_TEXT[key]
             entry = below.setdefault(key, {"type": "object", "description": text})
             if parameter.path[depth + 1] == "*":
                 names = {

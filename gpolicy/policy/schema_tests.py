@@ -80,8 +80,8 @@ def _capacity() -> Schema:
             "type": "integer",
             "minimum": 0,
             "maximum": MOST_NODE_FAILURES,
-            "description": "Keep room for the loss of so many nodes at once (resource model). Default: as the limits of"
-            " the group say; without limits as hspace, 1.",
+            "description": "Keep room for the loss of this many nodes at once (resource model). Default: as the limits"
+            " of the group say; without limits as hspace, 1.",
         },
         "resource_model": {
             "type": "boolean",
@@ -106,7 +106,10 @@ def _capacity() -> Schema:
 
 def _standard() -> Schema:
     return {
-        name: {**(SIZE if name.endswith("-size") else count_of(name)), "description": f"Its {name}."}
+        name: {
+            **(SIZE if name.endswith("-size") else count_of(name)),
+            "description": f"{SPEC_PARAMETERS[name][0].upper()}{SPEC_PARAMETERS[name][1:]}.",
+        }
         for name in SPEC_PARAMETERS
         if name in ("memory-size", "cpu-count", "disk-size", "spindle-use")
     }

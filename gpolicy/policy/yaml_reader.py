@@ -25,6 +25,7 @@ from yaml.events import (
 )
 
 from gpolicy.findings import Finding, Related, Span
+from gpolicy.guessing import did_you_mean
 from gpolicy.policy.source_file import Mark, SourceFile, YamlDocument, YamlMapping, YamlSequence
 from gpolicy.policy.structure import ALIAS_BOMB, DUPLICATE_KEY, UNSUPPORTED_YAML, YAML_SYNTAX
 
@@ -68,7 +69,9 @@ def read_yaml(text: str, file: str) -> SourceFile:
             reader.take(event)
             event = next_event()
     except yaml.MarkedYAMLError as error:
-        source.findings.append(_syntax_finding(error, source))
+        from gpolicy.policy.yaml_mistakes import syntax_finding  # noqa: PLC0415 (for errors only)
+
+        source.findings.append(syntax_finding(error, source))
     except yaml.reader.ReaderError as error:
         source.findings.append(_forbidden_finding(error, source))
     except (yaml.YAMLError, ValueError) as error:  # an unpaired surrogate, which no file can have, has no place
@@ -80,24 +83,9 @@ def read_yaml(text: str, file: str) -> SourceFile:
 def _forbidden_finding(error: yaml.reader.ReaderError, source: SourceFile) -> Finding:
     letter = error.character if isinstance(error.character, str) else chr(error.character)
     place = max(source.text.find(letter), 0)  # its first place: YAML counts in bytes
-    message = f"this is not YAML: the character U+{ord(letter):04X} is allowed nowhere in it"
-    return YAML_SYNTAX.finding(message, source.span(place, place + 1), hint="take it out")
-
-
-def _syntax_finding(error: yaml.MarkedYAMLError, source: SourceFile) -> Finding:
-    mark = error.problem_mark or error.context_mark
-    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-    lines = source.text.splitlines()
-    if lines and line > len(lines):  # at the end of the file: show its last line
-        line, column = len(lines), len(lines[-1]) + 1
-    message = _one_line(" ".join(part for part in (error.problem, error.context) if part))
-    hint = ""
-    before = source.line(line)[:column]  # up to and with the character that is wrong
-    if before.endswith("\t") and before.isspace():
-        message, hint = "a tab: YAML indents with blanks only", "write blanks in its place"
-    return YAML_SYNTAX.finding(
-        f"this is not YAML: {message}", Span(source.name, line, column, line, column + 1), hint=hint
-    )
+    message = f"YAML allows the character U+{ord(letter):04X} nowhere"
+    hint = "take it out; an editor may not show it"
+    return YAML_SYNTAX.finding(message, source.span(place, place + 1), hint=hint)
 
 
 def _one_line(text: str) -> str:
@@ -177,16 +165,19 @@ class _Reader:
     def _begin(self, event: Any, value: YamlMapping | YamlSequence) -> None:
         mark = _mark(event)
         if event.tag is not None and event.tag not in _KNOWN_TAGS:
-            self._unsupported(f"the tag {event.tag!r} means nothing in a policy", mark)
+            self._unknown_tag(event.tag, mark)
         if len(self._open) >= MAX_DEPTH:
             self._stop(f"nested more than {MAX_DEPTH} levels deep", mark)
             return
         self._open.append(_Open(value, mark, event.anchor, is_mapping=isinstance(value, YamlMapping)))
 
+    def _unknown_tag(self, tag: str, mark: Mark) -> None:
+        self._unsupported(f"the tag {tag!r} means nothing in a policy", mark, hint="if it is text, quote it")
+
     def _tagged(self, event: Any, mark: Mark) -> Any:
         text: str = event.value
         if event.tag not in _KNOWN_TAGS and event.tag != "!":
-            self._unsupported(f"the tag {event.tag!r} means nothing in a policy", mark)
+            self._unknown_tag(event.tag, mark)
         return text if event.tag in ("!", f"{_TAG}str") else resolve(text)
 
     def _alias(self, event: Any) -> None:
@@ -194,8 +185,10 @@ class _Reader:
         known = self._anchors.get(event.anchor)
         if known is None:
             inside = any(opened.anchor == event.anchor for opened in self._open)
-            reason = "refers to itself" if inside else "refers to no anchor before it"
-            self._unsupported(f"the alias *{event.anchor} {reason}", mark)
+            reason = "refers to itself" if inside else f"has no anchor `&{event.anchor}` above it"
+            quote = f'if it is text, quote it: "*{event.anchor}"'
+            meant = did_you_mean(event.anchor, self._anchors) if not inside else "write the value out"
+            self._unsupported(f"the alias `*{event.anchor}` {reason}", mark, hint=meant.replace("`", "`*", 1) or quote)
             self._put(None, mark, 1, None)
             return
         value, _, nodes = known
@@ -219,7 +212,7 @@ class _Reader:
             self._stop(f"more than {MAX_NODES:,} values once its aliases are followed", mark)
             return
         if anchor is not None:
-            self._anchors[anchor] = (value, mark, nodes)
+            self._anchor(anchor, (value, mark, nodes))
         if not self._open:
             self._nodes = total
             self._source.documents.append(YamlDocument(self._source, value, mark))
@@ -230,6 +223,14 @@ class _Reader:
             self._key(parent, text if is_scalar else None, mark, merges=merges)
         else:
             parent.add(value, mark)
+
+    def _anchor(self, name: str, held: tuple[Any, Mark, int]) -> None:
+        if name in self._anchors:
+            line = self._anchors[name][1][0]
+            message = f"the anchor `&{name}` occurs twice, first in line {line}"
+            hint = "give one of them another name, so that each alias has one meaning"
+            self._unsupported(message, held[1], hint=hint)
+        self._anchors[name] = held
 
     def _key(self, parent: _Open, key: str | None, mark: Mark, *, merges: bool) -> None:
         assert isinstance(parent.value, YamlMapping)  # noqa: S101 (the caller has seen to it)

@@ -1,6 +1,6 @@
 """`python -m gpolicy.posting github|gitlab NAME FILE...`: keep one comment with the contents of the files.
 
-For the GitHub Action and the GitLab template (docs/ci.md), whose environment has all that is needed. Exit
+For the GitHub Action and the GitLab template (docs/guides/ci.md), whose environment has all that is needed. Exit
 code 0: done, or there is no request or no permission to comment on it (a pull request from a fork), and a message says
 so; 3: it failed.
 """

@@ -47,7 +47,10 @@ def render_script(plan: Plan, *, rollback: bool = False) -> str:
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, autoescape=False)  # noqa: S701 (a shell script: quoted by the filters)
     environment.filters |= {"shell": shlex.quote, "comment": comment}
     template = environment.from_string((data_directory("templates") / "script.sh.j2").read_text(encoding="utf-8"))
-    return template.render(plan=plan, steps=steps, lost=lost, heading=heading, rollback=rollback, version=__version__)
+    made = ", ".join(plan.provenance.words(plan.source, plan.snapshot))
+    return template.render(
+        plan=plan, made=made, steps=steps, lost=lost, heading=heading, rollback=rollback, version=__version__
+    )
 
 
 def _do(steps: Iterable[Step]) -> Iterator[ScriptStep]:

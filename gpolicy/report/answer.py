@@ -6,7 +6,7 @@ escaped yet; `Name` tells names from outside from our own words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import Any, Final
@@ -16,6 +16,7 @@ from gpolicy.colour import Tone
 from gpolicy.findings import Finding
 from gpolicy.ganeti import units
 from gpolicy.policy.source_file import Files
+from gpolicy.provenance import UNKNOWN, Provenance
 
 NOTHING: Final = "-"
 
@@ -52,8 +53,8 @@ class Table:
     """Rows of cells. `of` names what the rows are ("instances"); columns named in `right` hold numbers.
 
     `most` is how many rows a text shows; with `last_apart` it gives the last cell of each a line of its own, and leaves
-    the headings out. `bars`, one for each row, are drawn by HTML only; `legend`, on the words of the rows, stands in
-    Markdown and HTML.
+    the headings out. `bars`, one for each row, are drawn by HTML only. Rows in the first `grouped` columns repeat the
+    cells above them, and are shown once.
     """
 
     title: str
@@ -64,12 +65,21 @@ class Table:
     weight: Weight = Weight.CHANGED
     most: int = 20
     bars: tuple[Bar, ...] = ()
-    legend: str = ""
+    grouped: int = 0
     last_apart: bool = False
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.rows)
+
+    @property
+    def shown_rows(self) -> Iterator[tuple[Cell, ...]]:
+        """The rows, without the cells that repeat those above them."""
+        above: tuple[Cell, ...] = ()
+        for row in self.rows:
+            same = self.grouped if row[: self.grouped] == above else 0
+            yield (*[""] * same, *row[same:])
+            above = row[: self.grouped]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +160,8 @@ Part = Table | Entries | Findings | Picture
 class Section:
     """One part of an answer. `summary` is one sentence without a full stop; `notes` are small print.
 
-    `never_cut` marks what a reader looks for first: its first table is never folded and never cut.
+    `never_cut` marks what a reader looks for first: its first table is never folded and never cut. `worse` says in a
+    few words what gets worst.
     """
 
     key: str
@@ -161,6 +172,7 @@ class Section:
     notes: tuple[str, ...] = ()
     sections: tuple[Section, ...] = ()
     never_cut: bool = False
+    worse: str = ""
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -177,15 +189,25 @@ class Listing:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One of the first figures that a reader looks for. `about` is the key of the section with the details."""
+
+    name: str
+    value: str
+    detail: str = ""
+    tone: Tone = Tone.PLAIN
+    about: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """The answer of `verb`. Its title is `title`, `name` (a cluster; empty where there is none) and `title_end`.
 
-    `verdict` is one sentence, `amount` says how much there is of it. `grounds` are what the verdict rests on: pages
-    show them first; a text, of which a terminal shows the end, last, before its line `closing`. `headline` is what a
-    text has in place of the title, `opening` the sentence below that. `basis` are sentences on what all its figures
-    rest on. `facts` are what else identifies the answer, by name; `rows_with` says how to see the rows that a text
-    leaves out.
+    `verdict` is one sentence, `amount` says how much there is of it. `figures` come next; text and Markdown show those
+    with a detail. `basis` are sentences on what all figures rest on. `facts` are what else identifies the answer, by
+    name, `provenance` when and from what it was made; `rows_with` says how to see the rows that a text leaves out.
+    `terms` define words that have a meaning of their own here.
     """
 
     verb: str
@@ -195,17 +217,16 @@ class Answer:
     verdict: str
     tone: Tone = Tone.PLAIN
     amount: str = ""
-    headline: Line | None = None
-    opening: str = ""
+    figures: tuple[Figure, ...] = ()
     basis: tuple[str, ...] = ()
-    closing: str = ""
     sections: tuple[Section, ...] = ()
-    grounds: tuple[Section, ...] = ()
     listings: tuple[Listing, ...] = ()
     notes: tuple[str, ...] = ()
+    terms: tuple[tuple[str, str], ...] = ()
     source: str = ""
     snapshot: Snapshot | None = None
     facts: tuple[tuple[str, str], ...] = ()
+    provenance: Provenance = UNKNOWN
     rows_with: str = "in --format json"
 
     @property
@@ -217,6 +238,11 @@ class Answer:
     def read_from(self) -> str:
         """The source of the state, in words; empty if there is none."""
         return describe_source(self.source, self.snapshot) if self.source else ""
+
+    @property
+    def made(self) -> str:
+        """When the answer was made, from which policy, and how old the state is, as far as that is known."""
+        return ", ".join(self.provenance.words(self.source, self.snapshot))
 
 
 def with_content(sections: Iterable[Section]) -> list[Section]:
@@ -237,11 +263,6 @@ def heaviest(parts: Iterable[Table | Section]) -> Weight:
 def with_rows(*tables: Table) -> tuple[Table, ...]:
     """Return the tables that have a row."""
     return tuple(table for table in tables if table.rows)
-
-
-def count(number: int, word: str, plural: str = "") -> str:
-    """Return the number with its word: 1 instance, 2 instances."""
-    return f"{number:,} {word if number == 1 else plural or word + 's'}"
 
 
 def signed(number: int | None) -> str:

@@ -1,14 +1,19 @@
-"""An answer as one page of HTML: one file, without script or network; all text is escaped by the environment."""
+"""An answer as one page of HTML: one file that loads nothing; all text is escaped by the environment."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import itertools
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gpolicy import __version__
 from gpolicy.colour import Tone
 from gpolicy.data import data_directory
-from gpolicy.printable import printable
+from gpolicy.printable import count, printable
 from gpolicy.report.answer import (
     Answer,
     Entries,
@@ -18,16 +23,16 @@ from gpolicy.report.answer import (
     Section,
     Table,
     Weight,
-    count,
     rough_size,
     size,
     with_content,
 )
 from gpolicy.report.findings_text import TONES
 from gpolicy.report.forms import Look
+from gpolicy.report.glossary import CAUSES, terms_of
 
 _CLASSES: Final = {Tone.GOOD: "good", Tone.BAD: "bad", Tone.CAREFUL: "warn", Tone.QUIET: "quiet"}
-_VERDICTS: Final = {Tone.BAD: " fails", Tone.CAREFUL: " warns"}
+_TESTS: Final = {"name": Name, "names": tuple, "table": Table, "entries": Entries, "findings": Findings}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +44,16 @@ class _Drawn:
 
 
 def render(answer: Answer, look: Look) -> str:  # noqa: ARG001 (pages have one look)
-    """Return the answer as a page. Strings are escaped, without control characters."""
+    """Return the answer as a page. Strings are escaped, without control characters.
+
+    The page's own style and script are the only ones that its content security policy allows, by their digests.
+    """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (only rendering needs it)
     from markupsafe import Markup  # noqa: PLC0415
 
+    folder = data_directory("templates")
     environment = Environment(
-        loader=FileSystemLoader(data_directory("templates"), encoding="utf-8"),
+        loader=FileSystemLoader(folder, encoding="utf-8"),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=lambda item: printable(item) if isinstance(item, str) and not isinstance(item, Markup) else item,
@@ -52,24 +61,58 @@ def render(answer: Answer, look: Look) -> str:  # noqa: ARG001 (pages have one l
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    kinds = {"name": Name, "names": tuple, "table": Table, "entries": Entries, "findings": Findings}
-    environment.tests |= {word: lambda item, kind=kind: isinstance(item, kind) for word, kind in kinds.items()}
-    environment.globals |= {"size": size, "rough_size": rough_size, "count": count, "weights": Weight}
-    environment.filters |= {"tone": _tone_class, "severity_tone": TONES.get}
-    css = (data_directory("templates") / "report.css").read_text(encoding="utf-8")
-    sections = with_content(map(_drawn, (*answer.grounds, *answer.sections)))
+    environment.tests |= {word: lambda item, kind=kind: isinstance(item, kind) for word, kind in _TESTS.items()}
+    environment.globals |= {"size": size, "rough_size": rough_size, "count": count, "weights": Weight, "tones": Tone}
+    environment.filters |= {"tone": _tone_class, "severity_tone": TONES.get, "trend": _trend, "runs": _runs}
+    environment.filters |= {"digest": _digest}
+    style, script = (Markup((folder / name).read_text("utf-8")) for name in ("report.css", "report.js"))  # noqa: S704 (our own files)
+    sections = with_content(map(_drawn, answer.sections))
+    terms = terms_of(answer)
+    contents = list(_contents(answer, sections, terms))
     return environment.get_template("answer.html.j2").render(
         answer=answer,
-        verdict_class=_VERDICTS.get(answer.tone, ""),
-        sections=sorted(sections, key=lambda item: item.weight is Weight.SAME and not item.sections),
-        listings=[(listing.title, listing.text.splitlines()) for listing in answer.listings],
+        sections=sections,
+        contents=contents,
+        targets={key for key, _, below in contents for key in (key, *(inner for inner, _, _ in below))},
+        listings=[(listing.title, listing.text.rstrip().splitlines()) for listing in answer.listings],
+        terms=terms,
+        causes=CAUSES,
         version=__version__,
-        css=Markup(css),  # noqa: S704 (our own file)
+        style=style,
+        script=script,
     )
+
+
+def _contents(answer: Answer, sections: Iterable[Section], terms: object) -> Iterator[tuple[str, str, list[Any]]]:
+    """Yield key and title of what has a heading, with what is below it."""
+    for section in sections:
+        if section.title:
+            below = [(item.key, item.title, item.weight is Weight.WORSE) for item in section.sections]
+            yield section.key, section.title, below
+    for key, title, there in (("documents", "Documents", answer.listings), ("notes", "Notes", answer.notes)):
+        if there:
+            yield key, title, []
+    if terms:
+        yield "terms", "Terms", []
 
 
 def _tone_class(tone: Tone) -> str:
     return _CLASSES.get(tone, "")
+
+
+def _trend(cell: str) -> str:
+    """Return the class of a difference."""
+    return {"-": " bad", "+": " good"}.get(cell[:1], "") if len(cell) > 1 else ""
+
+
+def _runs(items: Sequence[Any], attribute: str) -> list[tuple[Any, list[Any]]]:
+    """Return neighbours with the same `attribute` together."""
+    return [(key, list(run)) for key, run in itertools.groupby(items, key=operator.attrgetter(attribute))]
+
+
+def _digest(text: str) -> str:
+    """Return what a content security policy calls the text of a script or a style."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def _drawn(section: Section) -> Section:

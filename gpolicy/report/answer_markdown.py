@@ -15,7 +15,7 @@ from typing import Final
 
 from gpolicy.colour import Tone
 from gpolicy.findings import Finding, Severity
-from gpolicy.printable import printable
+from gpolicy.printable import count, printable
 from gpolicy.report.answer import (
     Answer,
     Entries,
@@ -28,10 +28,10 @@ from gpolicy.report.answer import (
     Style,
     Table,
     Weight,
-    count,
     with_content,
 )
 from gpolicy.report.forms import Look
+from gpolicy.report.glossary import terms_of
 from gpolicy.report.markdown import (
     CLOSE,
     Block,
@@ -78,17 +78,16 @@ def marker(cluster: str, verb: str = "plan") -> str:
 
 def render(answer: Answer, look: Look) -> str:
     """Return the answer as Markdown of at most `look.budget` bytes (at least `forms.LEAST_BUDGET`)."""
-    sections = with_content(answer.sections)
-    loud, quiet = ([item for item in sections if _is_open(item) is open_] for open_ in (True, False))
-    grounds = [block for section in with_content(answer.grounds) for part in section.parts for block in _open(part)]
+    figures = (f"- {item.name}: **{prose(item.value)}** {prose(item.detail)}" for item in answer.figures if item.detail)
+    terms = [f"**{prose(term)}**: {prose(meaning)}" for term, meaning in terms_of(answer).items()]
     blocks = [
         Block(name="", importance=100, head=tuple(_head(answer))),
-        *(block for block in grounds if block.tail != CLOSE),
-        *itertools.chain.from_iterable(_overview(item) if item.sections else _section(item) for item in loud),
-        *(block for block in grounds if block.tail == CLOSE),
-        *map(_fold, quiet),
+        _list("figures", _Importance.FAILED, figures),
+        Block(name="", importance=100, head=tuple(_basis(answer))),
+        *itertools.chain.from_iterable(map(_blocks, with_content(answer.sections))),
         *map(_listing, answer.listings),
         _folded_list(f"<b>{count(len(answer.notes), 'note')}</b>", "notes", map(_item, answer.notes)),
+        _folded_list("<b>Terms</b>", "terms", (f"- {term}" for term in terms)),
     ]
     blocks = [block for block in blocks if block.head or block.items]
     blocks.sort(key=lambda block: block.importance == _Importance.AS_BEFORE)
@@ -102,7 +101,10 @@ def _head(answer: Answer) -> Iterator[str]:
     yield ""
     amount = f" · {answer.amount}" if answer.amount else ""
     yield f"{_SIGNS.get(answer.tone, '')}**{prose(answer.verdict)}**{amount}"
-    for sentence in answer.basis:
+
+
+def _basis(answer: Answer) -> Iterator[str]:
+    for sentence in filter(None, (answer.made, *answer.basis)):
         yield ""
         yield f"<sub>{prose(sentence)}</sub>"
 
@@ -116,8 +118,11 @@ def _foot(answer: Answer) -> Iterator[str]:
         yield f"<sub>{', '.join(parts)}</sub>"
 
 
-def _is_open(section: Section) -> bool:
-    return bool(section.sections) or section.weight > Weight.DETAIL
+def _blocks(section: Section) -> Iterable[Block]:
+    """Return the blocks of a section at the top: open, or folded by its weight."""
+    if section.sections:
+        return _overview(section)
+    return _section(section) if section.weight > Weight.DETAIL else [_fold(section)]
 
 
 def _pictures_only(section: Section) -> bool:
@@ -151,7 +156,6 @@ def _main_table(table: Table) -> Iterator[Block]:
         head=("", *table_head(table.headings, table.right)),
         items=tuple(table_rows(table)),
     )
-    yield _list("notes", _Importance.NOTES, [f"<sub>{prose(table.legend)}</sub>"] if table.legend else [])
 
 
 def _open(part: Part) -> Iterator[Block]:

@@ -8,12 +8,15 @@ from typing import Final
 
 from gpolicy.colour import Painter, Tone
 from gpolicy.printable import as_text, columns, printable
-from gpolicy.report.answer import Answer, Entries, Findings, Line, Part, Section, Table, Weight, plain_text
+from gpolicy.report.answer import Answer, Entries, Findings, Part, Section, Table, Weight, plain_text
 from gpolicy.report.findings_text import findings_text
 from gpolicy.report.forms import Look
+from gpolicy.report.glossary import terms_of
 
 _MOST_NAMES: Final = 4
 _FEW_NAMES: Final = 2
+_FIGURE: Final = ("", "value", "detail")
+_ONE_SCREEN: Final = 20  # lines; below longer ones the verdict stands once more
 
 
 def render(answer: Answer, look: Look) -> str:
@@ -27,23 +30,43 @@ class _Writer:
 
     def lines(self) -> Iterator[str]:
         answer = self.answer
-        headline = answer.headline or Line(text=answer.heading, tone=Tone.STRONG)
-        yield self.paint(headline.tone, headline.text)
-        if answer.snapshot:
-            yield self.paint(Tone.QUIET, f"read from {answer.read_from}")
-        yield from (self.paint(Tone.QUIET, sentence) for sentence in answer.basis)
-        if answer.opening:
-            yield answer.opening
-        for section in (*answer.sections, *answer.grounds):
+        yield self.paint(Tone.STRONG, answer.heading)
+        yield from self.summary()
+        quiet = (answer.made, f"read from {answer.read_from}" if answer.snapshot else "", *answer.basis)
+        yield from (self.paint(Tone.QUIET, sentence) for sentence in quiet if sentence)
+        body = list(self.body())
+        yield from body
+        if len(body) > _ONE_SCREEN:
+            yield ""
+            yield self.verdict()
+
+    def verdict(self) -> str:
+        answer = self.answer
+        return self.paint(answer.tone, answer.verdict) + (f" · {answer.amount}" if answer.amount else "")
+
+    def summary(self) -> Iterator[str]:
+        """Yield the verdict and the figures."""
+        yield self.verdict()
+        figures = [figure for figure in self.answer.figures if figure.detail]
+        rows = [(figure.name, figure.value, figure.detail) for figure in figures]
+        tones = {figure.value: figure.tone for figure in figures}
+        lines = table_lines(
+            _FIGURE, rows, (), lambda of, cell, text: self.paint(tones[cell], text) if of == "value" else text
+        )
+        yield from (f"  {line}" for line in itertools.islice(lines, 1, None))
+
+    def body(self) -> Iterator[str]:
+        answer = self.answer
+        for section in answer.sections:
             yield from self.top(section)
         for listing in answer.listings:
             yield "---" if listing is not answer.listings[0] else ""
             yield from listing.text.splitlines()
-        for note in answer.notes:
-            yield self.paint(Tone.QUIET, f"note: {note}")
-        if answer.closing:
+        terms = terms_of(answer)
+        if terms or answer.notes:
             yield ""
-            yield self.paint(Tone.STRONG, answer.closing)
+        yield from (self.paint(Tone.QUIET, f"{term}: {meaning}") for term, meaning in terms.items())
+        yield from (self.paint(Tone.QUIET, f"note: {note}") for note in answer.notes)
 
     def top(self, section: Section) -> Iterator[str]:
         """Yield a top-level section, with an empty line before it."""
@@ -105,7 +128,7 @@ class _Writer:
             indent = f"{indent}  "
         most = len(table) if never_cut or self.look.every else table.most
         names = 0 if self.look.every else _FEW_NAMES if table.last_apart else _MOST_NAMES
-        rows = [[plain_text(cell, names) for cell in row] for row in table.rows[:most]]
+        rows = [[plain_text(cell, names) for cell in row] for row in itertools.islice(table.shown_rows, most)]
         if table.last_apart:
             lines = table_lines(table.headings[:-1], [row[:-1] for row in rows], table.right, self.cell)
             for line, row in zip(itertools.islice(lines, 1, None), rows, strict=True):

@@ -9,8 +9,8 @@ from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.shown_score import Score
 from gpolicy.cluster.terms import Limits
-from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Section, Table, Weight, size, with_rows
-from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, room_cells, size_words, spec_words
+from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Section, Table, Weight, size, with_rows
+from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, pair_cell, room_cells, size_words, spec_words
 
 _RIGHT: Final = frozenset({"fits", "score", "minimum", "value", "weight", "product", "could fall by", *ROOM_HEADINGS})
 
@@ -29,9 +29,16 @@ def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answ
         basis=(*report.what_if, report.basis.sentence, *(item.sentence for item in report.limits)),
         verdict=_with(report)
         + f"{_place(whole)} takes {whole.standard.fits:,} standard instances, or {tiered:,} in a tiered run",
+        figures=(
+            Figure("standard instances", f"{whole.standard.fits:,}", about="capacity"),
+            Figure("in a tiered run", f"{tiered:,}", about="capacity"),
+            Figure("groups", f"{len(report.groups):,}"),
+            Figure("nodes online", f"{whole.nodes:,}"),
+            Figure("instances now", f"{whole.instances:,}"),
+        ),
         sections=(
-            Section(key="capacity", title="", parts=(_fits(items),), notes=tuple(_causes(items)), never_cut=True),
-            Section(key="details", title="", parts=tables),
+            Section(key="capacity", title="What fits", parts=(_fits(items),), never_cut=True),
+            Section(key="details", title="Details", parts=tables),
             *(map(_components, items, range(len(items))) if components else ()),
         ),
         notes=(
@@ -56,28 +63,25 @@ def _place(item: GroupCapacity) -> str:
     return "the whole cluster" if item.group is None else f"group {item.group}"
 
 
-def _pair(name: str) -> str:
-    return f"pair {name}" if name.isdigit() else Name(name)
-
-
 def _fits(items: Sequence[GroupCapacity]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for item in items:
-        figures = [(_pair(spec.name), spec_words(spec.pair.max), spec.fits, spec.binding) for spec in item.specs]
+        figures: list[tuple[str, str, int, Binding]] = []
+        figures += [(pair_cell(one.name), spec_words(one.pair.max), one.fits, one.binding) for one in item.specs]
         tiered = sum(run.count for run in item.tiered)
         figures.append(("tiered", "pairs in turn, shrunk to fit", tiered, item.tiered_binding))
         standard = item.standard
         figures.append(("standard", spec_words(standard.spec), standard.fits, standard.binding))
-        first: tuple[Cell, ...] = (_name(item), item.template.value if item.template else NOTHING)
+        first = (_name(item), item.template.value if item.template else NOTHING)
         for spec, words, fits, binding in figures:
             rows.append((*first, spec, words, f"{fits:,}", binding.cause.key, binding.reason or NOTHING))
-            first = ("", "")
     return Table(
         title="Instances that fit beside those that are there",
         of="rows",
         headings=("group", "template", "spec", "size", "fits", "bound by", "htools"),
         rows=tuple(rows),
         right=_RIGHT,
+        grouped=2,
     )
 
 
@@ -87,12 +91,13 @@ def _tiered(items: Sequence[GroupCapacity]) -> Table:
         of="sizes",
         headings=("group", "fits", "size"),
         rows=tuple(
-            ("" if number else _name(item), f"{run.count:,}", size_words(run.memory, run.cpus, run.disk))
+            (_name(item), f"{run.count:,}", size_words(run.memory, run.cpus, run.disk))
             for item in items
-            for number, run in enumerate(item.tiered)
+            for run in item.tiered
         ),
         right=_RIGHT,
         weight=Weight.DETAIL,
+        grouped=1,
     )
 
 
@@ -115,7 +120,7 @@ def _extended(items: Sequence[GroupCapacity]) -> Iterator[Table]:
             continue
         rows = by_limits.setdefault(item.extended.limits, [])
         for fit in item.extended.fits:
-            name = fit.name if fit is item.extended.standard else _pair(fit.name)
+            name = fit.name if fit is item.extended.standard else pair_cell(fit.name)
             memory = " to ".join(dict.fromkeys((size(fit.minimum_memory), size(fit.maximum_memory))))
             bound = (fit.binding.cause.key, fit.binding.reason or NOTHING)
             rows.append((_name(item), name, memory, f"{fit.fits:,}", *bound))
@@ -197,15 +202,3 @@ def _falls(score: Score) -> tuple[str, ...]:
     more = f" and {len(above) - 3} more" if len(above) > 3 else ""
     falls = f"the score could fall at most by {by}{more}" if above else "the score cannot fall"
     return (f"theoretical minimum: {score.shown_minimum}, as hbal takes it; {falls}",)
-
-
-def _causes(items: Sequence[GroupCapacity]) -> Iterator[str]:
-    """Yield the meanings of the words in the column "bound by"."""
-    for cause in dict.fromkeys(binding.cause for item in items for binding in _bindings(item)):
-        yield f"{cause.key}: {cause.sentence}"
-
-
-def _bindings(item: GroupCapacity) -> list[Binding]:
-    extended = item.extended
-    limited = [] if extended is None else [fit.binding for fit in extended.fits]
-    return [*(spec.binding for spec in item.specs), item.tiered_binding, item.standard.binding, *limited]

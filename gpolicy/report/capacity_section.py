@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.counted_cluster import Fit
+from gpolicy.analysis.pair_names import pair_title
 from gpolicy.analysis.stranded import Stranded
 from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.report.answer import (
@@ -35,35 +37,68 @@ def capacity_section(change: CapacityChange) -> Section:
     """Return the effect of the changes on capacity; unchanged groups are one sentence of the notes."""
     items = [*change.groups, *([change.cluster] if change.cluster else [])]
     moved = changed_groups(change)
-    table = Table(
-        title="Instances that fit beside those that are there",
-        of="rows",
-        headings=HEADINGS,
-        rows=tuple(row for item in moved for row in rows(item)),
-        right=RIGHT,
-        weight=Weight.WORSE if any(_lost(row) for item in moved for row in figures(item)) else Weight.CHANGED,
-        bars=tuple(bar for item in moved for bar in _bars(item)),
-        legend=_legend(moved),
+    found = [(_named(item), spec, row) for item in moved for spec, row in comparisons(item)]
+    telling, quiet = ([row for row in found if _tells(row[2]) is told] for told in (True, False))
+    lost = [row for item in moved for row in figures(item) if _lost(row)]
+    tables = with_rows(
+        _fits_table("Instances that fit beside those that are there", telling, worse=bool(lost)),
+        _limited(change.groups),
+        replace(_fits_table("Rows without a change", quiet, worse=False), weight=Weight.SAME),
+        _left_over(items),
+        _vectors(items),
     )
-    tables = with_rows(table, _limited(change.groups), _left_over(items), _vectors(items))
     return Section(
         key="capacity",
         title=TITLE,
-        weight=table.weight if table.rows else Weight.SAME,
+        weight=tables[0].weight if found else Weight.SAME,
         summary=_summary(change, moved),
         parts=tables,
         notes=(*_same(items, moved), *_not_counted(change), *change.notes),
-        never_cut=True,
+        never_cut=bool(telling),
+        worse=_worst(moved),
+    )
+
+
+def headline(change: CapacityChange) -> tuple[str, str]:
+    """Return the standard instances that fit now and then, and the same in words with the tiered ones."""
+    item = change.cluster or (change.groups[0] if len(change.groups) == 1 else None)
+    if item is None:
+        return "?", f"counted by group only; {_summary(change, changed_groups(change))}"
+    now, then = _fits(item.standard.before), _fits(item.standard.after)
+    share = f" ({percent(item.standard.percent)})" if item.standard.delta and item.standard.before else ""
+    return (now if now == then else f"{now} → {then}"), f"standard instances{share}; tiered {_words(item.tiered)}"
+
+
+def _fits_table(title: str, found: Sequence[tuple[str, str, FitChange]], *, worse: bool) -> Table:
+    """Return rows of group, spec and comparison as a table; the longest of its bars is the largest figure."""
+    sides = [[side.fits if side else None for side in (row.before, row.after)] for _, _, row in found]
+    most = max((number for side in sides for number in side if number is not None), default=0) or 1
+    return Table(
+        title=title,
+        of="rows",
+        headings=HEADINGS,
+        rows=tuple((group, spec, *_figures(row)) for group, spec, row in found),
+        right=RIGHT,
+        weight=Weight.WORSE if worse else Weight.CHANGED,
+        bars=tuple(Bar(*(None if number is None else number / most for number in side)) for side in sides),
+        grouped=1,
     )
 
 
 OLD_SIZE: Final = "· old size"
-_ROW_WORDS: Final = {
-    "tiered": "all sizes in turn, each shrunk to what still fits",
-    "standard": "the cluster's std",
-    OLD_SIZE: "the size of now under the policy of then",
-}
-"""The names of rows without a spec pair."""
+
+
+def pair_cell(name: str) -> str:
+    """Return the name of a spec pair, or our own words for one without a name."""
+    title = pair_title(name)
+    return Name(name) if title == name else title
+
+
+def _tells(change: FitChange) -> bool:
+    """Return whether a row says anything: something fits, now or then, and it is not as before."""
+    now, then = change.before, change.after
+    fits = any(side and side.fits for side in (now, then))
+    return fits and _differs(change)
 
 
 def figures(item: GroupCapacityChange) -> tuple[FitChange, ...]:
@@ -71,29 +106,12 @@ def figures(item: GroupCapacityChange) -> tuple[FitChange, ...]:
     return (*item.rows, item.tiered, item.standard)
 
 
-def rows(item: GroupCapacityChange) -> Iterator[tuple[Cell, ...]]:
-    """Yield the rows of a group, the group's name in the first one."""
-    name: Cell = WHOLE_CLUSTER if item.group is None else Name(item.group)
-    for spec, change in comparisons(item):
-        yield (name, spec, *_figures(change))
-        name = ""
-
-
 def comparisons(item: GroupCapacityChange) -> Iterator[tuple[str, FitChange]]:
     """Yield for each row of a group the name of the spec and the two sides."""
     for change in figures(item):
-        yield (Name(change.name) if change in item.rows else change.name), change
+        yield (pair_cell(change.name) if change in item.rows else change.name), change
         if change.old_size_after is not None and change.before is not None:
             yield OLD_SIZE, FitChange(change.name, change.before, change.old_size_after)
-
-
-def _bars(item: GroupCapacityChange) -> Iterator[Bar]:
-    """Yield a bar for each row of a group; lengths are shares of the largest figure of the group."""
-    sides = [[side.fits if side else None for side in (row.before, row.after)] for _, row in comparisons(item)]
-    most = max((number for side in sides for number in side if number is not None), default=0) or 1
-    for side in sides:
-        now, then = (None if number is None else number / most for number in side)
-        yield Bar(now, then)
 
 
 def _limited(items: Sequence[GroupCapacityChange]) -> Table:
@@ -102,15 +120,13 @@ def _limited(items: Sequence[GroupCapacityChange]) -> Table:
         title="The same under the limits of the group",
         of="rows",
         headings=HEADINGS,
-        rows=tuple((Name(item.group or ""), Name(row.name), *_figures(row)) for item in moved for row in item.limited),
+        rows=tuple(
+            (Name(item.group or ""), pair_cell(row.name), *_figures(row)) for item in moved for row in item.limited
+        ),
         right=RIGHT,
+        grouped=1,
         weight=Weight.WORSE if any(_lost(row) for item in moved for row in item.limited) else Weight.CHANGED,
     )
-
-
-def _legend(items: Sequence[GroupCapacityChange]) -> str:
-    named = {name for item in items for name, _ in comparisons(item) if not isinstance(name, Name)}
-    return "; ".join(f"{name.strip('· ')}: {words}" for name, words in _ROW_WORDS.items() if name in named)
 
 
 def changed_groups(change: CapacityChange) -> list[GroupCapacityChange]:
@@ -181,7 +197,7 @@ def _same(items: Sequence[GroupCapacityChange], moved: Sequence[GroupCapacityCha
 
 
 def _named(item: GroupCapacityChange) -> str:
-    return WHOLE_CLUSTER if item.group is None else item.group
+    return WHOLE_CLUSTER if item.group is None else Name(item.group)
 
 
 def _not_counted(change: CapacityChange) -> Iterator[str]:
@@ -199,17 +215,32 @@ def _summary(change: CapacityChange, moved: Sequence[GroupCapacityChange]) -> st
     if change.cluster is not None:
         whole = (change.cluster.standard, change.cluster.tiered)
         parts += [f"{row.name} instances on the cluster {_words(row)}" for row in whole if row.before and row.after]
-    losses = [
-        (row.percent or 0.0, item, row)
-        for item in moved
-        if item.group
-        for row in (*item.rows, item.tiered, item.standard)
-        if row.delta is not None and row.delta < 0
-    ]
+    losses = _losses(moved)
     if losses:
-        _, item, row = min(losses, key=lambda loss: (loss[0], -(loss[2].before.fits if loss[2].before else 0)))
-        parts.append(f"hit hardest is {row.name} in group {item.group}: {_words(row)}{_for_want(row)}")
+        item, row = losses[0]
+        parts.append(f"hit hardest is {pair_title(row.name)} in group {item.group}: {_words(row)}{_for_want(row)}")
     return "; ".join(parts) or "sizes or groups come or go"
+
+
+def _losses(moved: Sequence[GroupCapacityChange]) -> list[tuple[GroupCapacityChange, FitChange]]:
+    """Return the rows of groups in which fewer fit, the greatest loss first."""
+    found = [(item, row) for item in moved if item.group for row in figures(item) if (row.delta or 0) < 0]
+    return sorted(found, key=lambda loss: (loss[1].percent or 0.0, -(loss[1].before.fits if loss[1].before else 0)))
+
+
+def _worst(moved: Sequence[GroupCapacityChange]) -> str:
+    """Return the greatest loss in a few words; a size that is gone may be the only one."""
+    losses = _losses(moved)
+    lost = losses or [(item, row) for item in moved for row in figures(item) if _lost(row)]
+    if not lost:
+        return ""
+    item, row = lost[0]
+    then = row.after if losses else row.old_size_after
+    resized = row.before is not None and row.after is not None and row.before.spec != row.after.spec
+    size_words = " (of its old size)" if not losses else " (of another size)" if resized else ""
+    more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+    where = f"group {item.group}" if item.group else "the cluster"
+    return f"{pair_title(row.name)} in {where} {_fits(row.before)} → {_fits(then)}{size_words}{more}"
 
 
 def _words(row: FitChange) -> str:
@@ -235,17 +266,15 @@ def _left_over(items: Sequence[GroupCapacityChange]) -> Table:
     for item in items:
         sides = [side.stranded if side else None for side in (item.before, item.after)]
         if sides[0] != sides[1]:
-            name: Cell = WHOLE_CLUSTER if item.group is None else Name(item.group)
-            for word, side in zip(("now", "then"), sides, strict=True):
-                if side is not None:
-                    rows.append((name, word, *room_cells(side)))
-                    name = ""
+            named = zip(("now", "then"), sides, strict=True)
+            rows += [(_named(item), word, *room_cells(side)) for word, side in named if side is not None]
     return Table(
         title="Stranded: what is left of the free resources when nothing more fits",
         of="rows",
         headings=("group", "when", *ROOM_HEADINGS),
         rows=tuple(rows),
         right=frozenset(ROOM_HEADINGS),
+        grouped=1,
     )
 
 
@@ -270,9 +299,9 @@ def _vectors(items: Sequence[GroupCapacityChange]) -> Table:
         if vectors is None or item.group is None:
             continue
         for name, now, then, lost in zip(vectors.names, vectors.before, vectors.after, vectors.lost, strict=True):
-            rows.append((Name(item.group), Name(name), "as now", f"{now:,}", f"{then:,}", f"{lost:,}"))
+            rows.append((Name(item.group), pair_cell(name), "as now", f"{now:,}", f"{then:,}", f"{lost:,}"))
         rows += [
-            (Name(item.group), Name(name), "as then", NOTHING, f"{then:,}", NOTHING)
+            (Name(item.group), pair_cell(name), "as then", NOTHING, f"{then:,}", NOTHING)
             for name, then in zip(vectors.new_names, vectors.new_after, strict=True)
         ]
     changed = any(

@@ -10,7 +10,8 @@ from gpolicy.colour import Tone
 from gpolicy.drift.comparing import Drift, DriftReport
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction, words
 from gpolicy.policy.source_file import Files
-from gpolicy.report.answer import Answer, Entries, Entry, Findings, Line, Section, Style, Weight, count
+from gpolicy.printable import count
+from gpolicy.report.answer import Answer, Entries, Entry, Figure, Findings, Line, Section, Style, Weight
 from gpolicy.report.values_text import pair_lines, value_text
 
 
@@ -23,11 +24,19 @@ def drift_answer(report: DriftReport, sources: Files) -> Answer:
         title="Drift of cluster",
         name=report.cluster,
         title_end="from its policy",
-        verdict=_summary(report),
+        verdict=_summary(report) if report.drift else f"{none} {_summary(report)}",
         tone=Tone.BAD if report.drift else Tone.GOOD,
-        opening="" if report.drift else none,
-        closing=_summary(report),
+        figures=(
+            Figure(
+                "differences", f"{len(report.drift):,}", tone=Tone.BAD if report.drift else Tone.GOOD, about="drift"
+            ),
+            Figure("objects that differ", f"{len({item.object for item in report.drift}):,}", about="drift"),
+            Figure("accepted for a time", f"{len(report.accepted):,}", about="accepted"),
+            Figure("not compared", f"{len(report.unreadable):,}", about="unreadable"),
+            Figure("findings", f"{len(report.findings):,}", about="findings"),
+        ),
         sections=(
+            Section(key="findings", title="Findings", parts=(findings,)),
             Section(
                 key="drift",
                 title="Differences",
@@ -44,7 +53,6 @@ def drift_answer(report: DriftReport, sources: Files) -> Answer:
                 parts=(_unreadable(report),),
             ),
         ),
-        grounds=(Section(key="findings", title="Findings", parts=(findings,)),),
         notes=tuple(report.notes),
         source=report.source,
         snapshot=report.snapshot,
@@ -87,8 +95,8 @@ def _pairs(drift: Drift) -> Iterator[Line]:
 
 def _remarks(drift: Drift) -> Iterator[Line]:
     if drift.action in (ChangeAction.SET, ChangeAction.RESET) and drift.inherits:
-        effective = f"in effect: {value_text(drift.effective_found)}"
-        yield Line(text=f"{effective}; inherited: {value_text(drift.effective_declared)}")
+        effective = f"in effect: {value_text(drift.path, drift.effective_found)}"
+        yield Line(text=f"{effective}; inherited: {value_text(drift.path, drift.effective_declared)}")
     if drift.span is not None:
         yield Line(text=f"declared at {drift.span!s}")
 
@@ -110,7 +118,7 @@ def _unreadable(report: DriftReport) -> Entries:
     return Entries(
         of="value",
         entries=tuple(
-            Entry(mark="?", text=f"{item.object} {'.'.join(item.path)} (declared {value_text(item.wanted)})")
+            Entry(mark="?", text=f"{item.object} {'.'.join(item.path)} (declared {value_text(item.path, item.wanted)})")
             for item in report.unreadable
         ),
     )
@@ -130,8 +138,9 @@ def _sentence(drift: Drift) -> str:
             found, declared = words(drift.found), words(drift.declared)
             extra = [f"found {tag}, not declared" for tag in found if tag not in declared]
             return f"tags: {'; '.join([*extra, *(f'{tag} is missing' for tag in declared if tag not in found)])}"
-    found_text = "no own value" if drift.found is None else value_text(drift.found)
-    return f"{drift.name}: found {found_text}, declared {'inherit' if drift.inherits else value_text(drift.declared)}"
+    found_text = "no own value" if drift.found is None else value_text(drift.path, drift.found)
+    declared_text = "inherit" if drift.inherits else value_text(drift.path, drift.declared)
+    return f"{drift.name}: found {found_text}, declared {declared_text}"
 
 
 def _summary(report: DriftReport) -> str:

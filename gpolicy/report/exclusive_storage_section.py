@@ -14,7 +14,8 @@ from gpolicy.impact.storage_findings import (
     Turn,
     VolumeGroup,
 )
-from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, count, heaviest, size, with_rows
+from gpolicy.printable import count
+from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, heaviest, size, with_rows
 
 TITLE: Final = "Exclusive storage"
 _RIGHT: Final = frozenset(
@@ -167,7 +168,7 @@ def _partly_used(groups: tuple[GroupVolumes, ...]) -> Table:
         for volume in group.partly_used
     ]
     return Table(
-        title="Partly used volumes: what is free on them is lost",
+        title="Partly used volumes: their free space is lost",
         of="volumes",
         headings=("node", "volume", "size", "free"),
         rows=tuple(rows),
@@ -177,7 +178,7 @@ def _partly_used(groups: tuple[GroupVolumes, ...]) -> Table:
 
 def _spindles(instances: tuple[InstanceEffect, ...]) -> Table:
     return Table(
-        title="What is called spindles, after the changes",
+        title="The meanings of spindles, after the changes",
         of="instances",
         headings=("instance", "spindle_use", "of its disks", "policy allows", "compared", "spindle_count", "volumes"),
         rows=tuple((Name(item.instance), *_numbers(item.after)) for item in instances),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from gpolicy.colour import Tone
-from gpolicy.findings import Finding
+from gpolicy.findings import Finding, Severity
 from gpolicy.policy.source_file import Files
-from gpolicy.report.answer import Answer, Findings, Section
-from gpolicy.report.findings_text import summary_line
+from gpolicy.report.answer import Answer, Figure, Findings, Section
+from gpolicy.report.findings_json import summary
+from gpolicy.report.findings_text import TONES, summary_line
 
 
 def findings_answer(
@@ -26,7 +27,11 @@ def findings_answer(
         name="",
         verdict=summary_line(found),
         tone=Tone.BAD if any(map(fails, found)) else Tone.GOOD,
-        grounds=(
+        figures=tuple(
+            Figure(word, f"{number:,}", tone=TONES[Severity(word)] if number else Tone.GOOD, about="findings")
+            for word, number in summary(found).items()
+        ),
+        sections=(
             Section(
                 key="findings",
                 title="Findings",

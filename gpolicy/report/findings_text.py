@@ -31,23 +31,26 @@ def findings_text(
     width: int = WIDTH,
     fixable: int = 0,
     accepted: int = 0,
+    looked_at: str = "",
 ) -> str:
     """Return findings as text, ending in a summary line. `sources` holds the files by name.
+
+    `looked_at` says what was checked: `4 files, 2 groups`.
 
     `fixable` is how many of them `check --fix` can fix, `accepted` how many more are accepted, `width` is in columns.
     """
     notes = [f"{fixable} can be fixed by --fix"] if fixable else []
     notes += [f"{accepted} more {'is' if accepted == 1 else 'are'} accepted"] if accepted else []
-    return as_text(_Writer(sources, colour=colour, width=max(width, 40)).lines(list(findings), notes))
+    return as_text(_Writer(sources, colour=colour, width=max(width, 40)).lines(list(findings), notes, looked_at))
 
 
 def summary_line(findings: Iterable[Finding]) -> str:
-    """Return the counts in words: `1 error, 2 warnings`, or `nothing found`."""
+    """Return the counts in words: `1 error, 2 warnings`, or `no mistakes`."""
     counts = [(count, severity) for severity, count in summary(findings).items() if count]
     words = [
         f"{count} {severity if count == 1 or severity == 'info' else severity + 's'}" for count, severity in counts
     ]
-    return ", ".join(words) or "nothing found"
+    return ", ".join(words) or "no mistakes"
 
 
 class _Writer:
@@ -56,14 +59,15 @@ class _Writer:
         self._paint = Painter(colour)
         self._width = width
 
-    def lines(self, findings: list[Finding], notes: list[str]) -> Iterator[str]:
+    def lines(self, findings: list[Finding], notes: list[str], looked_at: str) -> Iterator[str]:
         for finding in findings[:MOST_SHOWN]:
             yield from self._finding(finding)
             yield ""
         if len(findings) > MOST_SHOWN:
             yield f"{len(findings) - MOST_SHOWN} more are not shown here; --format json has all of them"
             yield ""
-        yield "; ".join([self._paint(Tone.STRONG, summary_line(findings)), *notes])
+        summary = f"{looked_at}: {summary_line(findings)}" if looked_at else summary_line(findings)
+        yield "; ".join([self._paint(Tone.STRONG, summary), *notes])
 
     def _finding(self, finding: Finding) -> Iterator[str]:
         tone = TONES[finding.severity]

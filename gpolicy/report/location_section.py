@@ -14,7 +14,8 @@ from gpolicy.analysis.location import (
     Unmovable,
 )
 from gpolicy.impact.location_change import Compared, LocationChange
-from gpolicy.report.answer import Cell, Name, Section, Table, Weight, count, heaviest, names, with_rows
+from gpolicy.printable import count
+from gpolicy.report.answer import Cell, Name, Section, Table, Weight, heaviest, names, with_rows
 
 TITLE: Final = "Location and migration"
 _T = TypeVar("_T")

@@ -120,7 +120,7 @@ def table_items(table: Table) -> Iterator[str]:
 
 def table_rows(table: Table) -> Iterator[str]:
     """Yield the rows of a table without its head."""
-    for cells in table.rows:
+    for cells in table.shown_rows:
         yield row(list(map(_cell, cells)))
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gpolicy.colour import Tone
-from gpolicy.report.answer import Answer, Entries, Entry, Line, Section, count
+from gpolicy.printable import count
+from gpolicy.report.answer import Answer, Entries, Entry, Figure, Line, Section
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome
@@ -16,13 +17,19 @@ def outcomes_answer(outcomes: Sequence[Outcome]) -> Answer:
     """Return the outcomes of the tests, by file."""
     summary = summary_line(outcomes)
     ok = all(outcome.ok for outcome in outcomes)
+    errors = [outcome for outcome in outcomes if outcome.error is not None]
+    failed = [outcome for outcome in outcomes if not outcome.ok and outcome.error is None]
     return Answer(
         verb="test",
         title="Tests of the policy",
         name="",
         verdict=summary,
         tone=Tone.PLAIN if not outcomes else Tone.GOOD if ok else Tone.BAD,
-        closing=summary,
+        figures=(
+            Figure("tests", f"{len(outcomes):,}", about="tests"),
+            Figure("failed", f"{len(failed):,}", tone=Tone.BAD if failed else Tone.GOOD, about="tests"),
+            Figure("could not run", f"{len(errors):,}", tone=Tone.BAD if errors else Tone.GOOD, about="tests"),
+        ),
         sections=(
             Section(key="tests", title="Tests", parts=(Entries(of="test", entries=tuple(map(_entry, outcomes))),)),
         ),

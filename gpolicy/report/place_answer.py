@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
+from gpolicy.analysis.pair_names import pair_title
 from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
 from gpolicy.colour import Tone
-from gpolicy.report.answer import NOTHING, Answer, Cell, Line, Name, Section, Table, Weight, count, rough_size, size
+from gpolicy.printable import count
+from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Section, Table, Weight, rough_size, size
 
 _HARD_TO_READ: Final = 10_000  # MiB: larger numbers of MiB are hard to read
 _MOST_BEST: Final = 20
@@ -35,7 +37,11 @@ def place_answer(report: PlaceReport) -> Answer:
         verdict=verdict,
         basis=(*report.what_if, report.basis.sentence, *(item.sentence for item in report.limits)),
         tone=tone,
-        headline=Line(text=verdict, tone=tone),
+        figures=(
+            Figure("possible", f"{len(possible):,}", tone=Tone.GOOD if possible else Tone.BAD, about="possible"),
+            Figure("refused", f"{len(refused):,}", about="refused"),
+            Figure("groups tried", f"{sum(group.tried for group in report.groups):,}"),
+        ),
         sections=(
             Section(
                 key="possible",
@@ -64,7 +70,11 @@ def place_answer(report: PlaceReport) -> Answer:
 def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[Table]:
     """Yield a table of the best candidates, and one of the others."""
     dedicated = report.metric == "lost-allocations"
-    metric = f"lost allocations ({', '.join(report.sizes)})" if dedicated and report.sizes else "lost allocations"
+    metric = (
+        f"lost allocations ({', '.join(map(pair_title, report.sizes))})"
+        if dedicated and report.sizes
+        else "lost allocations"
+    )
     rows = tuple((_nodes(item), Name(item.group), _metric(item), _left(item)) for item in items)
     headings = ("nodes", "group", metric if dedicated else "score", "disk left")
     some, most = (len(rows), 10) if len(rows) <= _MOST_ALL else (_MOST_BEST, _MOST_BEST)

@@ -13,31 +13,21 @@ from gpolicy.colour import Tone
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
-from gpolicy.plan.change import NAME, Change, ChangeAction, Risk, some
+from gpolicy.plan.change import NAME, Change, ChangeAction, Risk
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
-from gpolicy.report.answer import (
-    Answer,
-    Entries,
-    Entry,
-    Findings,
-    Line,
-    Picture,
-    Section,
-    Style,
-    Weight,
-    count,
-)
+from gpolicy.printable import count, some
+from gpolicy.report.answer import Answer, Entries, Entry, Findings, Line, Picture, Section, Style, Weight
 from gpolicy.report.cluster_picture import domain_pictures, group_pictures
 from gpolicy.report.impact_sections import impact_sections, not_known
+from gpolicy.report.plan_figures import plan_figures
 from gpolicy.report.plan_words import (
     amount,
     change_words,
     differs_in_effect,
     get_worse,
     guard_verdict,
-    nothing_to_do,
     pair_changes,
     step_command,
     verdict,
@@ -80,46 +70,33 @@ def plan_answer(
     """
     known = impact if plan.changes else None
     effects = impact_section(known) if known else None
-    cost = get_worse(plan, effects.sections) if effects else ""
+    worse = get_worse(effects.sections) if effects and plan.safe else []
     findings = Findings(findings=tuple(plan.findings), sources=sources or {}, locate=locate)
-    nothing = nothing_to_do(plan)
     return Answer(
         verb="plan",
         title="Plan for cluster",
         name=plan.cluster,
         title_end=f"(Ganeti {plan.version})",
-        verdict=f"{verdict(plan)}{f', {cost}' if cost else ''}",
-        tone=Tone.BAD if not plan.safe else Tone.CAREFUL if cost else Tone.GOOD,
+        verdict=verdict(plan) + (f", but worse: {'; '.join(worse)}" if worse else ""),
+        tone=Tone.BAD if not plan.safe else Tone.CAREFUL if worse else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
+        figures=plan_figures(plan, known or Impact(), effects.sections if effects else ()) if plan.changes else (),
         basis=(*((impact.basis.sentence,) if impact and impact.basis else ()), *_limits(impact)),
-        opening=f"{nothing}." if nothing else "",
-        closing=_closing(plan),
         sections=(
+            Section(key="findings", title="Findings", parts=(findings,) if plan.findings else ()),
             _changes(plan),
             _unreadable(plan),
             *((effects,) if effects else ()),
             *(_pictures(plan, known, sides) if sides and plan.changes else ()),
             _steps(plan),
-        ),
-        grounds=(
             Section(key="guards", title="Guards", parts=(_guards(plan),) if plan.guards else ()),
-            Section(key="findings", title="Findings", parts=(findings,) if plan.findings else ()),
         ),
         notes=tuple(plan.notes),
         source=plan.source,
         snapshot=plan.snapshot,
         facts=(("policy", plan.policy_digest), ("state", plan.state_digest)),
+        provenance=plan.provenance,
     )
-
-
-def _closing(plan: Plan) -> str:
-    parts = [count(len(plan.changes), "change"), count(len(plan.steps), "step")]
-    if plan.unreadable:
-        parts.append(f"{len(plan.unreadable)} not compared")
-    failed = sum(not guard.ok for guard in plan.guards)
-    if failed:
-        parts.append(f"{count(failed, 'guard')} failed: not to be applied")
-    return ", ".join(parts)
 
 
 def _changes(plan: Plan) -> Section:
@@ -130,7 +107,7 @@ def _changes(plan: Plan) -> Section:
     entries = tuple(map(_change, plan.changes))
     return Section(
         key="changes",
-        title="Changes",
+        title="What changes",
         weight=Weight.DETAIL,
         summary=", ".join(shown) + (f" and {count(more, 'more object')}" if more else ""),
         parts=(Entries(of="change", entries=entries, style=Style.CHANGES),) if entries else (),
@@ -157,7 +134,9 @@ def _pairs(change: Change) -> Iterator[Line]:
 
 def _remarks(change: Change) -> Iterator[Line]:
     if change.action in (ChangeAction.SET, ChangeAction.RESET) and differs_in_effect(change):
-        effective = f"{value_text(change.effective_before)} → {value_text(change.effective_after)}"
+        effective = (
+            f"{value_text(change.path, change.effective_before)} → {value_text(change.path, change.effective_after)}"
+        )
         yield Line(text=f"in effect: {effective}")
     if change.takes_effect not in (TakesEffect.AT_ONCE, TakesEffect.CAPACITY_ONLY):
         yield Line(text=f"takes effect: {change.takes_effect}")
@@ -169,7 +148,7 @@ def _remarks(change: Change) -> Iterator[Line]:
 
 def _unreadable(plan: Plan) -> Section:
     entries = tuple(
-        Entry(mark="?", text=f"{item.object} {'.'.join(item.path)} (wanted {value_text(item.wanted)})")
+        Entry(mark="?", text=f"{item.object} {'.'.join(item.path)} (wanted {value_text(item.path, item.wanted)})")
         for item in plan.unreadable
     )
     return Section(
@@ -185,7 +164,7 @@ def impact_section(known: Impact) -> Section:
     gaps = tuple(Entry(text=f"{title}: not known: {reason}") for title, reason in not_known(known))
     return Section(
         key="impact",
-        title="Impact",
+        title="What it costs",
         sections=tuple(impact_sections(known)),
         parts=(Entries(of="part", entries=gaps),) if gaps else (),
     )
@@ -225,7 +204,8 @@ def _steps(plan: Plan) -> Section:
 
 def _step(number: int, step: Step) -> Entry:
     lost = (Line(text=f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
-    return Entry(mark=f"{number:>2}.", text=step.title, below=(Line(text=step_command(step), is_code=True), *lost))
+    command = Line(text=step_command(step), is_code=step.command.argv is not None)
+    return Entry(mark=f"{number:>2}.", text=step.title, below=(command, *lost))
 
 
 def _guards(plan: Plan) -> Entries:

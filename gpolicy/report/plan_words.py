@@ -13,7 +13,8 @@ from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Step
-from gpolicy.report.answer import Section, Weight, count
+from gpolicy.printable import count
+from gpolicy.report.answer import Name, Section, Weight, plain_text
 from gpolicy.report.values_text import pair_lines, value_text
 
 
@@ -35,12 +36,19 @@ def verdict(plan: Plan) -> str:
     return nothing_to_do(plan) or f"Can be applied{overridden}"
 
 
-def get_worse(plan: Plan, sections: Iterable[Section]) -> str:
-    """Return what gets worse with a plan that can be applied; empty for other plans."""
-    worse = [section.title.lower() for section in sections if section.weight is Weight.WORSE]
-    if not plan.safe or not worse:
-        return ""
-    return f"but worse: {', '.join(worse)}"
+def get_worse(sections: Iterable[Section]) -> list[str]:
+    """Return what gets worse, a few words for each section."""
+    return [section.worse or _worse_rows(section) for section in sections if section.weight is Weight.WORSE]
+
+
+def _worse_rows(section: Section) -> str:
+    """Return the title of the first table that is worse, with the name of its first row."""
+    table = next((table for table in section.tables if table.weight is Weight.WORSE), None)
+    if table is None:
+        return section.title.lower()
+    name = next((plain_text(cell, 1) for cell in table.rows[0] if isinstance(cell, Name)), "")
+    more = f" and {len(table) - 1:,} more" if len(table) > 1 else ""
+    return f"{table.title[0].lower()}{table.title[1:]}: {name}{more}"
 
 
 def amount(plan: Plan) -> str:
@@ -74,10 +82,10 @@ def change_words(change: Change) -> str:
             before, after = words(change.before), words(change.after)
             added = [f"+{tag}" for tag in after if tag not in before]
             return f"tags {', '.join([*added, *(f'-{tag}' for tag in before if tag not in after)])}"
-    name = ".".join(change.path)
+    path, name = change.path, ".".join(change.path)
     if change.action is ChangeAction.RESET:
-        return f"{name}: {value_text(change.before)} → inherit"
-    return f"{name}: {'not set' if change.before is None else value_text(change.before)} → {value_text(change.after)}"
+        return f"{name}: {value_text(path, change.before)} → inherit"
+    return f"{name}: {value_text(path, change.before)} → {value_text(path, change.after)}"
 
 
 def differs_in_effect(change: Change) -> bool:

@@ -10,7 +10,8 @@ from gpolicy.analysis.losses import Homeless
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss
 from gpolicy.analysis.shown_score import Score
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
-from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, count, heaviest, names, size, with_rows
+from gpolicy.printable import count
+from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, heaviest, names, size, with_rows
 
 TITLE: Final = "Redundancy"
 _RIGHT: Final = frozenset({"nodes", "survives now", "survives then", "needed", "free", "now", "then"})
@@ -47,6 +48,7 @@ def redundancy_section(change: RedundancyChange) -> Section:
         summary=_summary(change, fallen),
         parts=tables,
         notes=(*notes, *change.notes),
+        worse=_worse(fallen),
     )
 
 
@@ -160,20 +162,27 @@ def _score(now: Score, then: Score) -> Table:
     )
 
 
+def _worse(fallen: list[GroupRedundancyChange]) -> str:
+    if not fallen:
+        return ""
+    more = f" and {count(len(fallen) - 1, 'more group')}" if len(fallen) > 1 else ""
+    return f"{_fallen_words(fallen[0])}{more}"
+
+
+def _fallen_words(item: GroupRedundancyChange) -> str:
+    now, then = (group.survives if group else 0 for group in (item.before, item.after))
+    lost = f", {count(len(item.newly_lost), 'loss', 'losses')} newly cannot be absorbed" if item.newly_lost else ""
+    return f"group {item.group} survives the loss of {count(then, 'node')}, now {now}{lost}"
+
+
 def _summary(change: RedundancyChange, fallen: list[GroupRedundancyChange]) -> str:
-    parts = []
-    for item in fallen:
-        now, then = (group.survives if group else 0 for group in (item.before, item.after))
-        lost = f", {count(len(item.newly_lost), 'loss', 'losses')} newly cannot be absorbed" if item.newly_lost else ""
-        parts.append(f"group {item.group} survives the loss of {count(then, 'node')}, now {now}{lost}")
+    parts = list(map(_fallen_words, fallen))
     risen = [
         item
         for item in change.groups
         if item not in fallen and item.before and item.after and item.after.survives > item.before.survives
     ]
-    for item in risen:
-        now, then = (group.survives if group else 0 for group in (item.before, item.after))
-        parts.append(f"group {item.group} survives the loss of {count(then, 'node')}, now {now}")
+    parts += map(_fallen_words, risen)
     weak = [
         item
         for item in change.groups

@@ -7,6 +7,7 @@ from typing import Final
 from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.resource_models import GroupModel, NodeModel, ResourceModel
 from gpolicy.impact.impact import ResourceModelChange
+from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,
     Cell,
@@ -14,7 +15,6 @@ from gpolicy.report.answer import (
     Section,
     Table,
     Weight,
-    count,
     heaviest,
     names,
     rough_size,
@@ -66,7 +66,7 @@ def resource_model_section(change: ResourceModelChange) -> Section:
 def _groups(change: ResourceModelChange, weight: Weight) -> Table:
     before = {group.group: group for group in change.before.groups}
     return Table(
-        title="Standard instances that fit, by what nodes measure and by what is declared",
+        title="Standard instances that fit, by measured and by declared values",
         of="groups",
         headings=("group", "measured", "declared now", "declared then", "bound by"),
         rows=tuple(_group(group, before.get(group.group)) for group in change.after.groups),
@@ -159,7 +159,7 @@ def _summary(change: ResourceModelChange) -> str:
     parts = [] if stated else ["nothing is declared"]
     odd = [node for node in then.nodes if any(item.differs for item in node.declared)]
     if odd:
-        parts.append(f"{count(len(odd), 'node')} with declared values that differ from what is reported")
+        parts.append(f"{count(len(odd), 'node')} with declared values that differ from reported ones")
     parts += [
         f"by declaration {group.configured_fits:,} standard instances fit in {group.group},"
         f" by measurement {group.measured_fits:,}"
@@ -170,5 +170,5 @@ def _summary(change: ResourceModelChange) -> str:
     if over:
         parts.append(f"{count(len(over), 'node')} over-subscribed in memory")
     compared = any(item.reported is not None for node in then.nodes for item in node.declared)
-    agreed = "what is declared agrees with what nodes report" if compared else "nodes report nothing to compare with"
+    agreed = "declared values agree with what nodes report" if compared else "nodes report nothing to compare with"
     return "; ".join(parts) or agreed

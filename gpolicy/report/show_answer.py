@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.colour import Tone
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.report.answer import Answer, Cell, Line, Name, Section, Table, count, with_rows
+from gpolicy.printable import count
+from gpolicy.report.answer import Answer, Cell, Name, Section, Table, with_rows
 from gpolicy.show.effective_policy import Declaration
 from gpolicy.writing.written import written_value
 from gpolicy.writing.yaml_text import flow, scalar
@@ -31,7 +31,6 @@ def show_answer(view: EffectivePolicy, *, origin: bool = False) -> Answer:
         verb="show",
         title="Effective policy",
         name="",
-        headline=Line(text=f"Effective policy: {verdict}", tone=Tone.STRONG),
         verdict=verdict,
         sections=tuple(_section(item, number, view.version, origin=origin) for number, item in enumerate(view.objects)),
     )

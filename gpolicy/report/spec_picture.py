@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.pair_names import PairNames, pair_title
 from gpolicy.cluster.state import ClusterState, Instance
 from gpolicy.ganeti.parameter import Value
-from gpolicy.report.answer import count, size
+from gpolicy.printable import count
+from gpolicy.report.answer import size
 
 WIDTH: Final = 560
 HEIGHT: Final = 320
@@ -119,10 +120,7 @@ def spec_pictures(
 
 def _names(groups: Sequence[str], names: PairNames, pairs: int) -> list[str]:
     """Return the names of the pairs in the first of the groups that has names."""
-    shown = [
-        [name if name != str(place) else f"pair {place}" for place, name in enumerate(names.of(group, pairs), start=1)]
-        for group in groups
-    ]
+    shown = [list(map(pair_title, names.of(group, pairs))) for group in groups]
     nameless = [f"pair {place}" for place in range(1, pairs + 1)]
     return next((found for found in shown if found != nameless), nameless)
 

@@ -7,19 +7,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,
     Answer,
     Cell,
     Entries,
     Entry,
+    Figure,
     Line,
     Listing,
     Name,
     Section,
     Table,
     Weight,
-    count,
     names,
     plain_text,
 )
@@ -31,6 +32,13 @@ if TYPE_CHECKING:
 
 _RIGHT: Final = frozenset({"a node", "now", "then", "by hail", "empty", "fill it", "memory", "CPUs", "volumes", "disk"})
 _NAMES_SHOWN: Final = 5
+_TERMS: Final = (
+    ("a node", "how many fill an empty node, of each kind of nodes"),
+    ("now", "how many fit beside what runs, under the policy of today, with N+1 redundancy as hspace counts"),
+    ("then", "the same under the suggested policy"),
+    ("by hail", "the same without N+1 redundancy, which hail does not keep on nodes with exclusive storage"),
+    ("empty", "how many fit as if nothing ran"),
+)
 
 
 def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer:
@@ -44,15 +52,21 @@ def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer
         Listing(title=f"NodeGroup document of {item.group}", language="yaml", text=item.document)
         for item in report.groups
     )
+    where = f"written to {written}" if written else "with the document that declares them"
     return Answer(
         verb="suggest",
         title="Sizes that tile the nodes of cluster",
         name=report.cluster_name,
         basis=(report.basis.sentence,),
-        verdict=f"sizes for {count(len(report.groups), 'group')}, with the document that declares them",
+        verdict=f"sizes for {count(len(report.groups), 'group')}, {where}",
         sections=(*itertools.chain.from_iterable(map(_sections, report.groups, itertools.count(1))), passed),
         listings=() if written else documents,
-        notes=(f"wrote {written}",) if written else (),
+        figures=(
+            Figure("groups", f"{len(report.groups):,}"),
+            Figure("sizes", f"{sum(len(item.sizes) for item in report.groups):,}"),
+            Figure("left out", f"{len(report.passed_over):,}", about="passed-over"),
+        ),
+        terms=_TERMS,
         source=report.source,
         snapshot=report.snapshot,
     )
@@ -65,7 +79,7 @@ def _sections(item: Suggestion, place: int) -> Iterator[Section]:
         title=f"Group {item.group}",
         summary=f"{kind}, {count(sum(len(kind.nodes) for kind in item.kinds), 'node')}",
         parts=(_sizes(item),),
-        notes=(*_notes(item), *_legend(item)),
+        notes=tuple(_notes(item)),
         never_cut=True,
     )
     yield Section(
@@ -105,7 +119,7 @@ def _pair_row(pair: OldPair, *, exclusive: bool) -> tuple[Cell, ...]:
     words = _instance_words(pair.pair.max, exclusive=exclusive)
     gaps = [NOTHING] * (2 if exclusive else 1)
     figures = (NOTHING, str(pair.now.fits), str(pair.then.fits), *gaps)
-    return (f"today's pair {pair.place}", words, *figures, pair.then.binding.cause.key)
+    return (f"pair {pair.place} of today", words, *figures, pair.then.binding.cause.key)
 
 
 def _stranded(item: Suggestion) -> Table:
@@ -151,17 +165,6 @@ def _notes(item: Suggestion) -> Iterator[str]:
     if item.std_in is None:
         yield "the cluster's std lies in none of the sizes: hspace would count no standard instance here"
     yield from item.notes
-
-
-def _legend(item: Suggestion) -> Iterator[str]:
-    """Yield the meanings of the words in the table of sizes."""
-    yield "a node: how many fill an empty node" + " of each kind" * (len(item.kinds) > 1)
-    yield "now, then: how many fit beside what runs, under today's policy and under this one (as hspace counts: N+1)"
-    if item.exclusive:
-        yield "by hail: the same without N+1, which hail does not keep on nodes with exclusive storage"
-    yield "empty: as if nothing ran"
-    bindings = [size.then.binding for size in item.sizes] + [pair.then.binding for pair in item.today]
-    yield from (f"{cause.key}: {cause.sentence}" for cause in dict.fromkeys(found.cause for found in bindings))
 
 
 def _instance_words(spec: Spec, *, exclusive: bool) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.ganeti.parameter import Value
-from gpolicy.ganeti.units import format_size
+from gpolicy.ganeti.amounts import amount_text
+from gpolicy.ganeti.parameter import Path, Value
+from gpolicy.ganeti.units import exact_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.printable import printable
 
@@ -20,17 +21,21 @@ _SHORT: Final = {
 _LONGEST_VALUE: Final = 72
 
 
-def value_text(value: Value) -> str:
-    """Return a stored value in one short line; it may hold anything, so escape it before printing."""
+def value_text(path: Path, value: Value) -> str:
+    """Return the stored value at `path` in one short line; it may hold anything, so escape it before printing."""
+    return amount_text(path, value) or _short(value)
+
+
+def _short(value: Value) -> str:
     match value:
         case bool():
             text = str(value).lower()
         case [[int(), int()], *_]:  # ranges of user ids
             text = ", ".join("-".join(map(str, item)) for item in value if isinstance(item, list))
         case list():
-            text = ", ".join(map(value_text, value)) or "(none)"
+            text = ", ".join(map(_short, value)) or "(none)"
         case dict():
-            text = ", ".join(f"{key}={value_text(below)}" for key, below in value.items()) or "(none)"
+            text = ", ".join(f"{key}={_short(below)}" for key, below in value.items()) or "(none)"
         case "":
             text = '""'
         case None:
@@ -55,5 +60,5 @@ def _pair(pair: Value) -> str:
 
 
 def _range(name: str, low: Value, high: Value) -> str:
-    texts = [format_size(item) if name in SPEC_SIZES and isinstance(item, int) else str(item) for item in (low, high)]
+    texts = [exact_size(item) if name in SPEC_SIZES and isinstance(item, int) else str(item) for item in (low, high)]
     return texts[0] if texts[0] == texts[1] else "..".join(texts)

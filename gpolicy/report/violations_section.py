@@ -8,7 +8,8 @@ from typing import Final
 from gpolicy.analysis.violations import Breach, PolicyViolation
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
-from gpolicy.report.answer import Cell, Name, Section, Table, Weight, count, heaviest, size, with_rows
+from gpolicy.printable import count
+from gpolicy.report.answer import Cell, Name, Section, Table, Weight, heaviest, size, with_rows
 
 TITLE: Final = "Violations"
 _HEADINGS: Final = ("instance", "primary node", "group", "what", "nearest pair")
@@ -29,7 +30,14 @@ def violations_section(change: ViolationChange) -> Section:
         _table("Violating as before", change.still, Weight.SAME),
         _table("minmem outside as before", change.minmem_still, Weight.SAME),
     )
-    return Section(key="violations", title=TITLE, weight=heaviest(tables), summary=_summary(change), parts=tables)
+    return Section(
+        key="violations",
+        title=TITLE,
+        weight=heaviest(tables),
+        summary=_summary(change),
+        parts=tables,
+        worse=_worse(change),
+    )
 
 
 def breach_words(breach: Breach) -> str:
@@ -69,7 +77,7 @@ def _row(item: InstanceViolation, violation: PolicyViolation | None) -> tuple[Ce
 
 
 def _pair(violation: PolicyViolation) -> Cell:
-    return Name(violation.pair_name) if violation.pair_name else f"no. {violation.pair}"
+    return Name(violation.pair_name) if violation.pair_name else f"pair {violation.pair}"
 
 
 def _unknown(items: Iterable[UnknownViolation]) -> Table:
@@ -104,6 +112,14 @@ def _summary(change: ViolationChange) -> str:
             f"{len(change.still):,} violate it as before" if len(change.still) > 1 else "1 violates it as before"
         )
     return "; ".join(parts) or "no instance begins or ceases to violate the policy"
+
+
+def _worse(change: ViolationChange) -> str:
+    newly = change.newly or change.minmem_newly
+    if not newly:
+        return ""
+    more = f" and {len(newly) - 1} more newly violate" if len(newly) > 1 else " newly violates"
+    return f"{newly[0].instance}{more} the policy{'' if change.newly else ' with minmem'}"
 
 
 def _verb(number: int) -> str:

@@ -10,6 +10,7 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.ganeti.volume_arithmetic import usable_size
+from gpolicy.printable import some
 from gpolicy.suggest.node_hardware import ALIKE
 from gpolicy.writing.documents import SCHEMA_FILE, file_text, modelines
 from gpolicy.writing.written import written_value
@@ -103,7 +104,6 @@ def _leaf(path: Path, values: Values, comment: str = "") -> list[str]:
 
 def _kind(place: int, kind: NodeKind, made: Suggestion) -> str:
     names = [node.name for node in kind.nodes]
-    shown = ", ".join(names[:_NODES_SHOWN]) + (f" and {len(names) - _NODES_SHOWN} more" * (len(names) > _NODES_SHOWN))
     node = min(kind.nodes, key=lambda node: node.room.memory)
     room = kind.room
     kept = f"{mib(node.kept_memory)} for the node itself or not free"
@@ -116,7 +116,7 @@ def _kind(place: int, kind: NodeKind, made: Suggestion) -> str:
     elif room.disk is not None:
         parts.append(f"{mib(room.disk)} disk")
     which = f"Kind {place}: " if len(made.kinds) > 1 else ""
-    return f"{which}{len(names)} node{'s' * (len(names) != 1)} ({shown}): {'; '.join(parts)}."
+    return f"{which}{len(names)} node{'s' * (len(names) != 1)} ({some(names, _NODES_SHOWN)}): {'; '.join(parts)}."
 
 
 def _hardware(made: Suggestion) -> dict[str, Node]:

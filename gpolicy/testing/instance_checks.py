@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpolicy.analysis.pair_names import MINMAX, pair_names
+from gpolicy.analysis.pair_names import MINMAX, pair_names, pair_title
 from gpolicy.analysis.violations import AllowedSizes, allowed_sizes, verdict_on
 from gpolicy.analysis.volume_sizes import promised_volume, smallest_volume
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
@@ -105,11 +105,11 @@ class _Found:
         if self.disk is not None:
             return f"Ganeti refuses to make it: {self.disk}"
         if self.violation is None:
-            return f"spec {self.taking} takes it" if self.taking else ""
+            return f"spec {pair_title(self.taking)} takes it" if self.taking else ""
         parts = []
         for item in self.violation.breaches:
             if item.minimum is None:
                 parts.append(f"{item.parameter} {item.value if item.value is not None else 'is not known'}")
             else:
                 parts.append(f"{item.parameter} {item.value}, not {item.minimum} to {item.maximum}")
-        return f"nearest is spec {self.violation.pair_name or self.violation.pair}: {'; '.join(parts)}"
+        return f"nearest is spec {pair_title(self.violation.pair_name or str(self.violation.pair))}: {'; '.join(parts)}"

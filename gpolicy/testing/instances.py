@@ -14,6 +14,7 @@ from gpolicy.analysis.volume_sizes import smallest_volume
 from gpolicy.analysis.wanted_instance import spec_disks
 from gpolicy.cluster.state import ClusterState, Disk, Instance, Node, Resources
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
+from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.testing.outcome import CannotRunError, errors_at, known_name
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _template(
     if named is not None:
         known = {template.value: template for template in DiskTemplate}
         if named.value not in known:
-            hint = f"the templates are {', '.join(known)}"
+            hint = did_you_mean_one_of(named.value, "disk templates", known)
             raise CannotRunError(f"there is no disk template {named.value!r}", named.span, hint=hint)
         return known[named.value]
     if mirrored:

@@ -19,6 +19,7 @@ from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Phys
 from gpolicy.fit.terms import promise_of, terms_of
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
+from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.plan.change import MEMBERSHIP
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import before_and_after
@@ -91,7 +92,7 @@ def _group_of(part: SimulatedGroup, policy: Policy) -> str:
             raise CannotRunError("the simulated nodes have no group", part.span, hint=hint)
         return known[0]
     if part.group.value not in known:
-        hint = f"the groups are {', '.join(known)}"
+        hint = did_you_mean_one_of(part.group.value, "groups", known)
         raise CannotRunError(f"the policy has no group {part.group.value!r}", part.group.span, hint=hint)
     return part.group.value
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from gpolicy.ganeti.parameter import Path, Value, Values
-from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, parameter_at
+from gpolicy.ganeti.parameters import default_in, parameter_at
+from gpolicy.ganeti.releases import DEFAULT_VERSION
 from gpolicy.ganeti.values import FAMILIES, canonical, unflatten
 from gpolicy.policy.schema_kinds import schemas
 from gpolicy.writing.first_keys import BELOW

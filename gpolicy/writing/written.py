@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gpolicy.ganeti.amounts import RATE_UNIT
 from gpolicy.ganeti.expressible import InexpressibleError, checked
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at, position
@@ -17,7 +18,6 @@ from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.building import Builder
 from gpolicy.policy.conformance import conforms
 from gpolicy.policy.model import Declared
-from gpolicy.policy.schema_parameters import RATE_UNIT
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.writing.yaml_text import Node, Scalar, entry
 

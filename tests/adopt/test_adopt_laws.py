@@ -19,7 +19,8 @@ from gpolicy.findings import Finding
 from gpolicy.formatting.formatting import format_text
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.parameter import Path as ValuePath
-from gpolicy.ganeti.parameters import DEFAULT_VERSION, default_in, parameter_at
+from gpolicy.ganeti.parameters import default_in, parameter_at
+from gpolicy.ganeti.releases import DEFAULT_VERSION
 from gpolicy.plan.plan import make_plan, release_of
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Leaves, Policy

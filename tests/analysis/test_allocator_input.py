@@ -21,6 +21,7 @@ from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
+from gpolicy.ganeti.vocabulary import RAPI_READS
 from gpolicy.htools.rapi import parse_rapi
 from gpolicy.htools.text_format import parse_cluster
 
@@ -45,7 +46,7 @@ class RecordedClient(Client):
 
 
 def from_rapi(cluster: str) -> ClusterState:
-    return read_rapi(RecordedClient(cluster, 5080, None))  # type: ignore[arg-type]
+    return read_rapi(RecordedClient(cluster, 5080, None))
 
 
 class RecordedMaster:
@@ -63,8 +64,8 @@ class RecordedMaster:
         return Output(0, (self.folder / f"{argv[0].removeprefix('gnt-')}-list.txt").read_bytes(), "")
 
 
-def rapi_documents(cluster: str) -> list[str]:
-    return [(CLUSTERS / cluster / f"rapi-{name}.json").read_text() for name in ("groups", "nodes", "instances", "info")]
+def rapi_answers(cluster: str) -> dict[str, Value]:
+    return {name: json.loads((CLUSTERS / cluster / f"rapi-{name}.json").read_text()) for name in RAPI_READS}
 
 
 def sets_in_order(data: ClusterData) -> ClusterData:
@@ -98,7 +99,7 @@ def test_a_snapshot_is_loaded_as_htools_loads_the_text() -> None:
 
 @pytest.mark.parametrize("cluster", ["base", "rich", "full"])
 def test_the_remote_api_is_loaded_as_by_htools_except_the_cpu_speed(cluster: str) -> None:
-    expected = sets_in_order(parse_rapi(*rapi_documents(cluster)))
+    expected = sets_in_order(parse_rapi(rapi_answers(cluster), "x"))
     found = sets_in_order(cluster_data(from_rapi(cluster)))
     assert {node.cpu_speed for node in expected.nodes} == {1.0}  # htools does not read it from the remote API
     assert {node.cpu_speed for node in found.nodes} == ({1.0} if cluster == "base" else {1.5})

@@ -126,8 +126,8 @@ def test_unknown_volumes_refuse_nothing_and_are_told() -> None:
     assert report.ok
     assert report.notes == (
         (
-            "the size of the physical volumes of n1 is not known, so the disks are not held against their spindles;"
-            " Ganeti does that when it makes them"
+            "the size of the physical volumes of n1 is not known, so the spindles of the disks are not checked;"
+            " Ganeti checks them when it creates the disks"
         ),
     )
 
@@ -198,8 +198,8 @@ def test_unknown_volumes_are_a_note_of_the_group() -> None:
     assert report.groups[0].specs[0].fits == 4
     assert report.notes == (
         (
-            "group g: the size of its physical volumes is not known, so no disk is held against its spindles; read them"
-            " (gpolicy snapshot --physical-volumes), or write pv_size and pv_count in the group's hardware"
+            "group g: the size of its physical volumes is not known, so the spindles of disks are not checked; read"
+            " them (gpolicy snapshot --physical-volumes), or write pv_size and pv_count in the group's hardware"
         ),
     )
 

@@ -231,3 +231,10 @@ def test_ganeti_itself_counts_the_same() -> None:
         env={},
     )
     assert [json.loads(line) for line in run.stdout.splitlines()] == answers
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"), [(0.07, "7 %"), (0.99999999, "99.999999 %"), (0.005, "0.5 %"), (0.0, "0 %")]
+)
+def test_a_share_is_shown_as_it_was_written(share: float, shown: str) -> None:
+    assert f"counted with a margin of {shown} and" in (VolumeTerms(margin=share).what_if or "")

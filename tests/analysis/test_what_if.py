@@ -57,7 +57,9 @@ def test_the_policy_is_not_held_against_the_instance() -> None:
     assert (placed.ok, placed.nodes) == (True, ("n0", "n2"))
     assert all(item.ok for item in placed.candidates)
     assert len(placed.candidates) == 6
-    assert placed.what_if[0].startswith("--ignore-ipolicy: its size and disk template are not held against the policy.")
+    assert placed.what_if[0].startswith(
+        "--ignore-ipolicy: its size and disk template are not compared with the policy."
+    )
     assert "hail itself refuses it" in placed.what_if[0]
     assert refused.what_if == ()
 
@@ -72,7 +74,7 @@ def test_an_allowed_instance_is_placed_as_ever() -> None:
     small = PlaceRequest(memory=1024, vcpus=1, disks=(Disk(10240),), template="plain")
     with_policy, without = place(cluster(), small), place(cluster(), ignoring(small))
     assert without.what_if == (
-        "--ignore-ipolicy: its size and disk template are not held against the policy, which allows them anyway",
+        "--ignore-ipolicy: its size and disk template are not compared with the policy, which allows them anyway",
     )
     assert replace(without, what_if=(), instance=with_policy.instance) == with_policy
 

@@ -148,7 +148,7 @@ def test_a_second_apply_is_refused_with_a_hint(bench: Bench) -> None:
     done = bench.apply("--yes")
     assert done.returncode == COULD_NOT_RUN
     assert "was applied before" in done.stderr
-    assert "--rollback takes it back" in done.stderr
+    assert "--rollback undoes it" in done.stderr
     assert bench.apply("--yes", "--resume").returncode == FINE
     assert len(bench.server.ganeti.jobs) == 4
 
@@ -409,7 +409,7 @@ def test_a_signal_ends_the_run_after_the_present_step(bench: Bench, number: sign
     process.send_signal(number)
     _, said = process.communicate(timeout=30)
     assert process.returncode == FINDINGS
-    assert "stopping after the step that runs" in said
+    assert "stopping after the running step" in said
     assert "continue with --resume" in said
     assert [event["event"] for event in bench.events()] == [
         "begin", "step-started", "step-job-submitted", "step-done", "end",

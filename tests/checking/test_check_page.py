@@ -1,4 +1,4 @@
-"""The examples of docs/check.md are true."""
+"""The examples of docs/guides/check.md are true."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from run_rules import check
 from gpolicy.checking.settings_file import CHECK_KEYS, read_settings
 from gpolicy.findings import Severity
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "check.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "check.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:

@@ -53,7 +53,7 @@ def test_rules_are_named_by_code_name_or_family() -> None:
     assert [info.code for info in rules_named(" gp201 ")[0]] == ["GP201"]
     assert {info.code[:3] for info in rules_named("GP2")[0]} == {"GP2"}
     assert len(rules_named("GP")[0]) == len(CATALOGUE)
-    assert rules_named("spec-overlaps") == ((), "did you mean spec-overlap?")
+    assert rules_named("spec-overlaps") == ((), "Did you mean `spec-overlap`?")
     assert rules_named("GP29")[0] == ()
 
 
@@ -204,9 +204,9 @@ WHOLE_POLICY = "a policy that cannot be read as a whole cannot be planned"
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("[chekc]\n", "1: chekc: unknown key in the settings of gpolicy", "did you mean check?"),
+        ("[chekc]\n", "1: chekc: unknown key in the settings of gpolicy", "Did you mean `check`?"),
         ('select = ["GP2"]\n', "1: select: unknown key in the settings of gpolicy", "it belongs under [check]"),
-        ("\n[check]\nfail_on = 1\n", "3: check.fail_on: unknown key in [check]", "did you mean fail-on?"),
+        ("\n[check]\nfail_on = 1\n", "3: check.fail_on: unknown key in [check]", "Did you mean `fail-on`?"),
         ("[check]\nselect = 'GP2'\n", "2: check.select: must be a list of rules, not 'GP2'", LIST),
         ("[check]\nselect = []\n", "2: check.select: names no rule: nothing would count", ALL),
         (
@@ -218,7 +218,7 @@ WHOLE_POLICY = "a policy that cannot be read as a whole cannot be planned"
         (
             '[check]\nselect = ["GP2",\n  "spec-overlaps"]\n',
             "3: check.select: there is no rule 'spec-overlaps'",
-            "did you mean spec-overlap?",
+            "Did you mean `spec-overlap`?",
         ),
         (
             '[check]\nignore = [\n"GP011"]\n',

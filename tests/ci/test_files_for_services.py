@@ -12,7 +12,7 @@ import pytest
 import yaml
 from services import ROOT
 
-PAGE = (ROOT / "docs" / "ci.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "ci.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
 HAS_SCHEMAS = Path(sys.executable).with_name("check-jsonschema").exists()
 

@@ -376,7 +376,9 @@ def test_no_output_goes_through_a_planted_link(
     ]
     for call in calls:
         assert run(call) == 3, call
-        assert re.search("symbolic link|is there already|exists already|is no baseline", capfd.readouterr().err), call
+        assert re.search("symbolic link|is there already|exists already|is not a baseline", capfd.readouterr().err), (
+            call
+        )
     assert _outside(home) == before
     assert {path.name for path in (home.parent.parent / "outside").iterdir()} == {"x.yaml"}
     assert (home / "out.json").is_symlink()

@@ -107,4 +107,4 @@ def test_markdown_explains_what_binds_under_the_extra_limits() -> None:
     done = gpolicy("capacity", "--state", SNAPSHOT, "--oversubscription", "0.5", "--format", "markdown")
     extended = done.stdout.partition("What fits if memory may be over-subscribed 0.5 times")[2]
     assert "| oversubscription |" in extended
-    assert "\n- oversubscription: " in done.stdout
+    assert "\n- **oversubscription**: " in done.stdout

@@ -65,7 +65,7 @@ def test_the_verdict_in_markdown_is_that_of_the_exit_code(tmp_path: Path) -> Non
     ("arguments", "message", "hint"),
     [
         (["--select", "zzz"], "--select: there is no rule 'zzz'", "`gpolicy explain` lists all rules"),
-        (["--ignore", "spec-overlapp"], "--ignore: there is no rule 'spec-overlapp'", "did you mean spec-overlap?"),
+        (["--ignore", "spec-overlapp"], "--ignore: there is no rule 'spec-overlapp'", "Did you mean `spec-overlap`?"),
         (["--ignore", "GP201,,"], "--ignore names no rule", "GP201,spec-order,GP3"),
         (["--select", "GP113", "--ignore", "GP113"], "no rule is left", "leave one of them out"),
         (["--ignore", "GP002"], "--ignore: GP002 yaml-syntax cannot be ignored", "fix what it finds"),
@@ -135,7 +135,7 @@ def test_a_mistake_in_the_settings_stops_every_verb_that_judges(tmp_path: Path) 
         done = gpolicy(*arguments[:1], tmp_path, *arguments[1:])
         assert done.returncode == 3
         assert "gpolicy.toml:2: check.selct: unknown key in [check]" in done.stderr
-        assert "did you mean select?" in done.stderr
+        assert "Did you mean `select`?" in done.stderr
 
 
 def test_check_show_and_plan_judge_by_the_same_settings(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_policy_that_is_named_twice_is_checked_once(tmp_path: Path) -> None:
 def test_a_comment_accepts_and_the_summary_says_so(tmp_path: Path) -> None:
     write(tmp_path, f"{HEAD}  ssh_port: 0  # gpolicy: ignore[GP106] only a test\n")
     done = gpolicy("check", tmp_path)
-    assert (done.returncode, done.stdout) == (0, "nothing found; 1 more is accepted\n")
+    assert (done.returncode, done.stdout) == (0, "1 file, 1 group: no mistakes; 1 more is accepted\n")
 
 
 def test_the_json_tells_what_is_accepted_and_why(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_baseline_replaces_only_a_baseline(name: str, tmp_path: Path) -> None:
     before = (tmp_path / name).read_bytes()
     done = gpolicy("check", ".", "--write-baseline", name, cwd=tmp_path)
     assert done.returncode == 3
-    what = "is a file of the policy" if name.endswith(".yaml") else "is there and is no baseline: not JSON"
+    what = "is a file of the policy" if name.endswith(".yaml") else "exists and is not a baseline: not JSON"
     assert f"{name} {what}" in done.stderr
     assert (tmp_path / name).read_bytes() == before
 
@@ -297,7 +297,7 @@ def test_a_baseline_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) ->
 
 def test_check_says_how_many_can_be_fixed(tmp_path: Path) -> None:
     write(tmp_path, SLIP)
-    assert gpolicy("check", tmp_path).stdout.endswith("\n1 error; 1 can be fixed by --fix\n")
+    assert gpolicy("check", tmp_path).stdout.endswith("\n1 file: 1 error; 1 can be fixed by --fix\n")
 
 
 def test_the_diff_is_what_fix_writes(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ def test_fix_says_what_it_fixed_and_reports_the_rest(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stdout.startswith("p.yaml:6:3: fixed GP011 unknown-key: write spindle_count\n1 fixed in 1 file\n\n")
     assert "p.yaml:7:13: error GP106" in done.stdout
-    assert done.stdout.endswith("\n1 error\n")
+    assert done.stdout.endswith("\n1 file, 1 group: 1 error\n")
     assert (tmp_path / "p.yaml").read_text() == SLIP.replace("spindel", "spindle") + "  ssh_port: 0\n"
 
 

@@ -64,7 +64,7 @@ def test_capacity_as_markdown() -> None:
         (["check", str(EXAMPLE), "-f", "pdf"], "text, json, markdown, html, github, sarif, junit, gitlab"),
         (["plan", str(EXAMPLE), "-s", SNAPSHOT, "-f", "junit"], "text, json, markdown, html, github"),
         (["capacity", "-s", SNAPSHOT, "-f", "github"], "text, json, markdown, html"),
-        (["check", str(EXAMPLE), "-f", "markdown", "--budget", "3999"], f"the least is {LEAST_BUDGET}"),
+        (["check", str(EXAMPLE), "-f", "markdown", "--budget", "3999"], f"the minimum is {LEAST_BUDGET}"),
     ],
 )
 def test_a_format_that_a_verb_lacks_is_refused_at_once(arguments: list[str], word: str) -> None:

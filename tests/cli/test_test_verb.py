@@ -23,7 +23,8 @@ def written(directory: Path, *tests: str) -> Path:
 def test_passing_tests(tmp_path: Path) -> None:
     done = gpolicy("test", written(tmp_path, LEGAL))
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("  ok     legal\n\n1 test, all passed\n")
+    assert done.stdout.startswith("Tests of the policy\n1 test, all passed\n")
+    assert done.stdout.endswith("  ok     legal\n")
 
 
 def test_a_failing_test_is_exit_code_1(tmp_path: Path) -> None:
@@ -58,7 +59,7 @@ def test_json_and_junit(tmp_path: Path) -> None:
 def test_a_mistake_in_a_test_is_a_finding(tmp_path: Path) -> None:
     done = gpolicy("test", written(tmp_path, LEGAL.replace("refused", "refusd")))
     assert (done.returncode, done.stdout) == (1, "")
-    assert "did you mean refused?" in done.stderr
+    assert "Did you mean `refused`?" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -78,7 +79,7 @@ def test_errors_before_the_tests_are_exit_code_3(arguments: list[str], message: 
 def test_a_policy_without_tests_has_nothing_to_fail(tmp_path: Path) -> None:
     (tmp_path / "p.yaml").write_text(GOOD)
     done = gpolicy("test", tmp_path)
-    assert (done.returncode, done.stdout) == (0, "Tests of the policy\n\n0 tests: there is no document of kind Test\n")
+    assert (done.returncode, done.stdout) == (0, "Tests of the policy\n0 tests: there is no document of kind Test\n")
 
 
 def test_all_policies_of_a_directory_are_tested() -> None:

@@ -130,7 +130,7 @@ def test_rapi(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(SEED)
     whole = rapi_server.answers("full")
     for number in range(120):
-        client = Answers("host", 1, None)  # type: ignore[arg-type]
+        client = Answers("host", 1, None)
         part = chance.choice(sorted(whole))
         object.__setattr__(client, "parts", {**whole, part: damage(whole[part], chance)})
         survives(partial(rapi.read_rapi, client), number)

@@ -42,7 +42,7 @@ def test_an_error_status_is_reported(ganeti_certificate: Path, monkeypatch: pyte
     monkeypatch.setenv(CERTIFICATE_VARIABLE, str(ganeti_certificate))
     with rapi_server.serve("full", ganeti_certificate) as server:
         server.answers.clear()
-        with pytest.raises(InputError, match="HTTP status"):
+        with pytest.raises(InputError, match="HTTP 404"):
             read_rapi(f"127.0.0.1:{server.port}")
 
 

@@ -173,7 +173,7 @@ class Answers(Client):
 
 
 def answering(part: str, place: Sequence[str | int], number: int) -> Client:
-    client = Answers("host", 1, None)  # type: ignore[arg-type]
+    client = Answers("host", 1, None)
     parts = rapi_server.answers("full")
     parts = {**parts, rapi._NODE_CONFIGURATION: {"data": []}}
     object.__setattr__(client, "parts", {**parts, part: changed(parts[part], place, number)})
@@ -253,4 +253,4 @@ def test_json_with_thousands_of_digits(digits: str, tmp_path: Path) -> None:
 def test_a_ratio_that_is_almost_zero() -> None:
     """Divided by it, shares leave the range of floating point numbers."""
     tree = changed(snapshot(), ("groups", "default", "own", "ipolicy"), {"spindle-ratio": 1e-300})
-    assert refused(tree).endswith("spindle-ratio is 1e-300: no cluster has so little, the least is 0.000010")
+    assert refused(tree).endswith("spindle-ratio is 1e-300: no cluster has so little; the minimum is 0.000010")

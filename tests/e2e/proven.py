@@ -1,4 +1,4 @@
-"""What the live tests have shown of each parameter: the recorded results, and docs/proven.md made from them."""
+"""What the live tests have shown of each parameter, as recorded, and docs/how-we-know/proven.md made from it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from gpolicy.ganeti.commands import only_route
 from gpolicy.ganeti.parameter import Level
 
 DIRECTORY: Final = Path(__file__).parent / "proven"
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "proven.md"
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "how-we-know" / "proven.md"
 STEPS: Final = ("set", "changed", "reset")
 ROUTE_NAMES: Final = {"local": "argv", "rapi": "rapi"}
-_LETTERS: Final = {"set": "s", "changed": "c", "reset": "r"}
 
 
 @dataclass(slots=True)
@@ -72,48 +71,43 @@ def write_proofs(proof: Proof) -> None:
 _HEAD: Final = """\
 # What was shown on a real cluster
 
-Each parameter of the table, at each level that has it, was set, changed and reset on a real Ganeti {ganeti} of five
-nodes, through the command line (`--to local:`) and through the remote API (`--to rapi://`). After every step the
-cluster was read again from config.data, over RAPI and on the master; every source that shows the parameter showed the
-wanted value, and a new plan was empty. `scripts/e2e` does it again and fails if a result differs from this page.
+For those who want to know which parameters were tried on a real cluster, and how. Each parameter was set, changed
+and reset, at each level that has it, on a real Ganeti {ganeti} of five nodes: through the command line
+(`--to local:`) and through the remote API (`--to rapi://`). After every step the cluster was read again from
+config.data, over RAPI and on the master. Every source that shows the parameter showed the declared value, and a new
+plan was empty. `scripts/e2e` repeats this and fails if a result differs from this page.
 
-A cell holds what was shown by the command line, and behind the slash by RAPI: **s**et, **c**hanged, **r**eset; `-` is
-what was not, and the last section says why. *Reset* is: the own value is removed (group, node), or the value of the
-fresh cluster is set (cluster). A group's `access` is set to the cluster's value (trap T11). An empty cell is a level
-that does not have the parameter.
+To reset a parameter of a group or node is to remove its own value; to reset one of the cluster is to set the value
+of the fresh cluster. A group's `access` is set to the cluster's value (trap T11).
 
 {count} steps were shown: each is one of set, changed, reset, of one parameter at one level by one way.
+
+## Parameters
+
+*Both*: all three steps were shown by both ways. *Command line* and *RAPI*: all three were shown by this way only.
+An empty cell: the level does not have the parameter.
+
+| family | parameters | cluster | group | node |
+|---|---|---|---|---|
 """
 
 
 def page(proofs: Mapping[str, Any]) -> str:
-    """Return docs/proven.md."""
-    rows: dict[str, dict[str, str]] = {}
-    for level in Level:
-        names = {
-            name for proof in proofs.values() for key in ("shown", "not_shown") for name in proof[key].get(level, {})
-        }
-        for name in names:
-            cells = [_cell(proofs[route], level, name) for route in ("local", "rapi")]
-            rows.setdefault(name, {})[level.value] = "/".join(cells)
+    """Return docs/how-we-know/proven.md."""
+    families: dict[tuple[str, ...], list[str]] = {}
+    for name, cells in sorted(_cells(proofs).items()):
+        *family, last = name.split(".")
+        families.setdefault((".".join(family), *cells), []).append(last)
     count = sum(
         len(steps) for proof in proofs.values() for shown in proof["shown"].values() for steps in shown.values()
     )
-    lines = [_HEAD.format(ganeti=proofs["local"]["ganeti"], count=count)]
-    for title, members in _families(sorted(rows)).items():
-        lines += [f"\n## {title}\n", "| parameter | cluster | group | node |", "|---|---|---|---|"]
-        lines += [
-            f"| `{name}` | {' | '.join(rows[name].get(level.value, '') for level in Level)} |" for name in members
-        ]
-    lines += ["\n## Not shown\n", "| parameter | way | why |", "|---|---|---|"]
-    reasons = {
-        (name, route, reason)
-        for route, proof in proofs.items()
-        for lacking in proof["not_shown"].values()
-        for name, reason in lacking.items()
-    }
-    lines += [f"| `{name}` | {_WAYS[route]} | {reason} |" for name, route, reason in sorted(reasons)]
-    return "\n".join(lines) + "\n" + _SUITE
+    lines = [
+        f"| {f'`{family}`' if family else ''} | {_quoted(names)} | {' | '.join(cells)} |"
+        for (family, *cells), names in sorted(families.items())
+    ]
+    lines += ["\n## What was not shown\n", "| parameters | way | why |", "|---|---|---|"]
+    lines += [f"| {_quoted(names)} | {way} | {reason} |" for (reason, way), names in _not_shown(proofs).items()]
+    return _HEAD.format(ganeti=proofs["local"]["ganeti"], count=count) + "\n".join(lines) + "\n" + _SUITE
 
 
 _SUITE: Final = """
@@ -121,34 +115,61 @@ _SUITE: Final = """
 
 | what | each time | more with `--full` |
 |---|---|---|
-| random policies A and B: nothing left after each, and back to the same config.data¹ | 12 a way | 100 a way |
+| random policies A and B: nothing left after each; back to the same config.data¹ | 12 a way | 100 a way |
 | random changes: Ganeti warns of exactly those instances that the plan named² | 12 a way | 40 a way |
-| `kill -9` of gpolicy, `--resume`, an empty plan, `--rollback` | 4 points a way | after every line, also ssh |
-| a daemon of Ganeti (luxid, wconfd, noded) killed in mid-job | 3 | 15, also ssh |
-| the connection that holds the lock on the master cut in mid-run | at both ends | |
-| texts that a shell or a parser would read, in every parameter that takes any | 43 a way, also ssh | |
+| `kill -9` of gpolicy, then `--resume`, an empty plan, `--rollback` | 4 points a way | after every line, also ssh |
+| a daemon of Ganeti (luxid, wconfd, noded) is killed during a job | 3 | 15, also ssh |
+| the connection that holds the lock on the master is cut during a run | at both ends | |
+| texts with special characters for shells and parsers, in every parameter that takes text | 43 a way, also ssh | |
 | groups, tags and files with such names | ssh; what RAPI can address | local |
-| passwords stand in no argument, environment, log, plan, journal or output | 17 runs, 8 end badly | |
-| [traps](traps.md) | 62 of 62 | |
+| no password stands in an argument, environment, log, plan, journal or output | 17 runs, 8 of them fail | |
+| [traps](../explanation/traps.md) | 62 of 62 | |
 
-127 tests each time, 52 more in full. Two clusters side by side, on two cores: 15 minutes each time; in full 1 hour and
-48 minutes, with other work on the same cores.
+127 tests run each time, 52 more with `--full`. On two clusters side by side, on two cores, they take 15 minutes,
+and with `--full` 1 hour and 48 minutes.
 
-¹ less serial numbers and times. ² For some, `gnt-cluster verify` says of every instance what the plan says of it.
+¹ Serial numbers and times may differ. ² For some changes, `gnt-cluster verify` must also agree about every
+instance.
 """
 
 
 _WAYS: Final = {"local": "command line", "rapi": "RAPI"}
 
 
-def _cell(proof: Mapping[str, Any], level: Level, name: str) -> str:
-    steps = proof["shown"].get(level, {}).get(name, [])
-    return "".join(_LETTERS[step] if step in steps else "-" for step in STEPS)
+def _cells(proofs: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return, by parameter, what was shown of it at each level."""
+    names = {
+        name
+        for proof in proofs.values()
+        for key in ("shown", "not_shown")
+        for found in proof[key].values()
+        for name in found
+    }
+    return {name: [_cell(proofs, level, name) for level in Level] for name in names}
 
 
-def _families(names: list[str]) -> dict[str, list[str]]:
-    families: dict[str, list[str]] = {"Single parameters of the cluster": []}
-    for name in names:
-        family = name.partition(".")[0] if "." in name else "Single parameters of the cluster"
-        families.setdefault(family, []).append(name)
-    return families
+def _cell(proofs: Mapping[str, Any], level: Level, name: str) -> str:
+    if not any(name in proof[key].get(level, {}) for proof in proofs.values() for key in ("shown", "not_shown")):
+        return ""
+    shown = {route: proofs[route]["shown"].get(level, {}).get(name, []) for route in _WAYS}
+    whole = [_WAYS[route] for route, steps in shown.items() if steps == list(STEPS)]
+    if len(whole) == len(_WAYS):
+        return "both"
+    return whole[0] if whole else " / ".join(dict.fromkeys(", ".join(steps) or "not shown" for steps in shown.values()))
+
+
+def _not_shown(proofs: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:
+    """Return the parameters that were not shown, by the reason and the ways that it holds for."""
+    ways: dict[tuple[str, str], list[str]] = {}
+    for route, way in _WAYS.items():
+        for lacking in proofs[route]["not_shown"].values():
+            for name, reason in lacking.items():
+                ways.setdefault((name, reason), []).append(way)
+    result: dict[tuple[str, str], list[str]] = {}
+    for (name, reason), found in sorted(ways.items()):
+        result.setdefault((reason, "both" if len(found) > 1 else found[0]), []).append(name)
+    return result
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)

@@ -1,4 +1,4 @@
-"""docs/proven.md says what the live tests recorded, and nothing is missing from it without a reason."""
+"""docs/how-we-know/proven.md says what the live tests recorded, and nothing is missing from it without a reason."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Ganeti's traps, shown on a real cluster: what its commands do when they are given directly.
 
-What gpolicy does about each is held by the tests that docs/traps.md names. These leave nothing behind that could
-disturb another; those that do are in test_traps_alone_live.py.
+What gpolicy does about each is held by the tests with the same number. These leave nothing behind that could disturb
+another; those that do are in test_traps_alone_live.py.
 """
 
 from __future__ import annotations

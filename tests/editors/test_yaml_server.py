@@ -153,7 +153,7 @@ def test_the_modeline_of_jetbrains_alone_serves_too(server: LanguageServer) -> N
 
 
 def test_each_document_needs_a_modeline_of_its_own(server: LanguageServer) -> None:
-    """A limit of the server, which docs/editors.md names: this test tells when it is gone."""
+    """A limit of the server, which docs/guides/editors.md names: this test tells when it is gone."""
     first, group = "gpolicy: v1\nkind: Cluster\nname: c\n---\n", "gpolicy: v1\nkind: NodeGroup\nname: x\n|"
     assert server.labels(HEAD + first + group) == []
     assert "alloc_policy" in server.labels(HEAD + first + HEAD + group)

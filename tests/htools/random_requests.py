@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, NodeData, Policy, Spec
+from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, NodeData
 from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
 from gpolicy.htools.text_format import parse_cluster
 
+from . import rapi_documents
 from .random_clusters import INSTANCE_TAGS, TEMPLATES, RandomCluster, random_cluster
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
@@ -23,7 +24,10 @@ _STATES = {InstanceStatus.STATUS_DOWN: "down", InstanceStatus.STATUS_OFFLINE: "o
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question: a program, its arguments, the texts of the files `c.data` and `r.json` that they name."""
+    """One question: a program, its arguments, the texts of the files `c.data` and `r.json` that they name.
+
+    `rapi` holds the answers of the remote API that stand in files of their own.
+    """
 
     kind: str
     seed: int
@@ -31,6 +35,7 @@ class Case:
     arguments: tuple[str, ...]
     cluster: str
     document: str = ""
+    rapi: dict[str, Any] = field(default_factory=dict)
 
 
 def make_case(kind: str, seed: int, most_nodes: int = 7) -> Case:
@@ -44,6 +49,9 @@ def make_case(kind: str, seed: int, most_nodes: int = 7) -> Case:
         arguments = ("-t", "c.data", *hspace_options(rng, template), "-S", "saved")
         return Case(kind, seed, "hspace", arguments, cluster.text)
     data = parse_cluster(cluster.text)
+    if kind == FROM_RAPI:
+        arguments = ("-m", "file://.", *hspace_options(rng, template)[rng.random() < 0.3 :], "-S", "saved")
+        return Case(kind, seed, "hspace", arguments, "", rapi=rapi_documents.documents(rng, data))
     request = REQUESTS[kind](rng, template, cluster, data)
     source = ("-t", "c.data") if rng.random() < 0.5 else ()
     arguments = (*source, *hail_options(rng, cluster), "r.json")
@@ -216,7 +224,8 @@ REQUESTS: dict[str, Callable[[random.Random, str, RandomCluster, ClusterData], d
     "evacuate all": partial(_evacuate, "all"),
     "change-group": _change_group,
 }
-KINDS = ("hspace", *REQUESTS)
+FROM_RAPI = "hspace from RAPI"
+KINDS = ("hspace", FROM_RAPI, *REQUESTS)
 
 
 def document(rng: random.Random, data: ClusterData, request: dict[str, Any]) -> dict[str, Any]:
@@ -231,34 +240,13 @@ def document(rng: random.Random, data: ClusterData, request: dict[str, Any]) -> 
     }
 
 
-def _spec(spec: Spec) -> dict[str, int]:
-    return {
-        "memory-size": spec.memory,
-        "cpu-count": spec.cpus,
-        "disk-size": spec.disk_size,
-        "disk-count": spec.disk_count,
-        "nic-count": spec.nic_count,
-        "spindle-use": spec.spindle_use,
-    }
-
-
-def _policy(policy: Policy) -> dict[str, Any]:
-    return {
-        "minmax": [{"min": _spec(pair.min), "max": _spec(pair.max)} for pair in policy.minmax],
-        "std": _spec(policy.std),
-        "disk-templates": [template.value for template in policy.templates],
-        "vcpu-ratio": policy.vcpu_ratio,
-        "spindle-ratio": policy.spindle_ratio,
-    }
-
-
 def _group(group: Group) -> dict[str, Any]:
     return {
         "name": group.name,
         "alloc_policy": group.alloc_policy.value,
         "networks": list(group.networks),
         "tags": list(group.tags),
-        "ipolicy": _policy(group.policy),
+        "ipolicy": rapi_documents.policy(group.policy),
     }
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
+from gpolicy.cluster import rapi_client
 from gpolicy.errors import InputError
 from gpolicy.htools import rapi
 
+RECORDED = Path(__file__).resolve().parent.parent / "data" / "clusters" / "full"
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
@@ -39,7 +42,7 @@ def serving(answer: Answer) -> Iterator[str]:
 
 
 def test_an_answer_is_read_up_to_the_bound_and_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rapi, "LARGEST_ANSWER", 2 * 1024**2)
+    monkeypatch.setattr(rapi_client, "Client", partial(rapi_client.Client, limit=2 * 1024**2))
     sent = 0
     closed = threading.Event()
 
@@ -86,8 +89,8 @@ def no_text(handler: BaseHTTPRequestHandler) -> None:
     [
         (cut_short, "ended early"),
         (no_http, "not answer in HTTP"),
-        (not_found, "HTTP status 404"),
-        (no_text, "utf-8"),
+        (not_found, "HTTP 404"),
+        (no_text, "not UTF-8"),
     ],
 )
 def test_a_malformed_answer_is_one_line(answer: Answer, words: str) -> None:
@@ -98,17 +101,12 @@ def test_a_malformed_answer_is_one_line(answer: Answer, words: str) -> None:
 
 def test_a_cluster_is_read() -> None:
     def answer(handler: BaseHTTPRequestHandler) -> None:
-        spec = {
-            f"{name}": 1 for name in ("memory-size", "cpu-count", "disk-size", "disk-count", "nic-count", "spindle-use")
-        }
-        ratios = {"vcpu-ratio": 4, "spindle-ratio": 32}
-        policy = {"minmax": [{"min": spec, "max": spec}], "std": spec, "disk-templates": ["plain"], **ratios}
-        body: object = []
-        if handler.path == "/2/info":
-            body = {"master": "n1", "tags": ["a"], "ipolicy": policy}
+        name = handler.path.partition("?")[0].rpartition("/")[2]
         handler.send_response(200)
         handler.end_headers()
-        handler.wfile.write(json.dumps(body).encode())
+        handler.wfile.write((RECORDED / f"rapi-{name}.json").read_bytes())
 
     with serving(answer) as address:
-        assert rapi.read_rapi(address).tags == ("a",)
+        data = rapi.read_rapi(address)
+    assert [node.name for node in data.nodes] == ["node1", "node2", "node3", "node4", "node5"]
+    assert data.nodes[0].master

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -50,6 +51,8 @@ def write_files(case: Case) -> None:
     """Put the case's files into the current directory."""
     Path("c.data").write_text(case.cluster)
     Path("r.json").write_text(case.document)
+    for name, value in case.rapi.items():
+        Path(f"{name}.json").write_text(json.dumps(value))
 
 
 def ask_real(case: Case, seconds: float) -> Answer | None:
@@ -104,10 +107,10 @@ def compare(case: Case, seconds: float, *, law: bool) -> tuple[str, str]:
             found = ask_ours(case, law=way == "law")
         except Exception:  # noqa: BLE001 (whatever it is, nothing may end in a traceback)
             return DIFFERENT, f"{way}: {traceback.format_exc(limit=-3)}"
-        if died(expected):
-            # ours is to say in a line why it cannot answer
+        if died(expected) or (case.rapi and expected.code):
+            # ours is to say in a line why it cannot answer; what is wrong with a document, in words of its own
             if found.code != 1 or "Error: " not in found.err:
-                return DIFFERENT, f"{way}: the original dies ({expected.err[:200]!r}), ours: {found}"
+                return DIFFERENT, f"{way}: the original refuses ({expected.err[:200]!r}), ours: {found}"
         elif difference := differing(found, expected):
             return DIFFERENT, f"{way}: {difference}"
     return (CRASHED if died(expected) else EQUAL), ""

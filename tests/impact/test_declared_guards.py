@@ -213,4 +213,4 @@ def test_redundancy_is_examined_for_as_many_failures_as_a_guard_asks_for(tmp_pat
 
 
 def test_reserved_names_are_those_of_the_built_in_guards() -> None:
-    assert set(GUARDS) == BUILT_IN
+    assert list(GUARDS) == list(BUILT_IN)

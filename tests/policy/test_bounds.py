@@ -110,7 +110,8 @@ def test_hardware_and_tests_beyond_any_cluster(text: str, tmp_path: Path) -> Non
 
 
 def test_the_page_about_hostile_input_names_the_bounds() -> None:
-    page = (Path(__file__).resolve().parents[2] / "docs" / "hostile-input.md").read_text(encoding="utf-8")
+    docs = Path(__file__).resolve().parents[2] / "docs"
+    page = (docs / "how-we-know" / "hostile-input.md").read_text(encoding="utf-8")
     rows = [line for line in page.splitlines() if line.startswith("|")]
     for bound in (MEMORY, DISK, CPUS, COUNT, RATIO):
         assert any(f"| {bound.most:,}" in row for row in rows), bound

@@ -71,11 +71,16 @@ class Page(HTMLParser):
             self.items[-1] += data
         if "summary" in self.stack:
             self.summaries[-1] += data
-        if not {"code", "pre", "style"} & set(self.stack):
+        if not {"code", "pre", "style", "script"} & set(self.stack):
             self.prose.append(data)
 
     def handle_comment(self, data: str) -> None:
         self.comments.append(data)
+
+
+def unfolded(markdown: str) -> str:
+    """Return Markdown without its folded parts."""
+    return re.sub(r"<details>.*?</details>", "", markdown, flags=re.DOTALL)
 
 
 def page_of_markdown(text: str) -> Page:

@@ -34,6 +34,7 @@ from gpolicy.report.answer import (
     Weight,
     percent,
 )
+from gpolicy.report.glossary import terms_of
 from gpolicy.report.outcomes_answer import outcomes_answer
 from gpolicy.report.place_answer import place_answer
 from gpolicy.report.suggest_answer import suggest_answer
@@ -80,7 +81,7 @@ def test_a_placement_that_goes_nowhere_says_so_first(state: ClusterState) -> Non
     assert text.splitlines()[3].startswith("❌ **new ")
     assert "goes nowhere" in text.splitlines()[3]
     assert "<summary><b>ipolicy.minmax (" in text
-    assert 'class="verdict fails"' in html_of(answer)
+    assert 'class="verdict bad"' in html_of(answer)
 
 
 @pytest.mark.parametrize("shown", FORMS, ids=FORM_NAMES)
@@ -141,13 +142,28 @@ def test_the_best_candidates_stand_apart_from_the_thousands(
     assert [row[0] for row in others[1:]] == [f"n{number} / m" for number in range(20, 40)]
 
 
-def test_tables_of_words_are_lists_on_a_narrow_screen() -> None:
-    table = Table(title="Words", of="rows", headings=("a", "b", "c", "d"), rows=(("1", "2", "3", "4"),))
-    html = html_of(
-        Answer(verb="x", title="T", name="", verdict="v", sections=(Section(key="k", title="S", parts=(table,)),))
-    )
-    assert '<table aria-label="Words" class="stack">' in html
-    assert '<td data-heading="c">3</td>' in html
+def test_repeated_names_are_shown_once_and_stay_in_the_rows_of_a_page() -> None:
+    """A page can be sorted: there each row has the name of its group."""
+    rows = (("a", "x", "1"), ("a", "y", "2"), ("b", "y", "3"))
+    table = Table(title="Words", of="rows", headings=("group", "spec", "n"), rows=rows, grouped=1)
+    answer = Answer(verb="x", title="T", name="", verdict="v", sections=(Section(key="k", title="S", parts=(table,)),))
+    assert [row[0] for row in page_of_markdown(markdown_of(answer)).tables[0][1:]] == ["a", "", "b"]
+    assert [line.split() for line in text_of(answer).partition("n\n")[2].splitlines()[:3]] == [
+        ["a", "x", "1"],
+        ["y", "2"],
+        ["b", "y", "3"],
+    ]
+    assert [row[0] for row in Page(html_of(answer)).tables[0][1:]] == ["a", "a", "b"]
+
+
+def test_only_terms_that_are_used_are_defined() -> None:
+    table = Table(title="T", of="rows", headings=("spec", "bound by"), rows=(("tiered", "memory (was n1-reserve)"),))
+    section = Section(key="k", title="S", parts=(table, replace(table, headings=("size", "fits"))))
+    answer = Answer(verb="x", title="T", name="", verdict="v", sections=(section,), terms=(("fits", "has room"),))
+    wanted = {"fits", "bound by", "memory", "n1-reserve", "spec", "tiered"}
+    assert set(terms_of(answer)) == wanted
+    assert all(f"<dt>{term}</dt>" in html_of(answer) for term in wanted)
+    assert all(f"{term}: " in text_of(answer) and f"**{term}**: " in markdown_of(answer) for term in wanted)
 
 
 @pytest.mark.parametrize("shown", FORMS, ids=FORM_NAMES)
@@ -168,7 +184,24 @@ def test_names_from_outside_stay_where_they_are(text: str, form: str) -> None:
     assert [len(row) for row in page.tables[0]] == [2, 2, 2]
     assert form == "html" or not mentions(page)
     assert page.elements <= plain.elements | {
-        *("table", "thead", "tbody", "tr", "th", "td", "code", "section", "h2", "h3", "h4", "p", "div", "span"),
+        *(
+            "nav",
+            "button",
+            "table",
+            "thead",
+            "tbody",
+            "tr",
+            "th",
+            "td",
+            "code",
+            "section",
+            "h2",
+            "h3",
+            "h4",
+            "p",
+            "div",
+            "span",
+        ),
         *("ul", "ol", "li", "strong", "em", "sub", "pre"),
     }
 
@@ -204,8 +237,7 @@ def answer_full_of(text: str) -> Answer:
         name=text,
         title_end=text,
         verdict=f"to {text}",
-        sections=(section,),
-        grounds=(section,),
+        sections=(section, section),
         notes=(text,),
         facts=(("fact", text),),
         source=text,

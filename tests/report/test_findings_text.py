@@ -149,6 +149,6 @@ def test_carets_are_under_what_the_reader_marked(keys: list[str], line_break: st
 
 def test_the_summary_counts_in_words() -> None:
     error, warning, info = (finding(None, severity=severity) for severity in Severity)
-    assert summary_line([]) == "nothing found"
+    assert summary_line([]) == "no mistakes"
     assert summary_line([error]) == "1 error"
     assert summary_line([error, error, warning, warning, info, info]) == "2 errors, 2 warnings, 2 info"

@@ -56,6 +56,7 @@ HOSTILE = outcome(
 def test_the_text_says_what_was_expected_and_found_and_where() -> None:
     assert text_of(outcomes_answer(OUTCOMES)) == (
         "Tests of the policy\n"
+        "3 tests, 1 failed, 1 could not run\n"
         "\n"
         "a.yaml\n"
         "  ok     fine\n"
@@ -67,8 +68,6 @@ def test_the_text_says_what_was_expected_and_found_and_where() -> None:
         "  ERROR  broken\n"
         "      b.yaml:10:5: there is no group 'x'\n"
         "      write it\n"
-        "\n"
-        "3 tests, 1 failed, 1 could not run\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""The statements of docs/reports.md are true."""
+"""The statements of docs/guides/reports.md are true."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpolicy.report.answer import Table
 from gpolicy.report.cluster_picture import MOST_ROWS
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, forms_of
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/reports.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).resolve().parents[2] / "docs/guides/reports.md").read_text(encoding="utf-8")
 
 
 def test_the_snippets_are_yaml_and_find_their_comment_by_the_first_line() -> None:

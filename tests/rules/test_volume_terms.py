@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from run_rules import check, cluster, codes
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.ganeti.parameter import Values
-from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from gpolicy.rules.exclusive_storage.examples import EXCLUSIVE, WHOLE_NODES
 
 OWN: Values = {("volume_group_name",): "xenvg", ("diskparams", "drbd", "metavg"): "xenvg"}
 TWO = cluster({"gold": {}, "silver": {}}, {"n1": "gold", "n2": "gold", "n3": "silver"})
@@ -130,3 +132,20 @@ def test_shares_are_reported_where_they_are_written(
 ) -> None:
     text = f"{CLUSTER}physical_volumes: {{{cluster_says}}}\n---\n{GROUP}physical_volumes: {{{group_says}}}\n"
     assert len(of(codes(check(text, tmp_path)), "GP423")) == found
+
+
+@pytest.mark.parametrize("size", ["50G", "3333M", "900G"])
+def test_the_sizes_that_gp402_names_are_taken_as_they_are(size: str, tmp_path: Path) -> None:
+    """Another maximum would be rounded up to a multiple of 4 MiB, and so beyond the volume, or be found again."""
+
+    def policy(disk: str) -> str:
+        hardware = f"hardware: {{memory: 256G, cpus: 32, pv_count: 12, pv_size: {size}}}\n"
+        return EXCLUSIVE + hardware + WHOLE_NODES + "one\n      " + bounds("61G 62G", "7 7", f"1G {disk}", "1 9")
+
+    (found,) = (item for item in check(policy(size), tmp_path) if item.code == "GP402")
+    sizes = re.findall(r"[0-9]+(?: MiB|G)", found.hint or "")
+    assert len(sizes) == 2
+    for named in sizes:
+        again = codes(check(policy(named.replace(" MiB", "M")), tmp_path))
+        assert "GP402" not in again
+        assert "GP015" not in again, again

@@ -218,7 +218,7 @@ def test_text_names_the_specs_once() -> None:
 
 def test_each_object_is_shown_also_one_without_values(tmp_path: Path) -> None:
     text = text_of(show_answer(effective_view(load(tmp_path, "gpolicy: v1\nkind: NodeGroup\nname: bare\n"))))
-    assert text == "Effective policy: 1 object of a policy for Ganeti 3.0\n\ngroup/bare: no values\n"
+    assert text == "Effective policy\n1 object of a policy for Ganeti 3.0\n\ngroup/bare: no values\n"
 
 
 def test_no_row_of_a_text_is_cut(view: EffectivePolicy) -> None:
@@ -251,4 +251,4 @@ def test_markdown_and_the_page_have_each_value_in_a_table(view: EffectivePolicy)
 def test_a_policy_without_objects_says_so(tmp_path: Path) -> None:
     view = effective_view(load(tmp_path, "gpolicy: v1\nkind: TagRules\nowns: [iextags]\n"))
     assert view.objects == ()
-    assert text_of(show_answer(view)) == "Effective policy: 0 objects of a policy for Ganeti 3.0\n"
+    assert text_of(show_answer(view)) == "Effective policy\n0 objects of a policy for Ganeti 3.0\n"

@@ -31,7 +31,7 @@ from virtual_time import Clock, VirtualTime
 
 import gpolicy.apply
 from gpolicy.cli import applying as cli_applying
-from gpolicy.cluster import https, json_input, master, process, rapi, rapi_client
+from gpolicy.cluster import https, json_input, master, process, rapi, rapi_answers, rapi_client
 from gpolicy.plan import contents as plan_contents
 from gpolicy.plan import plan_file as cli_reading
 
@@ -176,8 +176,8 @@ def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         return parsed[data, where]
 
     yield rapi_client, "parse_json", parse
-    yield once(rapi, "_cluster_own", lambda info: (id(info.fields),))
-    yield once(rapi, "_group", lambda record, own: (id(record.fields), id(own)))
+    yield once(rapi_answers, "_cluster_own", lambda info: (id(info.fields),))
+    yield once(rapi_answers, "_group", lambda record, own: (id(record.fields), id(own)))
     yield once(master, "parse_config", lambda data, **options: (data, *options.values()))
     yield once(plan_contents, "_leaves", lambda own, tags: (id(own), tags))
     yield once(cli_reading, "read_plan", lambda path, signers=None: (path.read_bytes(), signers))

@@ -1,4 +1,4 @@
-"""Every Test document in `policies/`, and every example of docs/testing.md, is run."""
+"""Every Test document in `policies/`, and every example of docs/guides/testing.md, is run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpolicy.testing.running_tests import run_tests
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = policy_roots(ROOT / "policies")
-PAGE = (ROOT / "docs" / "testing.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "testing.md").read_text(encoding="utf-8")
 FENCES = re.findall(r"^```(yaml|text)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 POLICY, *TESTS = [text for kind, text in FENCES if kind == "yaml"]
 (OUTPUT,) = [text for kind, text in FENCES if kind == "text"]

@@ -15,18 +15,20 @@ from gpolicy.cli.options import (
     CpusAfterFailure,
     Credentials,
     Insecure,
+    PolicyOption,
     PolicyPath,
     Signature,
     State,
     Volumes,
     form_option,
     look_of,
+    policy_path,
     signers_for,
     source_options,
 )
 
 _ALLOW_HELP: Final = (
-    "Pass this guard although it fails: one that the policy declares, or right-cluster, disks-stay, "
+    "Override this guard if it fails: one that the policy declares, or right-cluster, disks-stay, "
     "exclusive-storage, master-network. Can be repeated."
 )
 
@@ -35,10 +37,14 @@ verbs = typer.Typer()
 
 @verbs.command("plan")
 def plan(  # noqa: PLR0913, PLR0917 (one parameter an option)
-    state: State,
-    path: PolicyPath = Path(),
+    path: PolicyPath = None,
+    policy: PolicyOption = None,
+    state: State = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Keep the plan (JSON), for gpolicy render.")
+        Path | None,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="Write the plan (JSON) for `gpolicy apply` and `gpolicy render`."
+        ),
     ] = None,
     allow: Annotated[list[str] | None, typer.Option("--allow", metavar="GUARD", help=_ALLOW_HELP)] = None,
     max_node_failures: Annotated[
@@ -48,7 +54,7 @@ def plan(  # noqa: PLR0913, PLR0917 (one parameter an option)
             metavar="K",
             min=1,
             max=5,
-            help="Examine the loss of so many nodes of a group at once; default: `limits` of the policy, or 1.",
+            help="How many nodes of a group to lose at once; default: `limits` of the policy, or 1.",
         ),
     ] = None,
     cpus_after_failure: CpusAfterFailure = None,
@@ -58,7 +64,7 @@ def plan(  # noqa: PLR0913, PLR0917 (one parameter an option)
     *,
     budget: Budget = None,
     impact: Annotated[
-        bool, typer.Option("--impact/--no-impact", help="Work out what the changes do to instances and capacity.")
+        bool, typer.Option("--impact/--no-impact", help="Compute what the changes do to instances and capacity.")
     ] = True,
     detailed_exitcode: Annotated[
         bool, typer.Option("--detailed-exitcode", help="Exit code 2 when changes are pending.")
@@ -66,16 +72,16 @@ def plan(  # noqa: PLR0913, PLR0917 (one parameter an option)
     physical_volumes: Volumes = False,
     insecure_rapi: Insecure = False,
 ) -> int:
-    """Show what the policy would change on the cluster, by which commands, and what it costs. Changes nothing.
+    """Show what the policy would change on the cluster, and its cost.
 
-    The cost is counted before and after: instances that violate the policy, how many fit and what binds, which losses
-    of nodes can be absorbed, failure domains, exclusive storage. Exit code 1 when a guard fails or the policy has an
-    error; guards are built in, and declared by Guards documents.
+    It changes nothing, and shows every command. The cost compares before and after: instances that violate the
+    policy, how many fit and what binds, which losses of nodes the groups survive, failure domains, exclusive storage.
+    Exit code 1 if a guard fails or the policy has an error. Some guards are built in; Guards documents declare others.
     """
     from gpolicy.cli import planning  # noqa: PLC0415
 
     request = planning.Request(
-        path=path,
+        path=policy_path(path, policy),
         state=state,
         options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi, volumes=physical_volumes),
         output=output,
@@ -91,7 +97,7 @@ def plan(  # noqa: PLR0913, PLR0917 (one parameter an option)
 
 @verbs.command("render")
 def render(
-    plan_file: Annotated[Path, typer.Argument(metavar="PLAN.JSON", help="A plan that `gpolicy plan -o` wrote.")],
+    plan_file: Annotated[Path, typer.Argument(..., metavar="PLAN.JSON", help="A plan that `gpolicy plan -o` wrote.")],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="File to write (executable); default: standard output."),
@@ -99,9 +105,9 @@ def render(
     signers: AllowedSigners = None,
     signature: Signature = None,
     *,
-    rollback: Annotated[bool, typer.Option("--rollback", help="The script that undoes the plan.")] = False,
+    rollback: Annotated[bool, typer.Option("--rollback", help="Write the script that undoes the plan.")] = False,
 ) -> int:
-    """Write the shell script of gnt-* commands that carries a plan out."""
+    """Write a plan as a shell script of gnt-* commands."""
     from gpolicy.cli import planning  # noqa: PLC0415
 
     return planning.render(plan_file, output, signers_for(plan_file, signers, signature), rollback=rollback)
@@ -109,7 +115,7 @@ def render(
 
 @verbs.command("apply")
 def apply(  # noqa: PLR0913 (one parameter an option)
-    plan_file: Annotated[Path, typer.Argument(metavar="PLAN.JSON", help="A plan that `gpolicy plan -o` wrote.")],
+    plan_file: Annotated[Path, typer.Argument(..., metavar="PLAN.JSON", help="A plan that `gpolicy plan -o` wrote.")],
     to: Annotated[
         str,
         typer.Option(
@@ -120,7 +126,7 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     ],
     journal: Annotated[
         Path | None,
-        typer.Option("--journal", metavar="FILE", help="What was done, line by line; default: PLAN.journal.jsonl."),
+        typer.Option("--journal", metavar="FILE", help="The record of what was done; default: PLAN.journal.jsonl."),
     ] = None,
     job_timeout: Annotated[
         float, typer.Option("--job-timeout", metavar="SECONDS", min=1, help="How long to wait for one job.")
@@ -133,18 +139,18 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     resume: Annotated[
         bool,
-        typer.Option("--resume", help="Go on after a run that failed or was killed: asks what became of its jobs."),
+        typer.Option("--resume", help="Continue a run that failed or was killed, after a look at its jobs."),
     ] = False,
     rollback: Annotated[
-        bool, typer.Option("--rollback", help="Take back what was done, last step first; says what is not restored.")
+        bool, typer.Option("--rollback", help="Undo what was done, last step first; says what cannot be undone.")
     ] = False,
     insecure_rapi: Insecure = False,
     physical_volumes: Volumes = False,
 ) -> int:
-    """Carry a plan out, step by step. Nothing is done if what it touches has changed since it was made.
+    """Carry a plan out, step by step. A plan is refused if the objects that it changes have changed since.
 
-    Each step is written to a journal before it begins, and believed only when a new look at the cluster shows it.
-    Whatever stops a run, --resume goes on and --rollback goes back. Exit code 0: done and seen; 1: refused, a step
+    Each step is written to a journal before it begins, and is done when a new look at the cluster shows it. If a run is
+    interrupted, --resume continues it and --rollback undoes it. Exit code 0: every change is there; 1: refused, a step
     failed, or the result is not what was planned; 3: it could not run.
     """
     from gpolicy.cli import applying  # noqa: PLC0415

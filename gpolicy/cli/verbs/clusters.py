@@ -11,11 +11,13 @@ from gpolicy.cli.options import (
     Authority,
     Credentials,
     Insecure,
+    PolicyOption,
     PolicyPath,
     State,
     Volumes,
     form_option,
     look_of,
+    policy_path,
     source_options,
 )
 
@@ -24,14 +26,14 @@ verbs = typer.Typer()
 
 @verbs.command("adopt")
 def adopt(
-    state: State,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory to write; must be empty.")],
+    state: State = None,
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
     insecure_rapi: Insecure = False,
 ) -> int:
-    """Write the policy that a cluster has now. Planning it on that cluster changes nothing."""
+    """Write the policy that a cluster has now. A plan of it on that cluster is empty."""
     from gpolicy.cli import writing  # noqa: PLC0415
 
     return writing.adopt(state, output, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
@@ -39,15 +41,18 @@ def adopt(
 
 @verbs.command("snapshot")
 def snapshot(
-    state: State,
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")],
+    state: State = None,
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
     physical_volumes: Volumes = False,
     insecure_rapi: Insecure = False,
 ) -> int:
-    """Keep one consistent read of a cluster, to check and plan against offline. The file is private (0600)."""
+    """Save one consistent state of a cluster, to plan against offline.
+
+    The file is private (0600).
+    """
     from gpolicy.cli import writing  # noqa: PLC0415
 
     options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi, volumes=physical_volumes)
@@ -56,8 +61,9 @@ def snapshot(
 
 @verbs.command("drift")
 def drift(
-    state: State,
-    path: PolicyPath = Path(),
+    path: PolicyPath = None,
+    policy: PolicyOption = None,
+    state: State = None,
     form: Annotated[str, form_option("drift")] = "text",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; default: standard output.")
@@ -75,5 +81,7 @@ def drift(
 
     options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
     return comparing.drift(
-        comparing.Request(path=path, state=state, options=options, look=look_of("drift", form), output=output)
+        comparing.Request(
+            path=policy_path(path, policy), state=state, options=options, look=look_of("drift", form), output=output
+        )
     )

@@ -14,7 +14,10 @@ verbs = typer.Typer()
     options_metavar="hspace|hail",
 )
 def htools(context: typer.Context) -> int:
-    """Run the allocator under htools' own option names, inputs and outputs: `gpolicy htools hspace --help`."""
+    """Run hspace or hail: the allocator with htools' own options.
+
+    `gpolicy htools hspace --help` and `gpolicy htools hail --help` list their options.
+    """
     from gpolicy.htools import run  # noqa: PLC0415
 
     return run(context.args)

@@ -13,9 +13,12 @@ from gpolicy.cli.options import (
     Credentials,
     Insecure,
     MaybeState,
+    PolicyOption,
+    PolicyOptions,
     PolicyPath,
     form_option,
     look_of,
+    policy_path,
     source_options,
 )
 
@@ -24,7 +27,9 @@ verbs = typer.Typer()
 
 @verbs.command("init")
 def init(
-    directory: Annotated[Path, typer.Argument(help="Directory to write to; created if it does not exist.")] = Path(),
+    directory: Annotated[
+        Path, typer.Argument(..., metavar="[DIR]", help="Directory to write to; created if it does not exist.")
+    ] = Path(),
     name: Annotated[str, typer.Option("--name", help="Name of the cluster.")] = "cluster.example.org",
 ) -> int:
     """Write a small policy to begin with. It passes `gpolicy check`."""
@@ -36,33 +41,35 @@ def init(
 @verbs.command("check")
 def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
     paths: Annotated[
-        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Policies: directories or files. Default: here.")
+        list[Path] | None,
+        typer.Argument(..., metavar="[PATH]...", help="Policies: directories or files. Default: here."),
     ] = None,
+    policies: PolicyOptions = None,
     state: MaybeState = None,
     form: Annotated[str, form_option("check")] = "text",
     select: Annotated[
         list[str] | None,
-        typer.Option("--select", metavar="RULE,...", help="Only these rules; instead of what the settings select."),
+        typer.Option("--select", metavar="RULE,...", help="Run only these rules, whatever the settings select."),
     ] = None,
-    ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="RULE,...", help="Not these rules.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option("--ignore", metavar="RULE,...", help="Skip these rules.")] = None,
     severity: Annotated[
         list[str] | None,
-        typer.Option("--severity", metavar="RULE=LEVEL", help="How bad a rule is: error, warning or info."),
+        typer.Option("--severity", metavar="RULE=LEVEL", help="Set the severity of a rule: error, warning or info."),
     ] = None,
     fail_on: Annotated[
         str | None,
         typer.Option(
             "--fail-on",
             metavar="LEVEL",
-            help="The least severity that makes the exit code 1; default: error. Or never.",
+            help="The lowest severity that gives exit code 1, or never; default: error.",
         ),
     ] = None,
     baseline: Annotated[
-        Path | None, typer.Option("--baseline", metavar="FILE", help="Accept what this file says was there before.")
+        Path | None, typer.Option("--baseline", metavar="FILE", help="Accept the findings that this file lists.")
     ] = None,
     write_baseline: Annotated[
         Path | None,
-        typer.Option("--write-baseline", metavar="FILE", help="Write what is found to this file, to accept it."),
+        typer.Option("--write-baseline", metavar="FILE", help="Write all findings to this file, to accept them."),
     ] = None,
     config: Annotated[
         Path | None,
@@ -76,18 +83,21 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings file.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed safely, and report the rest.")] = False,
     diff: Annotated[
-        bool, typer.Option("--diff", help="Show what --fix would change, and change nothing. Exit code 1 if anything.")
+        bool,
+        typer.Option(
+            "--diff", help="Show what --fix would change, and change nothing. Exit code 1 if it would change any."
+        ),
     ] = False,
     budget: Budget = None,
     insecure_rapi: Insecure = False,
 ) -> int:
-    """Find mistakes: shape, values, and what Ganeti lets through. Exit code 1 if there is an error.
+    """Find mistakes, also those that Ganeti accepts. Exit code 1 if there is an error.
 
-    Needs no cluster; with --state also the rules that do. A RULE is a code (GP201), a name (spec-overlap) or a family
-    (GP2, GP20); options with several can be repeated, or take a list with commas. `gpolicy explain` lists the rules.
+    It needs no cluster; with --state it also runs the rules that do. A RULE is a code (GP201), a name (spec-overlap) or
+    a family (GP2, GP20); separate several with commas. `gpolicy explain` lists the rules.
 
-    A finding can be accepted at its place by a comment: # gpolicy: ignore[GP201] and the reason. Settings for
-    everybody belong in gpolicy.toml: see docs/check.md.
+    A comment accepts a finding on its line: # gpolicy: ignore[GP201] and the reason. Settings for everybody belong in
+    gpolicy.toml: see docs/guides/check.md.
     """
     from gpolicy.checking.overrides import Overrides  # noqa: PLC0415
     from gpolicy.cli import checking  # noqa: PLC0415
@@ -102,7 +112,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
         baseline=baseline,
     )
     request = checking.Request(
-        paths=paths or [Path()],
+        paths=[*(paths or ()), *(policies or ())] or [Path()],
         state=state,
         options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
         look=look_of("check", form, budget),
@@ -118,44 +128,47 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
 def fmt(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[PATH]...", help="Directories or files, or - for standard input. Default: here."),
+        typer.Argument(..., metavar="[PATH]...", help="Directories or files, or - for standard input. Default: here."),
     ] = None,
+    policies: PolicyOptions = None,
     *,
     check_only: Annotated[bool, typer.Option("--check", help="Change nothing; name unformatted files.")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="Change nothing; show what would change.")] = False,
 ) -> int:
-    """Write policy files in the canonical form, with all comments at their entries.
+    """Write policy files in the canonical form; keep all comments.
 
-    Values are never changed. Files that cannot be formatted safely are named and stay unchanged. Exit code 1 if --check
+    Values never change. Files that cannot be formatted safely are named and stay unchanged. Exit code 1 if --check
     or --diff find something, or if a file is not YAML.
     """
     from gpolicy.cli import formatting  # noqa: PLC0415
 
-    return formatting.format_files(paths or [Path()], check=check_only, diff=diff)
+    return formatting.format_files([*(paths or ()), *(policies or ())] or [Path()], check=check_only, diff=diff)
 
 
 @verbs.command("show")
 def show(
-    path: PolicyPath = Path(),
+    path: PolicyPath = None,
+    policy: PolicyOption = None,
     form: Annotated[str, form_option("show")] = "text",
     *,
     origin: Annotated[bool, typer.Option("--origin", help="Show file and line that each value comes from.")] = False,
 ) -> int:
-    """Show the effective policy of the cluster, each group and each node set."""
+    """Show the effective policy of cluster, groups and node sets."""
     from gpolicy.cli import checking  # noqa: PLC0415
 
-    return checking.show(path, look_of("show", form), origin=origin)
+    return checking.show(policy_path(path, policy), look_of("show", form), origin=origin)
 
 
 @verbs.command("test")
-def run_tests(
-    path: PolicyPath = Path(),
+def run_tests(  # noqa: PLR0913 (one parameter an option)
+    path: PolicyPath = None,
+    policy: PolicyOption = None,
     name: Annotated[
         str | None, typer.Option("-k", "--name", metavar="NAME", help="Only tests with this in their name.")
     ] = None,
     state: Annotated[
         str | None,
-        typer.Option("--state", "-s", metavar="SRC", help="The cluster of tests that name none (see plan --help)."),
+        typer.Option("--state", "-s", metavar="SRC", help="The cluster for tests without `on` (see plan --help)."),
     ] = None,
     form: Annotated[str, form_option("test")] = "text",
     rapi_credentials: Credentials = None,
@@ -171,13 +184,14 @@ def run_tests(
     from gpolicy.cli import testing  # noqa: PLC0415
 
     options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
-    return testing.run(path, state, options, look_of("test", form, budget), name=name)
+    return testing.run(policy_path(path, policy), state, options, look_of("test", form, budget), name=name)
 
 
 @verbs.command("schema")
 def schema(
     kind: Annotated[
-        str | None, typer.Argument(metavar="[KIND]", help="Cluster, NodeGroup, …; default: any document of a policy.")
+        str | None,
+        typer.Argument(..., metavar="[KIND]", help="Cluster, NodeGroup, …; default: any document of a policy."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write all schemas to this directory.")
@@ -191,14 +205,21 @@ def schema(
 
 @verbs.command("explain")
 def explain(
-    rule: Annotated[
+    word: Annotated[
         str | None,
         typer.Argument(
-            metavar="[CODE|NAME|FAMILY]", help="Rule to explain (GP201, spec-overlap); a family (GP2) or none: list."
+            ...,
+            metavar="[NAME]",
+            help="A rule (GP201, spec-overlap), a family of rules (GP2), a key (vcpu-ratio, ipolicy.minmax), a kind"
+            " (NodeGroup), a guard (disks-stay), an exit code (2, exit-codes) or an environment variable. Default: list"
+            " the rules.",
         ),
     ] = None,
 ) -> int:
-    """Say what a rule means, why it exists, and how to fix what it finds."""
+    """Say what a rule, key, kind, guard or exit code means.
+
+    A name with several meanings lists them. `gpolicy explain NodeGroup.nodes` names a key of one kind.
+    """
     from gpolicy.cli import checking  # noqa: PLC0415
 
-    return checking.explain(rule)
+    return checking.explain(word)

@@ -16,9 +16,11 @@ from gpolicy.cli.options import (
     Insecure,
     MaxNodeFailures,
     Oversubscription,
+    PolicyOption,
     State,
     form_option,
     look_of,
+    policy_path,
     source_options,
 )
 from gpolicy.cli.output import show_errors, write_report
@@ -39,21 +41,23 @@ Weight = Annotated[
     typer.Option(
         "--weight",
         metavar="NAME=VALUE",
-        help="What if a component of the cluster score had this weight? `capacity --score` shows Ganeti's.",
+        help="Give a component of the cluster score this weight; `capacity --score` shows Ganeti's.",
     ),
 ]
 
 _RESOURCE_MODEL: Final = typer.Option(
-    "--resource-model", help="Count with what hv_state and disk_state declare also where it is measured."
+    "--resource-model", help="Use hv_state and disk_state even where nodes are measured."
 )
 
 
 @verbs.command("capacity")
 def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
-    state: State,
     path: Annotated[
-        Path | None, typer.Argument(metavar="[PATH]", help="Count on the cluster as it is once this policy is applied.")
+        Path | None,
+        typer.Argument(..., metavar="[PATH]", help="Count on the cluster as this policy would make it."),
     ] = None,
+    policy: PolicyOption = None,
+    state: State = None,
     group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME", help="Count this group only.")] = None,
     template: Annotated[
         str | None,
@@ -77,10 +81,10 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     score: Annotated[bool, typer.Option("--score", help="Show the components of the cluster score.")] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
-    """Count how many more instances fit, by group and spec, and tell why the next one does not.
+    """Count how many more instances fit, and what limits them.
 
-    Each group is counted alone, and once more under its limits where the policy or an option sets some; the last rows
-    are what hspace says of the whole cluster.
+    It counts each group alone, by spec, and again under its limits if the policy or an option sets some. The last
+    rows are what hspace says of the whole cluster.
     """
     from gpolicy.analysis.capacity import capacity as count  # noqa: PLC0415
     from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
@@ -92,7 +96,8 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     limits = Limits(
         max_node_failures=max_node_failures, oversubscription=oversubscription, cpus_after_failure=cpus_after_failure
     )
-    found = _read_under(path, state, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
+    under = policy_path(path, policy) if path or policy else None
+    found = _read_under(under, state, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
     if found is None:
         return int(ExitCode.FINDINGS)
     observed, names = found
@@ -108,7 +113,10 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
             observer=tell,
         )
     write_report(
-        look, lambda: capacity_answer(report, components=score), {"json": lambda: json_text(capacity_data(report))}
+        look,
+        lambda: capacity_answer(report, components=score),
+        {"json": lambda: json_text(capacity_data(report))},
+        [path] if path else (),
     )
     return int(ExitCode.FINE)
 
@@ -118,16 +126,17 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     request: Annotated[
         list[str],
         typer.Argument(
+            ...,
             metavar="REQUEST...",
             help="The instance: words KEY=VALUE (memory=4G vcpus=2 disk=20G disk=10G:2 template=drbd group=NAME "
             "tags=A,B nodes=A,B spindle-use=1 nics=1), the name of a spec pair, or a file with these keys (YAML or "
             "JSON; also a request for hail).",
         ),
     ],
-    state: State,
+    state: State = None,
     policy: Annotated[
         Path | None,
-        typer.Option("--policy", "-p", metavar="PATH", help="On the cluster as it is once this policy is applied."),
+        typer.Option("--policy", "-p", metavar="PATH", help="Place on the cluster as this policy would make it."),
     ] = None,
     form: Annotated[str, form_option("place")] = "text",
     rapi_credentials: Credentials = None,
@@ -140,15 +149,15 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     cpus_after_failure: CpusAfterFailure = None,
     weight: Weight = None,
     ignore_ipolicy: Annotated[
-        bool, typer.Option("--ignore-ipolicy", help="Hold no size or disk template of the policy against the instance.")
+        bool, typer.Option("--ignore-ipolicy", help="Ignore the sizes and disk templates of the policy.")
     ] = False,
     resource_model: Annotated[bool, _RESOURCE_MODEL] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
-    """Show where hail would place an instance, with the result for every node or pair of nodes.
+    """Show where hail would place an instance, and why there.
 
-    The name of a spec pair means its minimum; missing values come from the policy's std. Exit code 1 when
-    no node takes the instance.
+    Every node or pair of nodes is listed with its result. The name of a spec pair means its minimum; missing values
+    come from the policy's std. Exit code 1 when no node takes the instance.
     """
     from gpolicy.analysis.placing import place as find  # noqa: PLC0415
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
@@ -169,13 +178,15 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     with working("trying every node"):
         asked = replace(words.on(observed, names), ignore_ipolicy=ignore_ipolicy, weights=read_weights(weight or ()))
         report = find(observed, asked, names=names, limits=limits, declared=resource_model)
-    write_report(look, lambda: place_answer(report), {"json": lambda: json_text(place_data(report))})
+    write_report(
+        look, lambda: place_answer(report), {"json": lambda: json_text(place_data(report))}, [policy] if policy else ()
+    )
     return int(ExitCode.FINE if report.ok else ExitCode.FINDINGS)
 
 
 @verbs.command("suggest")
 def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
-    state: State,
+    state: State = None,
     group: Annotated[
         str | None,
         typer.Option("--group", "-g", metavar="NAME", help="For this group only; default: each one that has nodes."),
@@ -206,7 +217,7 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
         typer.Option(
             "--bounds",
             metavar="fixed|ranges",
-            help="fixed: the sizes alone (default where exclusive storage is on); ranges: everything between as well.",
+            help="fixed: only these sizes (default with exclusive storage); ranges: every size between them too.",
         ),
     ] = None,
     vcpu_ratio: Annotated[
@@ -216,23 +227,24 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
         ),
     ] = None,
     margin: Annotated[
-        float, typer.Option("--margin", metavar="PERCENT", help="Part of the measured memory to leave alone.")
+        float, typer.Option("--margin", metavar="PERCENT", help="Percentage of the measured memory to keep free.")
     ] = 1.0,
     pv_size: Annotated[
         str | None,
-        typer.Option("--pv-size", metavar="SIZE", help="Size of the smallest physical volume, if it is not measured."),
+        typer.Option("--pv-size", metavar="SIZE", help="Size of the smallest physical volume, if not measured."),
     ] = None,
     form: Annotated[str, form_option("suggest")] = "text",
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
     budget: Budget = None,
-    empty: Annotated[bool, typer.Option("--empty", help="Count the mix as if no instance were there.")] = False,
+    empty: Annotated[bool, typer.Option("--empty", help="Count the mix without the existing instances.")] = False,
     insecure_rapi: Insecure = False,
 ) -> int:
-    """Suggest instance sizes that tile the nodes with the least stranded, as a ready NodeGroup document.
+    """Suggest instance sizes that tile the nodes of a group.
 
-    The allocator counts their capacity, compared with today's policy.
+    It finds the sizes that leave the least unused, writes them as a NodeGroup document, and compares their capacity
+    with today's policy.
     """
     from gpolicy.cli.checking import read  # noqa: PLC0415
     from gpolicy.report.suggest_answer import suggest_answer  # noqa: PLC0415
@@ -266,7 +278,7 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
     return int(ExitCode.FINE)
 
 
-def _read_under(policy: Path | None, src: str, options: SourceOptions) -> tuple[ClusterState, PairNames] | None:
+def _read_under(policy: Path | None, src: str | None, options: SourceOptions) -> tuple[ClusterState, PairNames] | None:
     """Return the state that `src` names, under the policy at a path if one is given, and the names of its spec pairs.
 
     None, with the errors on standard error, where the policy has errors or does not fit the cluster.

@@ -73,6 +73,7 @@ def cluster() -> list[Parameter]:
             [],
             at_once,
             "Regular expressions (whole name, vg/lv) of volumes that gnt-cluster verify ignores.",
+            example=["xenvg/root", "xenvg/swap"],
         ),
         _own("prealloc_wipe_disks", yes_no, False, new, "Wipe new disks."),
         _own(
@@ -100,6 +101,7 @@ def cluster() -> list[Parameter]:
             at_once,
             "Network device of the master address. A change takes the address down and up.",
             can_be_empty=False,
+            example="eth0",
         ),
         _own(
             "master_netmask",
@@ -108,6 +110,7 @@ def cluster() -> list[Parameter]:
             at_once,
             "Netmask (prefix length) of the master address. A change takes the address down and up.",
             minimum=0,
+            example=32,
         ),
         _own(
             "maintain_node_health",
@@ -131,6 +134,7 @@ def cluster() -> list[Parameter]:
             new,
             "Parameters of the default allocator; replaced as a whole.",
             reach=Reach.ARGUMENTS,
+            example={"ignore-dynu": ""},
         ),
         _own(
             "install_image",
@@ -139,6 +143,7 @@ def cluster() -> list[Parameter]:
             new,
             "Image for OS installs with untrusted scripts: absolute path or URL. Cannot be emptied again.",
             reach=Reach.FILE,
+            example="/srv/images/install.img",
         ),
         _own(
             "zeroing_image",
@@ -147,6 +152,7 @@ def cluster() -> list[Parameter]:
             at_once,
             "Image used to zero disks: absolute path or URL. Cannot be emptied again.",
             reach=Reach.FILE,
+            example="/srv/images/zero.img",
         ),
         _own(
             "file_storage_dir",
@@ -155,6 +161,7 @@ def cluster() -> list[Parameter]:
             disks,
             "Directory of file disks; must be whitelisted on the nodes.",
             reach=Reach.FILE,
+            example="/srv/ganeti/file-storage",
         ),
         _own(
             "shared_file_storage_dir",
@@ -163,6 +170,7 @@ def cluster() -> list[Parameter]:
             disks,
             "Directory of sharedfile disks; must be whitelisted on the nodes.",
             reach=Reach.FILE,
+            example="/srv/ganeti/shared-file-storage",
         ),
         _own(
             "compression_tools",
@@ -182,10 +190,15 @@ def cluster() -> list[Parameter]:
             option="--user-shutdown",
         ),
         _own("mac_prefix", text, "aa:00:00", new, "First half of new MAC addresses."),
-        _own("uid_pool", Type.UID_RANGES, [], new, "User ids for instance processes."),
+        _own("uid_pool", Type.UID_RANGES, [], new, "User IDs for instance processes.", example=["1000-1010"]),
         _own("modify_etc_hosts", yes_no, True, at_once, "Let Ganeti edit /etc/hosts."),
         _own(
-            "instance_communication_network", text, "", new, "Network for communication with instances; empty for none."
+            "instance_communication_network",
+            text,
+            "",
+            new,
+            "Network for communication with instances; empty for none.",
+            example="gnt-com",
         ),
     ]
 
@@ -205,7 +218,8 @@ def nicparams() -> list[Parameter]:
             default=default,
             levels=CLUSTER,
             takes_effect=TakesEffect.INSTANCE_START,
-            description=f"{text} Default of instances that do not say otherwise.",
+            example="100" if name == "vlan" else None,
+            description=text,
         )
         for name, default, choices, text in table
     ]

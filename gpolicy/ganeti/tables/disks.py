@@ -55,6 +55,8 @@ _DISK_PARAMETERS: Final[dict[str, dict[str, _Row]]] = {
 _SINCE: Final = {("rbd", "user-id"): "3.2"}
 """The first release that has a parameter, of those that not all have: no release up to 3.1 has this one."""
 
+_EXAMPLES: Final = {"disk-custom": "--on-io-error=detach", "net-custom": "--max-buffers=8000", "user-id": "ganeti"}
+
 
 def diskparams() -> list[Parameter]:
     """Return the rows of the disk parameters."""
@@ -69,7 +71,8 @@ def diskparams() -> list[Parameter]:
             takes_effect=effect,
             since=_SINCE.get((template, name), ""),
             reach=Reach.ARGUMENTS if name.endswith("-custom") else None,
-            description=f"{text} (template {template})",
+            example=_EXAMPLES.get(name),
+            description=text,
         )
         for template, parameters in _DISK_PARAMETERS.items()
         for name, (kind, default, unit, effect, text) in parameters.items()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.ganeti.parameter import CLUSTER, Parameter, Reach, TakesEffect, Type
+from gpolicy.ganeti.tables.hypervisor_words import EXAMPLES, MEANINGS
 from gpolicy.ganeti.text_forms import (
     BOOT_LETTERS,
     CPUS_OR_NOTHING,
@@ -243,5 +244,6 @@ def _parameter(hypervisor: str, name: str, row: _Row) -> Parameter:
         until=row.until,
         new_default=row.new_default,
         reach=row.reach,
-        description=f"Hypervisor parameter {name} of {hypervisor}: default of instances that do not set it.",
+        description=MEANINGS[name],
+        example=EXAMPLES.get(name),
     )

@@ -85,7 +85,7 @@ def beparams() -> list[Parameter]:
             takes_effect=TakesEffect.NEW_INSTANCES,
             minimum=0 if name in BOUNDS else None,
             maximum=BOUNDS[name].most if name in BOUNDS else None,
-            description=f"{text} Default of instances that do not say otherwise.",
+            description=text,
         )
         for name, kind, default, text in table
     ]

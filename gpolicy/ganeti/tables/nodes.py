@@ -41,6 +41,7 @@ def ndparams() -> list[Parameter]:
             takes_effect=effect,
             maximum=BOUNDS[name].most if name in BOUNDS else None,
             reach=Reach.PROGRAM if name == "oob_program" else None,
+            example={"oob_program": "/usr/local/sbin/oob", "ovs_link": "eth1"}.get(name),
             description=text,
         )
         for name, kind, default, effect, text in table

@@ -10,7 +10,7 @@ from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.parameters import release_key
+from gpolicy.ganeti.releases import release_key
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.exclusive_storage.examples import EXCLUSIVE

@@ -12,6 +12,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import promised_size
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.units import SIZE_STEP_MIB
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy import edits
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
@@ -86,8 +87,8 @@ class DiskNotWholeSpindles(Rule):
 
 
 def _rounded_down(size: int) -> int:
-    """Return a large size in whole GiB, which are easier to read and still within the tolerance."""
-    return size - size % 1024 if size >= 100 * 1024 else size
+    """Return a size that Ganeti takes as it is; a large one in whole GiB: easier to read, and within the tolerance."""
+    return size - size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB)
 
 
 _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are

@@ -155,7 +155,7 @@ class DrbdProtocol(Rule):
             if leaf.value not in ("A", "B", "C"):
                 meant = str(leaf.value).upper()
                 is_case = meant in ("A", "B", "C")
-                hint = f"did you mean {meant}?" if is_case else "write A, B or C"
+                hint = f"Did you mean `{meant}`?" if is_case else "write A, B or C"
                 fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), meant) if is_case else None
                 yield self.hit(declared, f"DRBD has no protocol {leaf.value!r}", leaf.span, hint=hint, fix=fix)
 

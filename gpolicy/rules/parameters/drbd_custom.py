@@ -102,7 +102,7 @@ class CustomForm(Rule):
                 yield self.hit(custom.declared, message, custom.leaf.span, hint="close the quote")
             elif custom.words and not custom.words[0].startswith("-"):
                 message = f"{name} starts with {custom.words[0]!r}, which is not an option"
-                hint = f"did you mean --{custom.words[0]}?"
+                hint = f"Did you mean `--{custom.words[0]}`?"
                 yield self.hit(custom.declared, message, custom.leaf.span, hint=hint)
 
 

@@ -16,7 +16,8 @@ from gpolicy.checking.in_force import in_force, places, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.ganeti.parameters import PARAMETERS, release_key
+from gpolicy.ganeti.parameters import PARAMETERS
+from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
 from gpolicy.rules.examples import CLUSTER
 

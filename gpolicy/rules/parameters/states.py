@@ -108,7 +108,7 @@ class StateNotCounted(Rule):
                     yield self.hit(declared, message, span)
                 if prefix[0] == "disk_state" and group and prefix[2] != group:
                     message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"
-                    hint = f"did you mean {group}?"
+                    hint = f"Did you mean `{group}`?"
                     yield self.hit(declared, message, span, hint=hint)
 
 

@@ -12,7 +12,8 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Fix, Related, RuleInfo, Severity
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.parameter import Path, Type
-from gpolicy.ganeti.parameters import PARAMETERS, VERSIONS, known_in, parameter_at, release_key
+from gpolicy.ganeti.parameters import PARAMETERS, known_in, parameter_at
+from gpolicy.ganeti.releases import VERSIONS, release_key
 from gpolicy.ganeti.tables.hypervisors import CHOICES_SINCE, CHOICES_UNTIL
 from gpolicy.ganeti.values import INHERITED_FAMILIES
 from gpolicy.policy import edits

@@ -13,7 +13,8 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.parameters import release_key
+from gpolicy.ganeti.releases import release_key
+from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
@@ -72,7 +73,7 @@ class HtoolsTagUnknown(Rule):
         for tag in tags:
             begin, meant = _misspelt_family(tag)
             if begin:
-                hint = f"did you mean {meant}:?" if meant else f"known: {', '.join(_FAMILIES)}"
+                hint = f"Did you mean `{meant}:`?" if meant else f"known: {', '.join(_FAMILIES)}"
                 right = meant + tag.text[len(begin) :]
                 is_new = bool(meant) and (tag.label, right) not in there  # a list may not name it twice
                 fix = edits.replace_word(context.policy, tag.span, tag.text, right) if is_new else None
@@ -203,9 +204,8 @@ class AutorepairUnknown(Rule):
                 continue
             known = kind in _REPAIR_TYPES or re.fullmatch(r"suspend(:[0-9]+)?|(pending|result)(:.*)?", kind)
             if not known:
-                close = get_close_matches(kind, _REPAIR_TYPES, n=1, cutoff=0.5)
                 words = f"{', '.join(_REPAIR_TYPES)}, suspend or suspend:TIME (seconds since 1970)"
-                hint = f"did you mean {close[0]}?" if close else f"write {words}"
+                hint = did_you_mean(kind, _REPAIR_TYPES, f"write {words}")
                 yield self.hit(tag.label, f"harep knows no repair {kind!r}", tag.span, hint=hint)
 
 

@@ -146,7 +146,7 @@ class TagWithoutNode(Rule):
                     continue
                 close = guess(domain, kinds, cutoff=0.75)
                 if context.state is not None or close:
-                    hint = f"did you mean {close}?" if close else f"tag the nodes {domain}:…"
+                    hint = f"Did you mean `{close}`?" if close else f"tag the nodes {domain}:…"
                     yield self.hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint=hint)
         migration = domains(context, "migration")
         for tag in _exceptions(context):

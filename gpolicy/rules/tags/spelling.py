@@ -10,7 +10,8 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, RuleParameter, Severity
 from gpolicy.ganeti.parameter import Level
-from gpolicy.policy.misspelt import MOST_GUESSES, MOST_KNOWN
+from gpolicy.guessing import MOST_KNOWN
+from gpolicy.policy.misspelt import MOST_GUESSES
 from gpolicy.rules.tags.domains import LOCATION, domains
 
 _RULES: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
@@ -89,7 +90,7 @@ def _almost(tag: str, names: _Names) -> str:
             return f"tags of the domain {name} are {name}:…, with a colon"
     prefix, colon, _ = tag.partition(":")
     meant = names.meant(prefix) if colon else ""
-    return f"did you mean {meant}:…, the name of the domain?" if meant else ""
+    return f"Did you mean `{meant}:`, the name of the domain?" if meant else ""
 
 
 class OwnedPrefixIdle(Rule):

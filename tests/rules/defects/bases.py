@@ -37,6 +37,6 @@ def _texts(directory: Path) -> dict[str, str]:
 
 
 def _page() -> str:
-    """Return the policy and the tests that docs/testing.md shows, as one file."""
-    text = (TOP / "docs" / "testing.md").read_text(encoding="utf-8")
+    """Return the policy and the tests that docs/guides/testing.md shows, as one file."""
+    text = (TOP / "docs" / "guides" / "testing.md").read_text(encoding="utf-8")
     return "---\n".join(re.findall(r"^```yaml\n(.*?)^```", text, re.MULTILINE | re.DOTALL))

@@ -51,7 +51,7 @@ def test_values_of_the_cluster_are_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("written", "hint"),
     [
-        ("{disk_cache: writebak}", "did you mean writeback?"),
+        ("{disk_cache: writebak}", "Did you mean `writeback`?"),
         ("{disk_type: virtio}", "Ganeti's word for it is paravirtual"),
         ("{kernel_path: boot/vmlinuz}", "write the whole path, starting with /"),
         ("{mem_path: /dev//hugepages/}", "write /dev/hugepages"),

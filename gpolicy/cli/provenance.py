@@ -1,0 +1,49 @@
+"""When a report is made, and from which commit: the clock and git are asked here."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from gpolicy.errors import UnreachableError
+from gpolicy.provenance import FORM, Provenance
+
+_SECONDS: Final = 5.0
+_LIMIT: Final = 2**20  # bytes of an answer
+_COMMIT: Final = re.compile(rb"^# branch\.oid ([0-9a-f]{40,64})$", re.MULTILINE)
+_GIT: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
+"""Without what the configuration of a repository could make git run."""
+
+
+def provenance_of(files: Iterable[str | Path]) -> Provenance:
+    """Return now, and the commit of `files`: those of a policy. A commit is not known outside of git, or without it."""
+    made_at = time.strftime(FORM, time.gmtime(_now()))
+    folders = sorted({path if path.is_dir() else path.parent for path in (Path(file).absolute() for file in files)})
+    answer = _git_status(folders) if folders else b""
+    commit = _COMMIT.search(answer)
+    if commit is None:
+        return Provenance(made_at)
+    dirty = any(line and not line.startswith(b"#") for line in answer.splitlines())
+    return Provenance(made_at, commit[1].decode(), dirty)
+
+
+def _now() -> float:
+    """Return the time; SOURCE_DATE_EPOCH says another, so that the same input gives the same report."""
+    fixed = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return float(fixed) if fixed.isascii() and fixed.isdigit() and len(fixed) < 12 else time.time()
+
+
+def _git_status(folders: list[Path]) -> bytes:
+    """Return what git says of the commit and of changes below `folders`; nothing if it says nothing."""
+    from gpolicy.cluster.process import run  # noqa: PLC0415 (few reports are of a policy)
+
+    command = (*_GIT, "-C", str(folders[0]), "status", "--porcelain=v2", "--branch", "--", *map(str, folders))
+    try:
+        answer = run(command, environ=os.environ, seconds=_SECONDS, limit=_LIMIT)
+    except UnreachableError:
+        return b""
+    return answer.stdout if answer.code == 0 else b""

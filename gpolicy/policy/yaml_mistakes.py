@@ -1,0 +1,378 @@
+"""What is wrong with text that is not YAML, in the words of somebody who writes policies.
+
+libyaml says where it stopped and what it wanted then, which is rarely the mistake itself. A table leads from its words,
+and the text around the place, to the likely mistake, its own place and the correction.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.findings import Finding, Span
+from gpolicy.policy.structure import YAML_SYNTAX
+
+if TYPE_CHECKING:
+    from yaml import MarkedYAMLError
+
+    from gpolicy.policy.source_file import SourceFile
+
+_LONGEST: Final = 300  # characters of a line that are looked at before and after a place
+_SHOWN: Final = 60  # characters of an example
+_CONFLICT: Final = re.compile(r"(<{7}|>{7}|\|{7}) |={7}$")
+_TIGHT_KEY: Final = re.compile(r"([ -]*)([\w.-]{1,64}):(?=[^\s:/])([^#]*)")
+_OPENED: Final = {"[": "]", "{": "}"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """Where the parser stopped: its words, the place, and the place where the thing began that it was reading."""
+
+    source: SourceFile
+    problem: str
+    context: str
+    line: int
+    column: int
+    begin_line: int
+    begin_column: int
+
+    @property
+    def before(self) -> str:
+        """The text of the line before the place."""
+        return self.source.line(self.line)[: self.column - 1][-_LONGEST:]
+
+    @property
+    def after(self) -> str:
+        """The rest of the line from the place on."""
+        return self.source.line(self.line)[self.column - 1 :][:_LONGEST]
+
+    @property
+    def begun(self) -> str:
+        """The rest of the line on which the thing began, from there on."""
+        return self.source.line(self.begin_line)[self.begin_column - 1 :][:_LONGEST]
+
+    def line_above(self, number: int) -> tuple[int, str]:
+        """Return the number and text of the nearest line above that holds more than a comment; 0 for none."""
+        for above in range(number - 1, max(number - 50, 0), -1):
+            text = self.source.line(above)[:_LONGEST]
+            if text.strip() and not text.lstrip().startswith("#"):
+                return above, text
+        return 0, ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Mistake:
+    """The likely mistake. `place` is a line and column; None: where the parser stopped."""
+
+    message: str
+    hint: str
+    place: tuple[int, int] | None = None
+
+
+def syntax_finding(error: MarkedYAMLError, source: SourceFile) -> Finding:
+    """Return the finding for text that the parser refused."""
+    stop = _stop(error, source)
+    said = next(_mistakes(stop), None)
+    if said is None:
+        words = " ".join(part for part in (error.problem, error.context) if part)
+        said = _Mistake(f"this is not YAML: {' '.join(words.split())[:300]}", "")
+    line, column = said.place or _shown_place(stop)
+    return YAML_SYNTAX.finding(said.message, Span(source.name, line, column, line, column + 1), hint=said.hint)
+
+
+def _stop(error: MarkedYAMLError, source: SourceFile) -> _Stop:
+    mark = error.problem_mark or error.context_mark
+    begin = error.context_mark or mark
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    begun = (begin.line + 1, begin.column + 1) if begin else (line, column)
+    return _Stop(source, error.problem or "", error.context or "", line, column, *begun)
+
+
+def _shown_place(stop: _Stop) -> tuple[int, int]:
+    """Return the place where the parser stopped; at the end of the file the end of its last line."""
+    lines = max(len(stop.source.text.splitlines()), 1)
+    return (stop.line, stop.column) if stop.line <= lines else (lines, len(stop.source.line(lines)) + 1)
+
+
+def _mistakes(stop: _Stop) -> Iterator[_Mistake]:
+    for fits, explain in _TABLE:
+        if fits in f"{stop.problem}; {stop.context}" and (said := explain(stop)) is not None:
+            yield said
+
+
+# --- quoting --------------------------------------------------------------------------------------------------------
+
+
+def _in_quotes(text: str) -> str:
+    """Return an example of a text in quotes."""
+    text = text.strip()
+    if len(text) > _SHOWN or '"' in text or "\\" in text:
+        return "'…'" if "'" not in text else '"…"'
+    return f'"{text}"'
+
+
+def _word(text: str) -> str:
+    """Return the plain text that stands at the beginning of `text`, within a list or not."""
+    return re.split(r"[,\[\]{}]|\s#|:\s", text, maxsplit=1)[0].strip()
+
+
+def _begins(letter: str, what: str) -> Callable[[_Stop], _Mistake | None]:
+    """Return the explanation of a character that has a meaning of its own at the beginning of a text."""
+
+    def explain(stop: _Stop) -> _Mistake | None:
+        rest = stop.begun
+        if not rest.startswith(letter):
+            return None
+        known = stop.source.line(stop.begin_line)[: stop.begin_column - 1]
+        is_whole = not known or known[-1] in " \t[{,"
+        example = f": {_in_quotes(_word(rest))}" if is_whole else ", from its first character on"
+        return _Mistake(
+            f"an unquoted `{letter}` begins {what}", f"quote the text{example}", (stop.begin_line, stop.begin_column)
+        )
+
+    return explain
+
+
+def _reserved(stop: _Stop) -> _Mistake | None:
+    letter = stop.after[:1]
+    if letter == "\t":
+        return _Mistake("a tab: YAML indents with spaces only", "write spaces in its place")
+    if letter not in ("@", "`", "%"):
+        return None
+    shown = "a backtick" if letter == "`" else f"`{letter}`"
+    return _Mistake(f"unquoted text cannot begin with {shown}", f"quote the text: {_in_quotes(_word(stop.after))}")
+
+
+def _comma(stop: _Stop) -> _Mistake | None:
+    letter = stop.after[:1]
+    if letter not in (",", "]", "}"):
+        return None
+    return _Mistake(
+        f"unquoted text cannot begin with `{letter}`",
+        f"quote the text: {_in_quotes(stop.after)}" if letter == "," else "quote the text, or take the bracket out",
+    )
+
+
+def _tab(_stop: _Stop) -> _Mistake:
+    return _Mistake("a tab: YAML indents with spaces only", "write spaces in its place")
+
+
+def _directive(stop: _Stop) -> _Mistake:
+    hint = f"quote the text, or begin a comment with `#`: # {stop.begun.strip()[:_SHOWN]}"
+    return _Mistake("a line that begins with `%` is a directive to YAML", hint, (stop.begin_line, stop.begin_column))
+
+
+def _block_text(stop: _Stop) -> _Mistake | None:
+    letter = stop.begun[:1]
+    return _Mistake(
+        f"an unquoted `{letter}` begins a text on the lines below",
+        f"quote the value: {_in_quotes(stop.begun)}; or begin the text on the next line",
+        (stop.begin_line, stop.begin_column),
+    )
+
+
+# --- quotes ---------------------------------------------------------------------------------------------------------
+
+
+def _never_closed_quote(stop: _Stop) -> _Mistake:
+    letter = stop.begun[:1]
+    return _Mistake(
+        f"the quote `{letter}` that opens here is never closed",
+        f"write `{letter}` at the end of the text, or leave both quotes out",
+        (stop.begin_line, stop.begin_column),
+    )
+
+
+def _escape(stop: _Stop) -> _Mistake:
+    pair = stop.source.line(stop.line)[stop.column - 2 : stop.column] or "\\"
+    if not pair.startswith("\\"):
+        pair = stop.after[:2]
+    return _Mistake(
+        f"`{pair}` means nothing between double quotes, where `\\` begins an escape",
+        f"use single quotes, or write the backslash twice: \\{pair}",
+    )
+
+
+def _behind_value(stop: _Stop) -> _Mistake | None:
+    """Explain text after a value that is complete: closed quotes or brackets."""
+    before = stop.before.rstrip()
+    last = before[-1:]
+    value = re.split(r":\s+|-\s+", stop.before + stop.after, maxsplit=1)[-1]
+    if last in ("'", '"') and not before.endswith((": '", ': "')):
+        example = '"it\'s"' if last == "'" else "'say \"x\"'"
+        return _Mistake(
+            f"the text goes on after its closing quote `{last}`",
+            f"put all of it in quotes; with a `{last}` inside, in quotes of the other kind: {example}",
+        )
+    if last in ("]", "}"):
+        if stop.after[:1] in ("]", "}"):
+            return _Mistake(f"`{stop.after[0]}` closes nothing", "take it out")
+        return _Mistake(f"the value goes on after its closing `{last}`", f"quote the value: {_in_quotes(value)}")
+    return None
+
+
+# --- lists and mappings in brackets ---------------------------------------------------------------------------------
+
+
+def _brackets(stop: _Stop) -> _Mistake | None:
+    opening = stop.begun[:1]
+    closing = _OPENED.get(opening)
+    if closing is None:
+        return None
+    rest = stop.after
+    if rest[:1] in ("]", "}"):
+        return _Mistake(
+            f"`{rest[0]}` closes what `{opening}` in line {stop.begin_line} has opened", f"write `{closing}`"
+        )
+    text = stop.source.line(stop.line)
+    outer = stop.source.line(stop.begin_line)
+    is_outside = stop.line > stop.begin_line and _indent(text) <= _indent(outer)
+    if is_outside or not (rest or stop.source.line(stop.line + 1)):
+        return _Mistake(
+            f"the `{opening}` that opens here is never closed",
+            f"write `{closing}` after the last entry",
+            (stop.begin_line, stop.begin_column),
+        )
+    return _Mistake("a comma is missing between two entries", "write `, ` between them")
+
+
+# --- keys and indentation -------------------------------------------------------------------------------------------
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip(" "))
+
+
+def _spaces(count: int) -> str:
+    return "1 space" if count == 1 else f"{count} spaces"
+
+
+def _without_space(line: int, text: str) -> _Mistake | None:
+    """Explain a key without a space after its colon."""
+    found = _TIGHT_KEY.match(text)
+    if found is None:
+        return None
+    value = found[3].strip()[:_SHOWN]
+    hint = f"write `{found[2]}: {value}`"
+    return _Mistake("there is no space after the colon, so this is no key", hint, (line, found.end(2) + 1))
+
+
+def _second_colon(stop: _Stop) -> _Mistake | None:
+    """Explain a colon where no key can end."""
+    before = stop.before
+    key = re.match(r"\s*+(?:-\s++)*+([^:\s]{1,64}|\"[^\"]*\"|'[^']*'):\s+", before)
+    if key is not None:
+        value = (before + stop.after)[key.end() :]
+        return _Mistake(
+            "a colon and a space within unquoted text begin a value",
+            f"quote the whole value: {key[1]}: {_in_quotes(_without_comment(value))}",
+        )
+    number, above = stop.line_above(stop.line)
+    if number and (said := _without_space(number, above)):
+        return said
+    start = (stop.line, _indent(stop.source.line(stop.line)) + 1)
+    if number and _indent(above) < _indent(stop.source.line(stop.line)):
+        if re.match(r"[^#]*:\s+\S", above):
+            what = f"the line is indented as a part of line {number}, which has a value already"
+            return _Mistake(what, f"indent it like line {number}", start)
+        name = above.strip()[:_SHOWN]
+        return _Mistake("there is no colon after the key", f"write `{name}:`", (number, len(above.rstrip()) + 1))
+    return None
+
+
+def _without_comment(text: str) -> str:
+    return re.split(r"\s#", text, maxsplit=1)[0]
+
+
+def _key_without_colon(stop: _Stop) -> _Mistake | None:
+    text = stop.source.line(stop.begin_line)[:_LONGEST]
+    if said := _without_space(stop.begin_line, text):
+        return said
+    word = _without_comment(stop.begun).strip()
+    hint = f"write `{word[:_SHOWN]}: VALUE`; or indent the line, if it continues the text above"
+    return _Mistake("there is no colon after the key", hint, (stop.begin_line, stop.begin_column + len(word)))
+
+
+def _among_keys(stop: _Stop) -> _Mistake | None:
+    """Explain a line that does not continue its mapping or list."""
+    if stop.before.strip() and not stop.before.strip().startswith("-"):
+        return None
+    column = stop.begin_column
+    what = "keys" if "mapping" in stop.context else "entries"
+    if stop.column == column:
+        if what == "keys" and re.match(r"-(\s|$)", stop.after):
+            return _Mistake(
+                "a list entry stands among keys", "indent it under the key that it belongs to, or take the `-` out"
+            )
+        if what == "entries":
+            return _Mistake("a key stands among list entries", "indent it under its entry, or begin the line with `- `")
+        return None
+    number, above = stop.line_above(stop.line)
+    like = f"line {stop.begin_line} ({_spaces(column - 1)})"
+    if number != stop.begin_line:
+        like = f"line {number} ({_spaces(_indent(above))}) or {like}"
+    return _Mistake(f"the line is indented by {_spaces(stop.column - 1)}, as no line above", f"indent it like {like}")
+
+
+def _list_in_line(stop: _Stop) -> _Mistake:
+    entry = stop.after.removeprefix("-").strip()[:_SHOWN]
+    return _Mistake(
+        "a list with `-` cannot begin on the line of its key", f"write `[{entry}]`, or begin the list on the next line"
+    )
+
+
+def _conflict(stop: _Stop) -> _Mistake | None:
+    for number in (stop.begin_line, stop.line, stop.line - 1):
+        if _CONFLICT.match(stop.source.line(number)[:_LONGEST]):
+            hint = "resolve the conflict, then take out the lines with `<<<<<<<`, `=======` and `>>>>>>>`"
+            return _Mistake("git left the marks of a conflict here", hint, (number, 1))
+    return None
+
+
+def _byte_order_mark(stop: _Stop) -> _Mistake | None:
+    if "\ufeff" not in stop.before[-1:] + stop.after[:1]:
+        return None
+    hint = "take it out; an editor may not show it. It is left where files were joined"
+    return _Mistake("a byte order mark (U+FEFF) stands within the file", hint)
+
+
+# --- documents ------------------------------------------------------------------------------------------------------
+
+
+def _document(stop: _Stop) -> _Mistake:
+    number, above = stop.line_above(stop.line)
+    if above.startswith("%"):
+        return _Mistake("a directive needs a line `---` below it", f"write `---` after line {number}", (number, 1))
+    return _Mistake("text follows the end of a document", "begin the next document with a line `---`")
+
+
+def _version(stop: _Stop) -> _Mistake:
+    return _Mistake("gpolicy reads YAML 1.2", "take the line `%YAML` out", (stop.line, 1))
+
+
+_TABLE: Final[tuple[tuple[str, Callable[[_Stop], _Mistake | None]], ...]] = (
+    ("", _conflict),
+    ("", _byte_order_mark),
+    ("scanning an alias", _begins("*", "an alias, which repeats another value")),
+    ("scanning an anchor", _begins("&", "an anchor, which names a value")),
+    ("a tag", _begins("!", "a tag, which names a type")),
+    ("found a tab character", _tab),
+    ("cannot start any token", _reserved),
+    ("expected node content", _comma),
+    ("scanning a directive", _directive),
+    ("scanning a block scalar", _block_text),
+    ("unknown escape character", _escape),
+    ("parsing a quoted scalar", _never_closed_quote),
+    ("scanning a quoted scalar", _never_closed_quote),
+    ("parsing a flow", _brackets),
+    ("mapping values are not allowed", _second_colon),
+    ("could not find expected ':'", _key_without_colon),
+    ("sequence entries are not allowed", _list_in_line),
+    ("parsing a block", _behind_value),
+    ("parsing a block", _among_keys),
+    ("expected <document start>", _document),
+    ("incompatible YAML document", _version),
+)
+"""Words of the parser, and what explains the place where it says them. The first explanation that fits counts."""

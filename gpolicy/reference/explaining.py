@@ -1,0 +1,149 @@
+"""What a word of gpolicy means: the text of `gpolicy explain`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from gpolicy.checking.catalogue import CATALOGUE, find_rule
+from gpolicy.checking.selection import is_family, rules_named
+from gpolicy.errors import EXIT_CODES, UsageError
+from gpolicy.findings import RuleInfo
+from gpolicy.guessing import did_you_mean
+from gpolicy.policy.guard import BUILT_IN
+from gpolicy.reference.blocks import Block, Heading, Paragraph, Table
+from gpolicy.reference.environment import VARIABLES
+from gpolicy.reference.key_blocks import first_sentence, key_blocks, key_type, kind_blocks, kind_names, kind_summary
+from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, all_keys
+from gpolicy.reference.plain import plain
+from gpolicy.reference.rules import families, rule_blocks
+
+_EXIT_CODES: Final = "exit-codes"
+_LONGEST_WORD: Final = 100  # that is compared with others
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """One meaning of a word. `address` names it where the word alone does not; `blocks` is what there is to say."""
+
+    address: str
+    sort: str
+    summary: str
+    blocks: Callable[[], Iterable[Block]]
+
+
+def explain(word: str | None, verbs: Iterable[str] = ()) -> str:
+    """Return what a word means, or the meanings that it has; the list of a family; None: of all rules."""
+    if word is None:
+        return f"{list_rules()}\n{_MORE}\n"
+    if is_family(word) and (family := rules_named(word)[0]):
+        return list_rules(family)
+    found = list(_meanings(word))
+    if not found:
+        raise UsageError(f"nothing here is called {word[:_LONGEST_WORD]!r}", hint=_hint(word, verbs))
+    if len({meaning.address for meaning in found}) == 1:
+        return "\n".join(plain([Heading(f"{item.address} ({item.sort})"), *item.blocks()]) for item in found)
+    rows = tuple((item.address, item.sort, first_sentence(item.summary)) for item in found)
+    return plain(
+        [
+            Paragraph(f"{word} has {len(found)} meanings. Give `gpolicy explain` one of these names:"),
+            Table(("name", "sort", "meaning"), rows),
+        ]
+    )
+
+
+_MORE: Final = (
+    "`gpolicy explain` also knows keys (vcpu-ratio, ipolicy.minmax), kinds (NodeGroup), guards (disks-stay), exit codes"
+    " (2, exit-codes) and environment variables."
+)
+
+
+def list_rules(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
+    """Return one line for each rule, by family."""
+    rules = list(rules)
+    width = max((len(info.name) for info in rules), default=0)
+    blocks = []
+    for title, members in families(rules):
+        lines = [f"  {info.code}  {info.name:<{width}}  {info.severity:<7}  {info.summary}" for info in members]
+        blocks.append("\n".join([title, *lines]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def _meanings(word: str) -> list[Meaning]:
+    """Return what a word means as it is written; if that is nothing, in any case and with - for _."""
+    exact = [*_of_rules(word), *_called(word, str.strip)]
+    return exact or [*_called(word, _same)]
+
+
+def _called(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
+    """Yield what has this name, where `form` gives the form in which names are compared."""
+    yield from (meaning for meaning in _single_words() if form(meaning.address) == form(word))
+    yield from _of_keys(word, form)
+
+
+def _of_rules(word: str) -> Iterator[Meaning]:
+    info, _ = find_rule(word, guess=False)
+    if info is not None:
+        yield Meaning(f"{info.code} {info.name}", str(info.severity), info.summary, lambda: rule_blocks(info))
+
+
+def _single_words() -> Iterator[Meaning]:
+    """Yield the kinds, the built-in guards, the exit codes and the environment variables."""
+    for kind in kind_names():
+        yield Meaning(kind, "kind of document", kind_summary(kind), partial(kind_blocks, kind))
+    for name, guard in BUILT_IN.items():
+        passing = f"`gpolicy plan --allow {name}` overrides it." if guard.overridable else _NO_OVERRIDE
+        yield _said(name, "built-in guard", guard.summary, passing)
+    yield Meaning(_EXIT_CODES, "all verbs", "What each exit code means.", lambda: [_exit_codes()])
+    for code, text in EXIT_CODES.items():
+        yield _said(str(int(code)), "exit code", text)
+    for name, text in VARIABLES.items():
+        yield _said(name, "environment variable", text)
+
+
+_NO_OVERRIDE: Final = "Nothing overrides it: Ganeti would refuse the step half-way."
+
+
+def _said(name: str, sort: str, *texts: str) -> Meaning:
+    return Meaning(name, sort, texts[0], lambda: map(Paragraph, texts))
+
+
+def _exit_codes() -> Table:
+    return Table(("code", "meaning"), tuple((str(int(code)), text) for code, text in EXIT_CODES.items()))
+
+
+def _of_keys(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
+    """Yield the keys whose path ends with `word`, or is the rest of it after a kind; equal ones together."""
+    wanted = [step for step in form(word.replace(ITEM, "")).split(".") if step != NAME]
+    together: dict[tuple[object, ...], list[Key]] = {}
+    for key in all_keys():
+        steps = [form(step) for step in key.words]
+        if steps[-len(wanted) :] == wanted or [*form(key.home).split("."), *steps] == wanted:
+            known = key.parameter
+            facts = (str(known.default), known.takes_effect, known.since, known.until) if known else ()
+            together.setdefault((key.text, key_type(key), key.condition, key.required, *facts), []).append(key)
+    for keys in together.values():
+        path = ".".join(keys[0].words)
+        address = path if keys[0].parameter or keys[0].home == SETTINGS else f"{keys[0].home}.{path}"
+        homes = ", ".join(dict.fromkeys(key.home for key in keys))
+        yield Meaning(address, f"key of {homes}", keys[0].text, partial(key_blocks, tuple(keys)))
+
+
+def _same(word: str) -> str:
+    """Return a word as it is compared: in any case, with - for _."""
+    return word.strip().lower().replace("_", "-")
+
+
+def _hint(word: str, verbs: Iterable[str]) -> str:
+    wanted = _same(word)[:_LONGEST_WORD]
+    if wanted in verbs:
+        return f"`{wanted}` is a verb: see `gpolicy help {wanted}`"
+    if wanted.startswith("gp") and wanted[2:3].isdigit():
+        return find_rule(word)[1]
+    keys = {".".join(key.words) if "." in wanted else key.words[-1] for key in all_keys()}
+    rules = {name for info in CATALOGUE for name in (info.code, info.name)}
+    others = {meaning.address for meaning in _single_words()}
+    known = keys if "." in wanted else keys | rules | others
+    return did_you_mean(wanted, known, "`gpolicy explain` lists all rules and says what else it knows")

@@ -1,0 +1,83 @@
+"""Plain definitions of the terms that an answer uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from gpolicy.analysis.binding import Cause
+from gpolicy.report.answer import Answer, Entries, Section, Table, with_content
+
+_NAMES: Final = {
+    "(cluster)": "all groups together, as hspace counts them",
+    "htools": "the reason that hspace itself gives",
+    "old size": "the size of now, counted under the policy of then",
+    "spec": "a pair of a minimum and a maximum size, of which the maximum is counted",
+    "standard": "instances of the size that the cluster's std declares",
+    "then": "after the plan",
+    "tiered": "all specs in turn, the largest first, each shrunk until it fits",
+}
+"""Terms that are meant where they are a whole cell or heading."""
+
+CAUSES: Final = {cause.key: cause.sentence for cause in Cause}
+"""Terms in a column "bound by": `memory (was disk)`."""
+
+_PHRASES: Final = {
+    "absorbed": "each instance of the nodes that are lost finds room on other nodes of its group",
+    "absorbed against the policy only": "the instances find room, but only where their policy does not allow them",
+    "bound by": "what keeps out the next instance",
+    "cluster score": "how unevenly the nodes are used; smaller is better balanced",
+    "exclusive storage": "each physical volume of a node belongs to at most one disk",
+    "failure domain": "nodes that may fail together, such as those of one rack",
+    "guards": "what makes a plan unsafe; --allow NAME overrides one that may be overridden",
+    "lost allocations": "instances of the smallest size of a spec for which there is room before, but not after",
+    "stranded": "what is left of the free resources when nothing more fits",
+    "theoretical minimum": "the best score that hbal could reach",
+}
+"""Terms that are meant wherever they stand in our own words."""
+
+_PATTERNS: Final = {term: re.compile(rf"\b{term.rstrip('s')}s?\b", re.IGNORECASE) for term in _PHRASES}
+_CAUSE: Final = re.compile(r"[\w.-]+")
+
+
+def terms_of(answer: Answer) -> dict[str, str]:
+    """Return the terms that `answer` uses and their definitions, by name. Those of the answer itself come first."""
+    text, tables = "\n".join(_texts(answer)), list(_tables(with_content(answer.sections)))
+    cells = {
+        cell.removeprefix("· ") for table in tables for row in (table.headings, *table.rows) for cell in map(str, row)
+    }
+    causes = {word for table in tables for cell in _bound_by(table) for word in _CAUSE.findall(cell)}
+    used = {term: _NAMES[term] for term in _NAMES.keys() & cells} | {
+        term: CAUSES[term] for term in CAUSES.keys() & causes
+    }
+    used |= {term: meaning for term, meaning in _PHRASES.items() if _PATTERNS[term].search(text)}
+    own = dict(answer.terms)
+    return own | {term: used[term] for term in sorted(used.keys() - own.keys(), key=lambda term: term.strip("("))}
+
+
+def _tables(sections: Iterable[Section]) -> Iterator[Table]:
+    for section in sections:
+        yield from section.tables
+        yield from _tables(section.sections)
+
+
+def _bound_by(table: Table) -> Iterator[str]:
+    places = [place for place, heading in enumerate(table.headings) if heading == "bound by"]
+    return (str(row[place]) for row in table.rows for place in places)
+
+
+def _texts(answer: Answer) -> Iterator[str]:
+    yield from (answer.verdict, *(text for figure in answer.figures for text in (figure.name, figure.detail)))
+    yield from _of_sections(with_content(answer.sections))
+
+
+def _of_sections(sections: Iterable[Section]) -> Iterator[str]:
+    for section in sections:
+        yield from (section.title, section.summary, *section.notes)
+        for part in section.parts:
+            if isinstance(part, Table):
+                yield from (part.title, *part.headings)
+            elif isinstance(part, Entries):
+                yield part.of
+        yield from _of_sections(section.sections)

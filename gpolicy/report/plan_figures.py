@@ -1,0 +1,79 @@
+"""The five figures that come first in a plan: changes, new violations, capacity, redundancy, guards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from gpolicy.colour import Tone
+from gpolicy.findings import Severity
+from gpolicy.impact.impact import Impact
+from gpolicy.impact.redundancy_change import RedundancyChange
+from gpolicy.impact.violation_change import ViolationChange
+from gpolicy.plan.plan import Plan
+from gpolicy.printable import count
+from gpolicy.report.answer import Figure, Section, Weight
+from gpolicy.report.capacity_section import headline
+
+_MOST: Final = 2
+_TONES: Final = {Weight.WORSE: Tone.CAREFUL, Weight.CHANGED: Tone.PLAIN}
+
+
+def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tuple[Figure, ...]:
+    """Return the five figures of a plan with its impact; what is not known says why. `sections` are those of it."""
+    known = {section.key: section for section in sections}
+    middle: Mapping[str, tuple[str, Callable[[Impact, Section], Figure]]] = {
+        "violations": ("new violations", _violations),
+        "capacity": ("capacity", _capacity),
+        "redundancy": ("redundancy", _redundancy),
+    }
+    figures = [
+        figure(impact, known[part])
+        if part in known
+        else Figure(name, "?", f"not known: {impact.unavailable.get(part, 'not computed')}", Tone.QUIET, "impact")
+        for part, (name, figure) in middle.items()
+    ]
+    return (_changes(plan), *figures, _guards(plan))
+
+
+def _changes(plan: Plan) -> Figure:
+    detail = [f"in {count(len(plan.steps), 'step')} on {count(len({item.object for item in plan.changes}), 'object')}"]
+    warnings = sum(item.severity is not Severity.ERROR for item in plan.findings)
+    detail += [f"{len(plan.unreadable):,} not compared"] if plan.unreadable else []
+    detail += [count(warnings, "warning")] if warnings else []
+    return Figure("changes", f"{len(plan.changes):,}", ", ".join(detail), about="changes")
+
+
+def _violations(impact: Impact, section: Section) -> Figure:
+    change = impact.violations or ViolationChange()
+    tone = Tone.BAD if change.newly else Tone.CAREFUL if section.weight is Weight.WORSE else Tone.GOOD
+    return Figure("new violations", f"{len(change.newly):,}", section.worse or section.summary, tone, section.key)
+
+
+def _capacity(impact: Impact, section: Section) -> Figure:
+    value, detail = headline(impact.capacity) if impact.capacity else ("?", "")
+    worse = f"; worse: {section.worse}" if section.worse else ""
+    return Figure("capacity", value, f"{detail}{worse}", _TONES.get(section.weight, Tone.GOOD), section.key)
+
+
+def _redundancy(impact: Impact, section: Section) -> Figure:
+    groups = impact.redundancy.groups if isinstance(impact.redundancy, RedundancyChange) else ()
+    sides = ([item.before for item in groups], [item.after for item in groups])
+    now, then = (min((one.survives for one in side if one and one.nodes), default=0) for side in sides)
+    value = count(then, "node") if now == then else f"{now} → {count(then, 'node')}"
+    detail = f"of each group may fail; {section.summary}"
+    return Figure("redundancy", value, detail, _TONES.get(section.weight, Tone.GOOD), section.key)
+
+
+def _guards(plan: Plan) -> Figure:
+    """Return how many guards fail, and why; else how many pass, and which are overridden."""
+    failed = [guard for guard in plan.guards if not guard.ok]
+    overridden = [guard for guard in plan.guards if guard.ok and guard.allowed]
+    told = [f"{guard.name}: {guard.message}" for guard in (*failed, *(overridden if not failed else ()))]
+    more = [f"and {len(told) - _MOST} more"] if len(told) > _MOST else []
+    all_of_them = len(plan.guards)
+    word = "fails" if len(failed) == 1 else "fail" if failed else "pass"
+    value = f"{len(failed) or all_of_them - len(overridden)} of {all_of_them} {word}" if all_of_them else "none"
+    detail = "; ".join([*(f"{'' if failed else 'overridden: '}{text}" for text in told[:_MOST]), *more])
+    tone = Tone.BAD if failed else Tone.CAREFUL if overridden else Tone.GOOD
+    return Figure("guards", value, detail or "nothing is in the way", tone, "guards")

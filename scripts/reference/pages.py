@@ -1,0 +1,22 @@
+"""The pages of docs/reference/."""
+
+from __future__ import annotations
+
+from reference.commands import commands_page
+from reference.markdown import markdown
+from reference.output import output_page
+from reference.parameters import parameters_page
+from reference.policy import policy_page
+from reference.rules import rules_page
+
+
+def pages() -> dict[str, str]:
+    """Return the text of each page by its path from the top of the repository."""
+    written = {
+        "commands": commands_page(),
+        "output": output_page(),
+        "policy": policy_page(),
+        "parameters": parameters_page(),
+        "rules": rules_page(),
+    }
+    return {f"docs/reference/{name}.md": markdown(blocks) for name, blocks in written.items()}

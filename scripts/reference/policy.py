@@ -1,0 +1,168 @@
+"""docs/reference/policy.md: the kinds of documents with their keys, and gpolicy.toml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from gpolicy.checking.catalogue import CATALOGUE
+from gpolicy.ganeti.values import FAMILIES
+from gpolicy.policy.schema_files import schema_of
+from gpolicy.policy.schema_kinds import example_document
+from gpolicy.reference.blocks import Block, Heading, Link, Listing, Paragraph, Table
+from gpolicy.reference.examples import example_text
+from gpolicy.reference.key_blocks import kind_names, kind_summary
+from gpolicy.reference.keys import NAME, SETTINGS, Key, keys_of, policy_keys, settings_keys
+from gpolicy.reference.type_words import TYPES, Named, type_words
+from reference.markdown import anchor
+
+_OWN_SECTION = 3
+"""So many keys below a key get a table of their own."""
+
+_MOST_ALIKE = 12
+"""Rows that only their key tells apart, and that all are shown."""
+
+PARAMETER_FAMILIES = FAMILIES | {"alloc_policy"}
+"""Parameters with a section of their own."""
+
+_HEAD_KEYS = ("gpolicy", "kind", "description")
+
+
+def policy_page() -> Iterator[Block]:
+    """Yield the page."""
+    yield Heading("The policy language", 1)
+    yield Paragraph(
+        "For authors of policies: every kind of document and every key. [Parameters of Ganeti](parameters.md) has the"
+        " keys that Ganeti itself knows. `gpolicy explain KEY` shows the same on the terminal, and editors"
+        " complete keys by the schemas ([editors](../guides/editors.md))."
+    )
+    yield from language()
+    for kind in kind_names():
+        yield Heading(kind)
+        yield from kind_section(kind)
+    yield Heading(SETTINGS)
+    yield from settings_section()
+
+
+def language() -> Iterator[Block]:
+    """Yield what is true of all kinds."""
+    yield Table(
+        ("kind", "meaning"), tuple((Link(kind, f"#{anchor(kind)}"), kind_summary(kind)) for kind in kind_names())
+    )
+    yield Paragraph(
+        "A policy is a directory of YAML files, or one file. A file holds any number of documents with lines `---`"
+        " between them. All files below the directory count, except hidden ones. Every document begins with these keys:"
+    )
+    head = [key for key in policy_keys("Cluster") if key.name in _HEAD_KEYS]
+    texts = {"kind": "What the document describes: one of the kinds above."}
+    yield Table(
+        ("key", "required", "meaning"),
+        tuple((f"`{key.name}`", "yes" if key.required else "", texts.get(key.name, key.text)) for key in head),
+    )
+    yield Paragraph(
+        "A parameter that no document declares is not managed: gpolicy never touches it. On a group or a node set,"
+        " `inherit` instead of a value removes the object's own value, so that the one of the level above applies."
+    )
+    yield Table(("type", "examples", "how to write it"), TYPES)
+
+
+def kind_section(kind: str) -> Iterator[Block]:
+    """Yield what there is to say of a kind below its title."""
+    yield Paragraph(kind_summary(kind))
+    yield Listing(example_document(kind), "yaml")
+    schema = schema_of(kind)
+    keys = list(keys_of(kind, schema, expand=False))
+    parameters = dict.fromkeys(key.path[0] for key in keys if key.parameter)
+    own = [key for key in keys if key.path[0] not in parameters and key.name not in _HEAD_KEYS]
+    below = {"limits", "physical_volumes"} if kind == "NodeGroup" else set()
+    yield from key_tables([key for key in own if not (len(key.path) > 1 and key.path[0] in below)])
+    if below:
+        yield Paragraph("The keys of `limits` and `physical_volumes` are those of a [Cluster](policy.md#cluster).")
+    if parameters:
+        families = [f"[`{name}`](parameters.md#{name})" for name in parameters if name in PARAMETER_FAMILIES]
+        alone = ["[those of the cluster alone](parameters.md#parameters-of-the-cluster)"] * (kind == "Cluster")
+        yield Paragraph(f"Parameters of Ganeti: {', '.join([*alone, *families])}.")
+    for name in _used(own, schema):
+        yield Heading(name, 3)
+        yield from key_tables(list(keys_of(name, {**schema["definitions"][name], "definitions": {}}, expand=False)))
+
+
+def _used(keys: Iterable[Key], schema: dict[str, dict[str, dict[str, object]]]) -> list[str]:
+    """Return the definitions with keys of their own that `keys`, or one of these, refer to."""
+    text = str([key.schema for key in keys])
+    found = [name for name in schema["definitions"] if f"definitions/{name}'" in text]
+    more = [
+        name
+        for name in schema["definitions"]
+        if f"definitions/{name}'" in str([schema["definitions"][one] for one in found])
+    ]
+    return [name for name in dict.fromkeys([*found, *more]) if "properties" in schema["definitions"][name]]
+
+
+def settings_section() -> Iterator[Block]:
+    """Yield what there is to say of gpolicy.toml."""
+    yield Paragraph(
+        "Settings of `gpolicy check` for everybody who works on the policy. The same tables may stand in"
+        " pyproject.toml, below `tool.gpolicy`. [Check a policy](../guides/check.md) has examples."
+    )
+    yield from key_tables(list(settings_keys()))
+    yield Paragraph("Parameters of rules, in a table `[rules.NAME]`:")
+    yield Table(
+        ("rule", "parameter", "default", "from", "to", "meaning"),
+        tuple(
+            (
+                Link(info.name, f"rules.md#{info.code.lower()}-{info.name}"),
+                *(f"`{item.name}`", f"{item.default:g}", f"{item.least:g}", f"{item.most:,.10g}", item.summary),
+            )
+            for info in CATALOGUE
+            for item in info.parameters
+        ),
+    )
+
+
+def key_tables(keys: list[Key], words: Named | None = None) -> Iterator[Block]:
+    """Yield tables of keys: one for the first level, and one for each key with many below it.
+
+    `words` names the definitions of another schema than a policy's, whose keys need no examples.
+    """
+    parents: dict[tuple[str, ...], int] = {}
+    for key in keys:
+        parents[key.path[:-1]] = parents.get(key.path[:-1], 0) + 1
+    sections = {path for path, count in parents.items() if count >= _OWN_SECTION or not path}
+    members: dict[tuple[str, ...], list[Key]] = {}
+    for key in keys:
+        home = max(
+            (path for path in sections if key.path[: len(path)] == path and path != key.path), key=len, default=()
+        )
+        members.setdefault(home, []).append(key)
+    shown: dict[tuple[tuple[str, ...], ...], str] = {}
+    for home, group in members.items():
+        rows = _collapsed(tuple(_row(key, len(home), words) for key in group))
+        name = group[0].name.removesuffix(group[0].path[-1]).rstrip(".").replace(NAME, "NAME")
+        if rows in shown:
+            yield Paragraph(f"Keys of `{name}`: those of `{shown[rows]}`.")
+            continue
+        shown[rows] = name
+        if home:
+            yield Paragraph(f"Keys of `{name}`:")
+        yield Table(("key", "type", "required", "example", "meaning"), rows)
+
+
+def _collapsed(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """Return one row in place of many that only their key tells apart."""
+    same = {(*row[1:-1], row[-1].replace(row[0].strip("`"), "NAME")) for row in rows}
+    return (("`NAME`", *same.pop()),) if len(rows) > _MOST_ALIKE and len(same) == 1 else rows
+
+
+def _row(key: Key, depth: int, words: Named | None) -> tuple[str, ...]:
+    name = ".".join(key.path[depth:]).replace(".[]", "[]").replace(f".{NAME}", ".NAME")
+    example = "" if words else example_text(key)
+    text = f"With `{key.condition}`: {key.text[0].lower()}{key.text[1:]}" if key.condition else key.text
+    required = "yes" if key.required else ""
+    return f"`{name}`", type_words(key.schema, words or named), required, f"`{example}`" * bool(example), text
+
+
+def named(definition: str) -> str:
+    """Return the words for a definition of a schema: a link to where its keys are."""
+    plain = {"size": "size", "rule": "rule", "ignorable": "rule"}
+    page = "parameters" if definition == "spec" else "policy"
+    return plain.get(definition) or f"[{definition}]({page}.md#{anchor(definition)})"

@@ -1,0 +1,86 @@
+"""Help: of all verbs and of each, on a terminal of 80 columns; and what was meant by names that nobody knows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import ROOT, STATE, gpolicy
+
+from gpolicy.cli.app import VERBS
+from gpolicy.ganeti.releases import VERSIONS
+from gpolicy.guessing import closest, did_you_mean, did_you_mean_one_of
+
+SNAPSHOT = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
+POLICY = ROOT / "policies" / "two-groups"
+
+
+@pytest.mark.parametrize("arguments", [["help"], ["--help"], ["-h"]])
+def test_the_help_has_a_whole_line_on_each_verb(arguments: list[str]) -> None:
+    done = gpolicy(*arguments, env={"COLUMNS": "80"})
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0
+    assert "..." not in done.stdout.partition("\nCommands:")[2]
+    assert all(len(line) <= 80 for line in lines)
+    assert [line.split()[0] for line in lines[lines.index("Commands:") + 1 :]] == list(VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_a_verb_fits_80_columns(verb: str) -> None:
+    done = gpolicy("help", verb, env={"COLUMNS": "80"})
+    assert (done.returncode, done.stdout) == (0, gpolicy(verb, "--help", env={"COLUMNS": "80"}).stdout)
+    assert f"gpolicy {verb}" in done.stdout
+    assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+def test_the_version_says_what_counts_and_what_is_known() -> None:
+    first, *others = gpolicy("--version").stdout.splitlines()
+    assert first.startswith("gpolicy ")
+    known = dict(line.split(": ", 1) for line in others)
+    assert known.keys() == {"engine", "Python", "Ganeti"}
+    assert known["engine"] == "compiled"
+    assert known["Ganeti"].split(", ") == list(VERSIONS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["chek"], "check"),
+        (["help", "plann"], "plan"),
+        (["plan", "--stat", STATE], "--state"),
+        (["plan", POLICY, "-s", SNAPSHOT, "--alow", "no-shrink"], "--allow"),
+        (["plan", POLICY, "-s", SNAPSHOT, "--allow", "no-shrnk"], "no-shrink"),
+        (["plan", POLICY, "-s", "snapshto:x"], "snapshot:"),
+        (["plan", POLICY, "-s", SNAPSHOT, "-f", "markdwn"], "markdown"),
+        (["schema", "NodeGruop"], "NodeGroup"),
+        (["explain", "spec-overlapp"], "spec-overlap"),
+        (["capacity", "-s", SNAPSHOT, "-g", "dedicatd"], "dedicated"),
+        (["capacity", "-s", SNAPSHOT, "-t", "dbrd"], "drbd"),
+        (["place", "-s", SNAPSHOT, "memory=1G", "vcpus=1", "disk=1G", "group=defualt"], "default"),
+        (["place", "-s", SNAPSHOT, "-p", POLICY, "quater"], "quarter"),
+        (["place", "-s", SNAPSHOT, "memory=1G", "vcpus=1", "disk=1G", "nodes=node1.exampel.org"], "node1.example.org"),
+        (["place", "-s", SNAPSHOT, "memroy=1G"], "memory"),
+        (["capacity", "-s", SNAPSHOT, "--weight", "n1_count=2"], "n1_cnt"),
+        (["suggest", "-s", SNAPSHOT, "-g", "Spare"], "spare"),
+    ],
+)
+def test_every_name_is_guessed(arguments: list[str | Path], meant: str) -> None:
+    done = gpolicy(*arguments)
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[1] == f"  Did you mean `{meant}`?"
+
+
+@pytest.mark.parametrize("arguments", [["plan", "-o"], ["place"], ["plan", "--budget", "much"], ["init", "a", "b"]])
+def test_a_wrong_command_line_leads_to_the_help_of_its_verb(arguments: list[str]) -> None:
+    assert f"`gpolicy help {arguments[0]}`" in gpolicy(*arguments).stderr
+
+
+def test_a_guess_is_of_the_closest_word() -> None:
+    known = ("node-group", "node-set", "Cluster")
+    assert closest("NODE_GROUP", known) == "node-group"
+    assert closest("cluser", known) == "Cluster"
+    assert closest("waiver", known) is None
+    assert did_you_mean("waiver", known, "look it up") == "look it up"
+    assert did_you_mean_one_of("x", "groups", []) == "there are no groups"
+    assert did_you_mean_one_of("x", "groups", [f"group-{n:02}" for n in range(25)]).endswith(" and 5 more")
+    assert closest("group-1", [f"group-{n}" for n in range(2000)]) is None  # among so many a guess means nothing

@@ -1,0 +1,122 @@
+"""The policy and the state are given in one way to all verbs: PATH or --policy, --state or GPOLICY_STATE."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from command_line import ROOT
+
+from gpolicy.cli.running import run
+
+POLICY = ROOT / "policies" / "two-groups"
+STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
+INSTANCE = ("memory=1G", "vcpus=1", "disk=1G")
+OF_A_POLICY: dict[str, list[str]] = {
+    "check": [],
+    "fmt": ["--check"],
+    "show": [],
+    "test": [],
+    "plan": ["-s", STATE, "--no-impact"],
+    "drift": ["-s", STATE],
+    "capacity": ["-s", STATE, "-g", "spare"],
+}
+OF_A_STATE: dict[str, list[str | Path]] = {
+    "plan": [POLICY, "--no-impact"],
+    "drift": [POLICY],
+    "capacity": ["-g", "default"],
+    "place": [*INSTANCE, "group=default"],
+    "suggest": ["-g", "default"],
+    "adopt": ["-o", "adopted"],
+    "snapshot": ["-o", "kept.json"],
+}
+
+
+class Done(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+class Gpolicy:
+    """Runs gpolicy in this process, in some directory and environment."""
+
+    def __init__(self, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self._capfd = capfd
+        self._patch = monkeypatch
+
+    def __call__(self, *words: str | Path, cwd: Path = ROOT, env: dict[str, str] | None = None) -> Done:
+        with self._patch.context() as patch:
+            patch.chdir(cwd)
+            patch.delenv("GPOLICY_STATE", raising=False)
+            for name, value in (env or {}).items():
+                patch.setenv(name, value)
+            code = run([os.fspath(word) for word in words])
+        return Done(code, *self._capfd.readouterr())
+
+
+@pytest.fixture(name="gpolicy")
+def _gpolicy(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Gpolicy:
+    return Gpolicy(capfd, monkeypatch)
+
+
+@pytest.mark.parametrize("verb", OF_A_POLICY)
+def test_a_policy_is_an_argument_or_an_option(gpolicy: Gpolicy, verb: str, tmp_path: Path) -> None:
+    options = OF_A_POLICY[verb]
+    by_argument = gpolicy(verb, POLICY, *options)
+    assert by_argument.stdout
+    for word in ("-p", "--policy"):
+        by_option = gpolicy(verb, word, POLICY, *options, cwd=tmp_path)
+        assert (by_option.returncode, by_option.stdout) == (by_argument.returncode, by_argument.stdout)
+    here = gpolicy(verb, *options, cwd=POLICY)
+    if verb != "capacity":  # which without a policy counts on the cluster as it is
+        assert here.returncode == by_argument.returncode
+
+
+@pytest.mark.parametrize("verb", ["show", "test", "plan", "drift", "capacity"])
+def test_two_policies_are_refused(gpolicy: Gpolicy, verb: str) -> None:
+    done = gpolicy(verb, POLICY, "-p", "other", *OF_A_POLICY[verb])
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "two policies are given" in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["check", "fmt"])
+def test_verbs_that_take_several_policies_take_them_both_ways(gpolicy: Gpolicy, verb: str, tmp_path: Path) -> None:
+    for name in ("one.yaml", "two.yaml"):
+        (tmp_path / name).write_text(f"gpolicy: v1\nkind: Cluster\nname:   {name}\n")
+    done = gpolicy(verb, "one.yaml", "-p", "two.yaml", *OF_A_POLICY[verb], cwd=tmp_path)
+    both = gpolicy(verb, "one.yaml", "two.yaml", *OF_A_POLICY[verb], cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (both.returncode, both.stdout)
+
+
+@pytest.mark.parametrize("verb", OF_A_STATE)
+def test_the_environment_gives_the_state(gpolicy: Gpolicy, verb: str, tmp_path: Path) -> None:
+    arguments = OF_A_STATE[verb]
+    for name in ("option", "variable", "both"):
+        (tmp_path / name).mkdir()
+    by_option = gpolicy(verb, *arguments, "-s", STATE, cwd=tmp_path / "option")
+    by_variable = gpolicy(verb, *arguments, env={"GPOLICY_STATE": STATE}, cwd=tmp_path / "variable")
+    following = by_option.stdout.replace(f" --state {STATE} ", " ")  # the next command finds the variable, too
+    assert (by_variable.returncode, by_variable.stdout) == (by_option.returncode, following)
+    assert by_variable.stderr == f"state: {STATE} (GPOLICY_STATE)\n{by_option.stderr}"
+    both = gpolicy(verb, *arguments, "-s", STATE, env={"GPOLICY_STATE": "snapshot:gone"}, cwd=tmp_path / "both")
+    assert both == by_option
+
+
+@pytest.mark.parametrize("verb", OF_A_STATE)
+@pytest.mark.parametrize("env", [{}, {"GPOLICY_STATE": ""}])
+def test_without_a_state_the_ways_to_it_are_shown(
+    gpolicy: Gpolicy, verb: str, env: dict[str, str], tmp_path: Path
+) -> None:
+    done = gpolicy(verb, *OF_A_STATE[verb], env=env, cwd=tmp_path)
+    assert done.returncode == 3
+    for word in ("--state", "GPOLICY_STATE", "ssh://", "snapshot:FILE"):
+        assert word in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["check", "test"])
+def test_the_environment_sends_no_check_to_a_cluster(gpolicy: Gpolicy, verb: str) -> None:
+    plain, done = gpolicy(verb, POLICY), gpolicy(verb, POLICY, env={"GPOLICY_STATE": "snapshot:gone"})
+    assert (done.returncode, done.stdout, done.stderr) == (plain.returncode, plain.stdout, plain.stderr)

@@ -1,0 +1,122 @@
+"""`gpolicy explain`: what a word means, whatever sort of word it is."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpolicy.checking.catalogue import CATALOGUE
+from gpolicy.cli.app import VERBS
+from gpolicy.errors import EXIT_CODES, UsageError
+from gpolicy.ganeti.parameters import PARAMETERS
+from gpolicy.policy.guard import BUILT_IN, Measure
+from gpolicy.policy.kinds import KINDS
+from gpolicy.reference.environment import VARIABLES
+from gpolicy.reference.explaining import explain, list_rules
+from gpolicy.reference.keys import all_keys
+
+
+def _facts(text: str) -> dict[str, str]:
+    """Return what stands in the table of facts, by name."""
+    lines = [line for line in text.splitlines() if line.startswith("  ") and "  " in line.strip()]
+    return {name: value.strip() for name, _, value in (line.strip().partition("  ") for line in lines)}
+
+
+def test_a_rule_with_all_that_is_to_be_said() -> None:
+    text = explain("std-outside")
+    assert text.startswith("GP205 std-outside (error)\n")
+    assert "    std: {memory-size: 512, cpu-count: 2}" in text
+    assert text == explain("gp205")
+    assert all(len(line) <= 120 for line in text.splitlines())
+
+
+def test_the_list_names_every_rule() -> None:
+    text = list_rules()
+    for info in CATALOGUE:
+        assert f"{info.code}  {info.name} " in text
+    assert explain(None).startswith(text)
+    assert explain("GP2").startswith("Specs\n")
+
+
+def test_a_parameter_with_what_ganeti_knows_of_it() -> None:
+    text = explain("vcpu-ratio")
+    assert text.startswith("ipolicy.vcpu-ratio (key of Cluster, NodeGroup)\n")
+    assert _facts(text) == {
+        "type": "number, 0.001 to 100,000",
+        "default": "4.0",
+        "set on": "cluster, group",
+        "takes effect": "in htools only (placement and capacity)",
+        "Ganeti": "2.15 to 3.1",
+    }
+    assert text.endswith("    ipolicy: {vcpu-ratio: 4.0}\n")
+    assert explain("ipolicy.vcpu-ratio") == text
+    assert explain("NodeGroup.ipolicy.vcpu-ratio") == text.replace("Cluster, ", "")
+
+
+@pytest.mark.parametrize(
+    ("word", "fact", "value"),
+    [
+        ("diskparams.drbd.resync-rate", "unit", "KiB/s"),
+        ("hvparams.kvm.use_guest_agent", "Ganeti", "from 2.16"),
+        ("hvparams.xen-pvm.xen_cmd", "Ganeti", "before 3.1"),
+        ("vhost_net", "default", "false (true from 3.1)"),
+        ("oob_program", "security", "Root on the nodes runs the program that this names."),
+        ("tests.expect.survives", "together with", "redundancy"),
+        ("where", "required", "yes"),
+    ],
+)
+def test_facts(word: str, fact: str, value: str) -> None:
+    assert _facts(explain(word))[fact] == value
+
+
+def test_a_key_with_keys_below_it_names_them() -> None:
+    assert _facts(explain("ipolicy.minmax")).keys() >= {"name", "min", "max"}
+
+
+def test_a_name_with_several_meanings_lists_them_by_names_that_have_one() -> None:
+    text = explain("nodes")
+    names = [line.split()[0] for line in text.splitlines() if line.startswith("  ") and line[2] != " "]
+    assert {"NodeGroup.nodes", "NodeSet.nodes"} <= set(names)
+    for name in names:
+        assert explain(name).startswith(f"{name} (key of ")
+
+
+def test_a_word_means_what_is_written_exactly_so_before_what_is_written_alike() -> None:
+    assert explain("exclusive-storage").startswith("exclusive-storage (built-in guard)\n")
+    assert explain("exclusive_storage").startswith("ndparams.exclusive_storage (key of ")
+    alike = explain("Exclusive-Storage")
+    assert "built-in guard" in alike
+    assert "ndparams.exclusive_storage" in alike
+
+
+def test_every_word_is_known() -> None:
+    """Of each sort: kinds, guards, measures, exit codes, variables, parameters, and every key by kind and path."""
+    words = [*KINDS, *BUILT_IN, *Measure, "exit-codes", *(str(int(code)) for code in EXIT_CODES), *VARIABLES]
+    words += [parameter.name for parameter in PARAMETERS]
+    words += [".".join((key.home, *key.words)) for key in all_keys()]
+    for word in dict.fromkeys(words):
+        assert explain(word)
+
+
+def test_a_guard_says_whether_it_can_be_overridden() -> None:
+    assert "`gpolicy plan --allow disks-stay` overrides it." in explain("disks-stay")
+    assert "--allow" not in explain("expressible")
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("vcpu-ration", "Did you mean `vcpu-ratio`?"),
+        ("NodeGrup", "Did you mean `NodeGroup`?"),
+        ("ipolicy.vcpuratio", "Did you mean `ipolicy.vcpu-ratio`?"),
+        ("disk-stay", "Did you mean `disks-stay`?"),
+        ("GP2O1", "Did you mean `GP201`?"),
+        ("spec-overlapp", "Did you mean `spec-overlap`?"),
+        ("plan", "`plan` is a verb: see `gpolicy help plan`"),
+        ("x" * 10_000, "`gpolicy explain` lists all rules and says what else it knows"),
+    ],
+)
+def test_an_unknown_word_gets_a_hint(word: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        explain(word, VERBS)
+    assert caught.value.hint == hint
+    assert len(caught.value.message) < 200

@@ -1,0 +1,63 @@
+"""The pages of the reference: complete, and their examples hold."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from reference.output import definition_keys, output_schemas
+from reference.pages import pages
+from reference.parameters import parameter_sections
+
+from gpolicy.checking.catalogue import CATALOGUE
+from gpolicy.ganeti.parameters import PARAMETERS
+from gpolicy.policy.schema_errors import shape_findings
+from gpolicy.policy.yaml_reader import read_yaml
+from gpolicy.reference.blocks import Heading, Listing
+from gpolicy.reference.keys import keys_of
+
+PAGES = {path.rpartition("/")[2]: text for path, text in pages().items()}
+
+
+def test_every_parameter_has_its_row() -> None:
+    page = PAGES["parameters.md"]
+    for parameter in PARAMETERS:
+        if parameter.family != "hv_state" or parameter.path[1] == "kvm":  # it is the same for each hypervisor
+            assert f'<a id="{parameter.name}"></a>' in page
+
+
+def test_the_examples_of_parameters_are_documents() -> None:
+    """Each section has one listing with all its keys."""
+    kind, found = "Cluster", 0
+    for block in parameter_sections():
+        if isinstance(block, Heading):
+            kind = "NodeGroup" if block.title == "alloc_policy" else "Cluster"
+        if isinstance(block, Listing):
+            (document,) = read_yaml(f"gpolicy: v1\nkind: {kind}\nname: x\n{block.text}", "example").documents
+            assert not shape_findings(document), block.text
+            found += 1
+    assert found == 17
+
+
+def test_every_rule_has_its_section() -> None:
+    for info in CATALOGUE:
+        assert f"### {info.code} {info.name}\n" in PAGES["rules.md"]
+
+
+@pytest.mark.parametrize("name", output_schemas())
+def test_every_key_of_an_output_has_a_meaning(name: str) -> None:
+    schema = output_schemas()[name]
+    keys = [*keys_of(name, schema, expand=False)]
+    for definition in schema.get("definitions", {}):
+        keys += definition_keys(name, schema, definition)
+    assert [key.name for key in keys if not key.text] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_cell_of_a_table_is_lost(name: str) -> None:
+    """A row with more or fewer cells than its head would lose some, or move them."""
+    columns = 0
+    for line in PAGES[name].splitlines():
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("| ") else 0
+        assert not columns or not cells or cells == columns, line
+        columns = cells
