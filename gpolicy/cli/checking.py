@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -173,28 +173,33 @@ def _write_baseline(checked: list[Checked], path: Path, request: Request) -> int
 
 def sound_policy(path: Path, state: ClusterState | None = None) -> Policy | None:
     """Return the policy at `path`; if it has an error, show its errors on standard error and return None."""
-    policy, errors = policy_with_errors(path, state)
+    policy, found = policy_with_findings(path, state)
+    errors = errors_among(found)
     if not errors:
         return policy
     show_errors(errors, policy.files)
     return None
 
 
-def policy_with_errors(path: Path, state: ClusterState | None = None) -> tuple[Policy, list[Finding]]:
-    """Return the one policy at `path`, and its findings of severity error. Raise UsageError if there are several."""
+def policy_with_findings(path: Path, state: ClusterState | None = None) -> tuple[Policy, list[Finding]]:
+    """Return the one policy at `path`, and what check finds in it. Raise UsageError if there are several."""
     roots = policy_roots(path)
     if len(roots) > 1:
         raise UsageError(f"{path} holds {len(roots)} policies: {', '.join(map(str, roots))}", hint="name one of them")
     policy = load_policy(roots[0])
-    return policy, errors_in(policy, state)
+    return policy, findings_of(policy, state)
 
 
-def errors_in(policy: Policy, state: ClusterState | None) -> list[Finding]:
-    """Return the findings of severity error in a policy."""
+def findings_of(policy: Policy, state: ClusterState | None) -> list[Finding]:
+    """Return what check finds in a policy."""
     from gpolicy.checking.repository import check_by_settings  # noqa: PLC0415
 
-    found = check_by_settings(policy, state, today=reader_today())
-    return [finding for finding in found if finding.severity is Severity.ERROR]
+    return check_by_settings(policy, state, today=reader_today())
+
+
+def errors_among(findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings of severity error."""
+    return [finding for finding in findings if finding.severity is Severity.ERROR]
 
 
 def read_for(roots: Sequence[Path], src: str | None, options: SourceOptions) -> ClusterState | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import policy_with_errors, read, reader_today
+from gpolicy.cli.checking import errors_among, policy_with_findings, read, reader_today
 from gpolicy.cli.output import report_text, show_errors
 from gpolicy.cli.terminal import complain, wants_colour
 from gpolicy.errors import ExitCode, GpolicyError
@@ -56,8 +56,8 @@ def _compare(request: Request) -> tuple[DriftReport, str] | None:
     from gpolicy.drift.comparing import find_drift  # noqa: PLC0415
 
     state = read(request.state, request.options)
-    policy, errors = policy_with_errors(request.path, state)
-    if errors:
+    policy, found = policy_with_findings(request.path, state)
+    if errors := errors_among(found):
         show_errors(errors, policy.files)
         return None
     settings = settings_of(policy.root or Path())

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import policy_with_errors, read
+from gpolicy.cli.checking import errors_among, policy_with_findings, read
 from gpolicy.cli.output import repository_path, show_errors, write_report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode
+from gpolicy.findings import Severity
 from gpolicy.printable import as_text, count
 from gpolicy.report.forms import Look
 
@@ -60,14 +61,15 @@ def plan(request: Request) -> int:
     from gpolicy.report.plan_answer import Sides  # noqa: PLC0415
 
     state = read(request.state, request.options)
-    policy, errors = policy_with_errors(request.path, state)
-    if errors:
+    policy, found = policy_with_findings(request.path, state)
+    if errors := errors_among(found):
         if request.look.form != "text":  # there the errors say it all
             _show(refused_plan(policy, state, errors), Sides(state, state, PairNames()), None, policy, request)
         show_errors(errors, policy.files)
         return int(ExitCode.FINDINGS)
     check_allowed(request.allowed, policy)
     made = make_plan(policy, state, allowed=request.allowed)
+    made = replace(made, findings=(*made.findings, *(item for item in found if item.severity is Severity.WARNING)))
     asked = Limits(max_node_failures=request.failures, cpus_after_failure=request.cpus_after_failure)
     terms = with_limits(terms_of(policy, state), asked)
     before, after = before_and_after(state, made.changes, terms)
@@ -125,7 +127,7 @@ def _show(made: Plan, sides: Sides, known: Impact | None, policy: Policy, reques
 
 
 def _exit_code(made: Plan, *, detailed: bool) -> int:
-    if not made.safe or made.findings:
+    if not made.safe:
         return int(ExitCode.FINDINGS)
     return int(ExitCode.CHANGES if detailed and made.changes else ExitCode.FINE)
 

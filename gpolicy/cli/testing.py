@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import errors_in, read_for
+from gpolicy.cli.checking import errors_among, findings_of, read_for
 from gpolicy.cli.output import show_errors, write_report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
@@ -34,7 +34,7 @@ def run(path: Path, state: str | None, options: SourceOptions, look: Look, *, na
     observed = read_for(roots, state, options)
     policies = [load_policy(root) for root in roots]
     for policy in policies:
-        if errors := errors_in(policy, observed):
+        if errors := errors_among(findings_of(policy, observed)):
             show_errors(errors, policy.files)
             return int(ExitCode.FINDINGS)
     chosen = [(policy, _chosen(policy, name)) for policy in policies]

@@ -37,8 +37,8 @@ class Plan:
     object; `staying` are the nodes that move and cannot be moved back. `state_digest_rapi` leaves out what the remote
     API does not show, for a plan that is applied through it. `cluster_uuid` is None where the source does not show it.
     Apply judges `declared_guards`, those of the policy, again; for that it needs `pair_names`, the names of spec pairs
-    by object, and the policy's `terms`. `findings` say what in the policy does not fit this cluster; after an error
-    there are no steps.
+    by object, and the policy's `terms`. `findings` are errors and warnings of the policy on this cluster; after an
+    error there are no steps.
     `digest` is over the plan file that this plan was read from, byte by byte; `signer` is who signed it.
     """
 

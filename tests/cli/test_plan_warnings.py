@@ -1,0 +1,68 @@
+"""`plan` shows what check warns of on the cluster, unless it is accepted; neither exit code nor plan file suffer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import ROOT, gpolicy
+
+EXAMPLE = ROOT / "tests" / "data" / "clusters" / "full"
+STATE = f"config:{EXAMPLE / 'config.data'}"
+GROUP = "gpolicy: v1\nkind: NodeGroup\nname: default\n"
+UNMATCHED = f'{GROUP}nodes: ["nodeX*.example.org"]\n'
+ACCEPT = '{rule: GP606, where: group/default, reason: new racks, until: "2126-01-01"}'
+ACCEPTED = {
+    "comment": ("  # gpolicy: ignore[GP606] new racks", ""),
+    "waiver": ("", f"---\ngpolicy: v1\nkind: Waiver\nwaivers: [{ACCEPT}]\n"),
+}
+FORMS = ("text", "markdown", "html", "json", "github")
+
+
+def plan(directory: Path, text: str, *options: str) -> tuple[int, str]:
+    (directory / "policy.yaml").write_text(text)
+    done = gpolicy("plan", directory, "--state", STATE, "--detailed-exitcode", *options)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_glob_without_nodes_is_a_warning_of_the_plan(tmp_path: Path, form: str) -> None:
+    code, text = plan(tmp_path, UNMATCHED, "--format", form)
+    assert code == 0
+    assert "GP606" in text
+    assert "policy.yaml:4:9" in text or '"line": 4' in text or "line=4" in text
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("by", ACCEPTED)
+def test_what_is_accepted_is_not_shown(tmp_path: Path, by: str, form: str) -> None:
+    behind, below = ACCEPTED[by]
+    code, text = plan(tmp_path, f"{UNMATCHED.rstrip()}{behind}\n{below}", "--format", form)
+    assert code == 0
+    assert "GP6" not in text
+
+
+def test_what_the_settings_ignore_is_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "gpolicy.toml").write_text('[check]\nignore = ["GP606"]\n')
+    assert "GP606" not in plan(tmp_path, UNMATCHED)[1]
+
+
+def test_infos_are_not_shown(tmp_path: Path) -> None:
+    (tmp_path / "gpolicy.toml").write_text('[check.severity]\nGP606 = "info"\n')
+    assert "GP606" not in plan(tmp_path, UNMATCHED)[1]
+
+
+def test_the_exit_code_is_that_of_the_changes(tmp_path: Path) -> None:
+    assert plan(tmp_path, UNMATCHED)[0] == 0
+    assert plan(tmp_path, f"{UNMATCHED}alloc_policy: last_resort\n")[0] == 2
+
+
+def test_a_plan_file_with_warnings_is_rendered(tmp_path: Path) -> None:
+    kept = tmp_path / "plan.json"
+    assert plan(tmp_path, f"{UNMATCHED}alloc_policy: last_resort\n", "-o", str(kept))[0] == 2
+    written = json.loads(kept.read_text())
+    assert ("GP606", "warning") in [(item["code"], item["severity"]) for item in written["findings"]]
+    assert written["summary"]["safe"]
+    done = gpolicy("render", kept)
+    assert (done.returncode, "gnt-group modify" in done.stdout) == (0, True)
