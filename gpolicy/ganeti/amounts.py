@@ -6,7 +6,7 @@ from typing import Final
 
 from gpolicy.ganeti.parameter import Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.units import exact_size
+from gpolicy.ganeti.units import exact_size, rate_text
 
 RATE_UNIT: Final = "KiB/s"
 
@@ -19,8 +19,3 @@ def amount_text(path: Path, value: Value) -> str | None:
     if parameter.type in (Type.SIZE, Type.MIB):
         return exact_size(value)
     return rate_text(value) if parameter.unit == RATE_UNIT else None
-
-
-def rate_text(kib: int) -> str:
-    """Return KiB/s with the greatest unit that needs no fraction: 100M/s, 516K/s."""
-    return f"{exact_size(kib // 1024)}/s" if kib >= 1024 and kib % 1024 == 0 else f"{kib}K/s"

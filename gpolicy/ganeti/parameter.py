@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from gpolicy.ganeti.sensible_ranges import SensibleRange, sensible_range
+
 Path = tuple[str, ...]
 Value = bool | int | float | str | list["Value"] | dict[str, "Value"] | None
 """A stored value in JSON's own types; sizes are MiB as int."""
@@ -110,6 +112,11 @@ class Parameter:
     def family(self) -> str:
         """The first key: `ipolicy`, `diskparams`, …, or the parameter's own name."""
         return self.path[0]
+
+    @property
+    def sensible(self) -> SensibleRange | None:
+        """The numbers that make sense; Ganeti takes others as well."""
+        return sensible_range(self.path)
 
 
 CLUSTER: Final = frozenset({Level.CLUSTER})

@@ -110,3 +110,8 @@ def parse_rate(text: str | int) -> int:
     if rate.denominator != 1:
         raise ValueError("not a whole number of KiB/s")
     return int(rate)
+
+
+def rate_text(kib: int) -> str:
+    """Return KiB/s with the greatest unit that needs no fraction: 100M/s, 516K/s."""
+    return f"{exact_size(kib // 1024)}/s" if kib >= 1024 and kib % 1024 == 0 else f"{kib}K/s"

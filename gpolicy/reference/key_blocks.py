@@ -54,6 +54,7 @@ def parameter_facts(parameter: Parameter | None) -> list[tuple[str, str]]:
     facts = [
         ("unit", parameter.unit),
         ("default", default_words(parameter)),
+        ("sensible", f"{parameter.sensible.words}: {parameter.sensible.why}" if parameter.sensible else ""),
         ("set on", ", ".join(level for level in Level if level in parameter.levels)),
         ("takes effect", parameter.takes_effect),
         ("Ganeti", releases(parameter)),

@@ -35,8 +35,9 @@ def parameters_page() -> Iterator[Block]:
 def parameter_sections() -> Iterator[Block]:
     """Yield a section for each family of parameters; those of the cluster without a family stand in one."""
     yield Paragraph(
-        f"Known releases are {', '.join(VERSIONS)}; where none is named, all of them have the parameter. The word"
-        " `root` marks values that root on the nodes runs as a program or opens as a file: who may set them, is root."
+        f"Known releases are {', '.join(VERSIONS)}; where none is named, all of them have the parameter. Ganeti"
+        " also takes numbers outside of a sensible range; `gpolicy check` warns of them (GP152). The word `root` marks"
+        " values that root on the nodes runs as a program or opens as a file: who may set them, is root."
     )
     alone = [item for item in PARAMETERS if len(item.path) == 1 and Level.CLUSTER in item.levels]
     yield Heading("Parameters of the cluster")
@@ -110,7 +111,8 @@ def _shown(parameter: Parameter) -> str:
 
 def _meaning(parameter: Parameter) -> str:
     known = f" Ganeti {releases(parameter)}." if parameter.since or parameter.until else ""
-    return parameter.description + known + (" `root`" if parameter.reach else "")
+    sensible = f" Sensible: {parameter.sensible.words} ({parameter.sensible.why})." if parameter.sensible else ""
+    return parameter.description + known + sensible + (" `root`" if parameter.reach else "")
 
 
 def _default(parameter: Parameter) -> str:

@@ -122,9 +122,9 @@ def test_ignoring_all_selected_rules_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_number_of_a_rule_is_set(tmp_path: Path) -> None:
-    write(tmp_path, f"{HEAD}  cpu_speed: 30\n")
-    assert codes(tmp_path) == (["GP141"], 0)
-    settings(tmp_path, "[rules.cpu-speed-unlikely]\nmost = 50\n")
+    write(tmp_path, "gpolicy: v1\nkind: NodeGroup\nname: gold\nhardware: {memory: 64G, cpus: 800}\n")
+    assert codes(tmp_path) == (["GP222"], 0)
+    settings(tmp_path, "[rules.hardware-unlikely]\nleast = 50\n")
     assert codes(tmp_path) == ([], 0)
 
 

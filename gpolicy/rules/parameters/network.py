@@ -37,6 +37,9 @@ class MacPrefixMulticast(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write an even first octet, such as aa or 52")
 
 
+MOST_BITS: Final = 128  # of an IPv6 address
+
+
 class NetmaskRange(Rule):
     info = RuleInfo(
         code="GP162",
@@ -52,7 +55,7 @@ class NetmaskRange(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(("master_netmask",)):
-            if number(leaf) > 128:
+            if number(leaf) > MOST_BITS:
                 message = f"master_netmask is {leaf.value}: no address has so many bits"
                 yield self.hit(declared, message, leaf.span, hint="write the prefix length, such as 24")
 

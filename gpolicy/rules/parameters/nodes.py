@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context, number
+from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import in_force, places
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, RuleParameter, Severity
+from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.rules.examples import CLUSTER, GROUP
 
@@ -46,28 +46,6 @@ class PathNotAbsolute(Rule):
             elif " " in text and leaf.path[-1] in ("oob_program", "drbd_usermode_helper"):
                 message = f"{leaf.dotted} is {text!r}: Ganeti runs it as it is written, without arguments"
                 yield self.hit(declared, message, leaf.span, hint="write a script that adds the arguments")
-
-
-class CpuSpeedUnlikely(Rule):
-    info = RuleInfo(
-        code="GP141",
-        name="cpu-speed-unlikely",
-        severity=Severity.WARNING,
-        summary="cpu_speed looks like a clock rate.",
-        rationale="cpu_speed is a factor: 1 is the node that the others are compared with. Written in MHz, it makes"
-        " the allocator believe that the node's CPUs are thousands of times as fast, and all load goes there.",
-        source="Ganeti since 2.12, cpu_speed in the cluster score of htools",
-        bad=f"{GROUP}ndparams: {{cpu_speed: 2400}}\n",
-        good=f"{GROUP}ndparams: {{cpu_speed: 1.2}}\n",
-        parameters=(RuleParameter(name="most", default=20, summary="Report a cpu_speed above this factor."),),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        most = context.settings.parameter(self.info, "most")
-        for declared, leaf in context.explicit_at(("ndparams", "cpu_speed")):
-            if not 1 / most <= number(leaf) <= most:
-                message = f"cpu_speed is {number(leaf):g} times that of a usual node"
-                yield self.hit(declared, message, leaf.span, hint="write a factor: 1 for the usual node, 1.5, 2, …")
 
 
 class OvsIncomplete(Rule):

@@ -7,8 +7,9 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, RuleParameter, Severity
+from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.sensible_ranges import is_without_limit
 from gpolicy.rules.examples import GROUP
 
 _SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
@@ -38,26 +39,20 @@ class RatioBelowOne(Rule):
                 yield self.hit(declared, message, leaf.span, hint=hint)
 
 
-class RatioUnlikely(Rule):
+class RatioWithoutLimit(Rule):
     info = RuleInfo(
         code="GP115",
         name="ratio-without-limit",
         severity=Severity.INFO,
         summary="vcpu-ratio or spindle-ratio is so high that it limits nothing.",
-        rationale="Some people switch a limit off in this way, since Ganeti has no other. Others have typed a digit"
-        " too many.",
+        rationale="Ganeti has no other way to switch the limit off than a huge number, such as 999 or 10000. Other"
+        " high ratios are most likely mistyped (GP152).",
         source="Resource model, Instance policies",
-        bad=f"{GROUP}ipolicy: {{vcpu-ratio: 400}}\n",
+        bad=f"{GROUP}ipolicy: {{vcpu-ratio: 9999}}\n",
         good=f"{GROUP}ipolicy: {{vcpu-ratio: 4}}\n",
-        parameters=(
-            RuleParameter(name="vcpu-ratio", default=64, summary="Report a vcpu-ratio above this.", least=1),
-            RuleParameter(name="spindle-ratio", default=1024, summary="Report a spindle-ratio above this.", least=1),
-        ),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*_USED):
-            most = context.settings.parameter(self.info, leaf.path[1])
-            if number(leaf) > most:
-                message = f"{leaf.dotted} is {number(leaf):g}: that limits nothing"
-                yield self.hit(declared, message, leaf.span)
+            if is_without_limit(number(leaf)):
+                yield self.hit(declared, f"{leaf.dotted} is {number(leaf):.0f}: that limits nothing", leaf.span)

@@ -167,29 +167,6 @@ class StateBeyondTotal(Rule):
                     yield self.hit(declared, message, own[0].span, hint="correct one of them", related=related)
 
 
-class StateUnlikely(Rule):
-    info = RuleInfo(
-        code="GP152",
-        name="state-size-unlikely",
-        severity=Severity.WARNING,
-        summary="A size in hv_state or disk_state is very small: most likely its unit is missing.",
-        rationale="A size without a unit is in MiB: mem_node: 4 means 4 MiB, less than any system needs. Ganeti's own"
-        " option takes MiB only.",
-        source=f"{_HV_SOURCE} and (disk_state)",
-        bad=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4}}\n",
-        good=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n",
-        parameters=(RuleParameter(name="least", default=64, summary="Report a size below this, in MiB."),),
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        least = context.settings.parameter(self.info, "least")
-        for declared, leaf in context.explicit():
-            is_size = leaf.path[0] in ("hv_state", "disk_state") and not leaf.path[-1].startswith("cpu")
-            if is_size and 0 < number(leaf) < least:
-                message = f"{leaf.dotted} is only {leaf.value} MiB"
-                yield self.hit(declared, message, leaf.span, hint=f"write the unit: {leaf.value}G or {leaf.value}M")
-
-
 class StateBeyondHardware(Rule):
     info = RuleInfo(
         code="GP153",

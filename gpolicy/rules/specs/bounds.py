@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, Context, texts
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
+from gpolicy.ganeti.sensible_ranges import SENSIBLE, is_without_limit
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy import edits
 from gpolicy.rules.examples import GROUP, bounds, spec
@@ -166,24 +168,44 @@ class SpecUnlikely(Rule):
         code="GP224",
         name="spec-unlikely",
         severity=Severity.WARNING,
-        summary="A spec has far too little memory: in its minimum, or in its maximum for its CPUs.",
-        rationale="No system runs in it. Most likely a unit is missing: a number without a unit is in MiB.",
-        bad=group_with(spec("large", "16 64", "4 16", "100G 1T")),
+        summary="A bound of a spec has far too little or too much memory for its CPUs.",
+        rationale="No system runs in so little memory for each CPU, and none has so much. If the smallest and the"
+        " largest instance of one spec differ a thousandfold in it, most likely a unit of one of them is wrong: a"
+        " number without a unit is in MiB.",
+        bad=group_with(spec("large", "64 64G", "16 16", "100G 1T")),
         good=group_with(LARGE),
         parameters=(
-            RuleParameter(name="least", default=64, summary="Report less memory for an instance, in MiB."),
             RuleParameter(name="each", default=16, summary="Report less memory for each CPU, in MiB."),
+            RuleParameter(
+                name="most", default=1024 * 1024, summary="Report more memory for each CPU, in MiB.", least=1
+            ),
+            RuleParameter(
+                name="factor", default=1000, summary="Report bounds that differ by this factor in it.", least=2
+            ),
         ),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        least, each = (context.settings.parameter(self.info, name) for name in ("least", "each"))
+        least, most, factor = (context.settings.parameter(self.info, name) for name in ("each", "most", "factor"))
         for declared, pair in context.each_pair():
-            memory, cpus = pair.maximum["memory-size"], pair.minimum["cpu-count"]
-            if 0 < memory < each * cpus:
-                message = f"{pair.title}: at most {amount('memory-size', memory)} of memory for at least {cpus} CPUs"
-                yield self.hit(declared, message, pair.at("max", "memory-size"), hint="correct the unit")
-            elif 0 < pair.minimum["memory-size"] < least:
-                smallest = amount("memory-size", pair.minimum["memory-size"])
-                message = f"{pair.title} allows instances with {smallest} of memory"
-                yield self.hit(declared, message, pair.at("min", "memory-size"), hint="correct the unit")
+            each = {bound: _memory_of_cpu(values) for bound, values in (("min", pair.minimum), ("max", pair.maximum))}
+            low, high = each["min"], each["max"]
+            wrong = {bound: size for bound, size in each.items() if size is not None and not least <= size <= most}
+            if low is not None and high is not None and not wrong and not 1 / factor < high / low < factor:
+                wrong = {"min": low} if abs(math.log(low / _USUAL)) >= abs(math.log(high / _USUAL)) else {"max": high}
+            for bound in wrong:
+                values = pair.minimum if bound == "min" else pair.maximum
+                memory, cpus = amount("memory-size", values["memory-size"]), values["cpu-count"]
+                message = f"{pair.title}: {bound} is {memory} of memory for {cpus} CPU{'s' if cpus > 1 else ''}"
+                yield self.hit(declared, message, pair.at(bound, "memory-size"), hint="correct the unit")
+
+
+_USUAL: Final = 2048
+"""MiB of memory for each CPU."""
+
+
+def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
+    """Return the MiB of memory for each CPU of a bound; None where one of them says nothing, or is reported itself."""
+    memory, cpus = bound["memory-size"], bound["cpu-count"]
+    sensible = SENSIBLE["memory-size"].takes(memory) and not is_without_limit(cpus)
+    return memory / cpus if memory > 0 and cpus > 0 and sensible else None

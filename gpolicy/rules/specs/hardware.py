@@ -125,7 +125,7 @@ class HardwareUnlikely(Rule):
         bad=_GROUP.replace("memory: 64G", "memory: 64T"),
         good=_GROUP,
         parameters=(
-            RuleParameter(name="least", default=16, summary="Report less memory for each CPU, in MiB.", least=0),
+            RuleParameter(name="least", default=100, summary="Report less memory for each CPU, in MiB.", least=0),
             RuleParameter(
                 name="most",
                 default=1024 * 1024,

@@ -13,12 +13,9 @@ REASONS: Final = {
     "a switch without Open vSwitch": "GP143 reports it as an info: the values are stored and have no effect.",
     "a parameter pasted from the neighbouring pair": "GP218 reports it as an info: sizes for databases beside sizes for"
     " archives look the same.",
-    "the unit of a least size forgotten": "A minimum disk size of 100 MiB is possible; no other spec contradicts it.",
     "all nodes in one failure domain": "The policy declares no groups, so `check` does not know whether these are all"
     " nodes. GP519 finds it with `--state`.",
     "a node in two racks": "GP521 reports it as an info: a node with two power feeds rightly has two tags.",
     "a node without its place in a domain": "Nothing else in the policy names the node. GP520 finds it with `--state`.",
     "an owned prefix misspelt": "The prefix has two letters: almost any short name is close to it.",
-    "a ratio with two digits too many": "GP115 reports it as an info: a very high ratio is the only way to switch the"
-    " limit off.",
 }

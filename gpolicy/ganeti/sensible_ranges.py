@@ -1,0 +1,177 @@
+"""Which numbers make sense: outside of them, most likely a unit or a digit is wrong.
+
+Ganeti takes far more (`gpolicy.ganeti.number_bounds` has what gpolicy itself refuses). The ranges are wide: from
+clusters for tests to machines of many TiB and networks of 400 Gbit/s.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from gpolicy.ganeti.units import exact_size, rate_text
+
+MIB: Final = "MiB"
+KIB_PER_SECOND: Final = "KiB/s"
+_TENTHS: Final = "tenths of a second"
+_G: Final = 1024
+_T: Final = 1024**2
+_P: Final = 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class SensibleRange:
+    """The least and the greatest sensible number, in `unit`, and why others make no sense.
+
+    `zero`: what 0 means; empty where a rule of its own is about it, None where it makes no sense. `unlimited`: people
+    switch the limit off with a huge number.
+    """
+
+    least: float
+    most: float
+    unit: str
+    why: str
+    zero: str | None = None
+    unlimited: bool = False
+
+    def takes(self, number: float) -> bool:
+        """Return whether a number makes sense."""
+        return (
+            self.least <= number <= self.most
+            or (number == 0 and self.zero is not None)
+            or (self.unlimited and is_without_limit(number))
+        )
+
+    def shown(self, number: float) -> str:
+        """Return a number with its unit: 4M, 100M/s, 5 ms."""
+        if self.unit == MIB:
+            return exact_size(int(number))
+        if self.unit == KIB_PER_SECOND and number >= 0:
+            return rate_text(int(number))
+        return f"{_plain(number)} {self.unit}".rstrip()
+
+    @property
+    def words(self) -> str:
+        """The range for people: `64M to 2T`, `0 (no limit), or 4 to 51200 MiB/s`."""
+        low, high = self.shown(self.least).removesuffix(f" {self.unit}"), self.shown(self.most)
+        if self.least == 0:
+            return f"up to {high}"
+        return f"{f'0 ({self.zero}), or ' if self.zero else ''}{low} to {high}"
+
+    def meant(self, number: float, usual: float = 0) -> str:
+        """Return how the number is written if it was meant in another unit; nothing where no unit fits.
+
+        If several fit, it is the one whose number is nearest to the `usual` one, where there is one.
+        """
+        found = [
+            (number * factor, unit)
+            for factor, unit in _OTHER_UNITS.get(self.unit, ())
+            if self.least <= number * factor <= self.most and (number * factor).is_integer()
+        ]
+        if not found:
+            return ""
+        meant, unit = min(found, key=lambda item: abs(math.log(item[0] / usual))) if usual > 0 else found[0]
+        written = self.shown(meant).removesuffix("/s") if self.unit in (MIB, KIB_PER_SECOND) else _plain(meant)
+        return f"{_plain(number)} {unit} is written {written}"
+
+
+def _plain(number: float) -> str:
+    return str(int(number)) if number == int(number) else f"{number:g}"
+
+
+_OTHER_UNITS: Final[dict[str, tuple[tuple[float, str], ...]]] = {
+    MIB: ((1024.0, "GiB"), (1024.0**2, "TiB"), (1 / 1024, "KiB"), (1 / 1024**2, "bytes")),
+    KIB_PER_SECOND: ((1024.0, "MiB/s"), (1024.0**2, "GiB/s"), (1 / 1024, "bytes/s")),
+    "MiB/s": ((1 / 1024, "KiB/s"), (1 / 1024**2, "bytes/s")),
+    "µs": ((1e6, "s"), (1e3, "ms")),
+    "ms": ((1e3, "s"), (1 / 1000, "µs")),
+    "s": ((1 / 1000, "ms"), (1 / 1_000_000, "µs")),
+    _TENTHS: ((10.0, "s"), (1 / 100, "ms")),
+    "%": ((100.0, "CPUs"),),
+}
+"""What people take the unit of a number for: by which factor it is wrong then."""
+
+
+_WITHOUT_LIMIT: Final = re.compile(r"9{3,}|10{3,}")
+
+
+def is_without_limit(number: float) -> bool:
+    """Return whether people write a number to switch a limit off: 999, 1000, 9999, …"""
+    return number == int(number) and _WITHOUT_LIMIT.fullmatch(str(int(number))) is not None
+
+
+_MEMORY_OF_INSTANCE: Final = SensibleRange(
+    64, 32 * _T, MIB, "no system runs in less, and the largest machines have 32 TiB", zero=""
+)
+_STRIPES: Final = SensibleRange(
+    1, 32, "", "it is a number of physical volumes, not the size of a stripe in KiB", zero=""
+)
+_KEPT: Final = "no system runs in less, and no system needs more for itself"
+_RATE: Final = "at less than 1 MiB/s a resync of 1 TiB takes 12 days; DRBD takes at most 4 GiB/s"
+_ON_DISK: Final = "disks are larger, and no node has more"
+
+SENSIBLE: Final[dict[str, SensibleRange]] = {
+    # the cluster
+    "candidate_pool_size": SensibleRange(1, 100, "", "each candidate gets every change of the configuration"),
+    "max_running_jobs": SensibleRange(1, 1000, "", "each running job is a process on the master"),
+    "max_tracked_jobs": SensibleRange(1, 10_000, "", "the master watches the file of each tracked job"),
+    "master_netmask": SensibleRange(8, 128, "bits", "it is the length of the network's prefix"),
+    "data_collector_interval": SensibleRange(
+        100_000, 86_400_000_000, "µs", "a collector runs for some milliseconds, and its data is of use for a day"
+    ),
+    # DRBD
+    "resync-rate": SensibleRange(1024, 4 * _T, KIB_PER_SECOND, _RATE),
+    "c-max-rate": SensibleRange(1024, 4 * _T, KIB_PER_SECOND, _RATE),
+    "c-min-rate": SensibleRange(200, 4 * _T, KIB_PER_SECOND, "DRBD's own default is 250K/s", zero="no minimum"),
+    "c-plan-ahead": SensibleRange(
+        5, 300, _TENTHS, "it should be five times the round trip or more; DRBD's own default is 2 s", zero="off"
+    ),
+    "c-fill-target": SensibleRange(16, 1_048_576, "sectors", "a single request has more", zero="no target"),
+    "c-delay-target": SensibleRange(1, 50, _TENTHS, "it should be five times the round trip; nothing waits for 5 s"),
+    **dict.fromkeys(("stripes", "data-stripes", "meta-stripes"), _STRIPES),
+    # hypervisors
+    "cpu_cap": SensibleRange(10, 51_200, "%", "100 is one whole CPU", zero="no limit"),
+    "cpu_weight": SensibleRange(16, 65_535, "", "it is relative to other instances, and Xen's own default is 256"),
+    "cpu_cores": SensibleRange(0, 512, "", "no CPU has more cores"),
+    "cpu_sockets": SensibleRange(0, 64, "", "no machine has more sockets"),
+    "cpu_threads": SensibleRange(0, 8, "", "no CPU has more threads in a core"),
+    "migration_bandwidth": SensibleRange(4, 51_200, "MiB/s", "400 Gbit/s are 47684 MiB/s", zero="no limit"),
+    "migration_downtime": SensibleRange(5, 30_000, "ms", "in a shorter pause a migration never ends"),
+    "num_ttys": SensibleRange(0, 64, "", "somebody would have to use them"),
+    "startup_timeout": SensibleRange(5, 3600, "s", "a container takes seconds to start"),
+    # nodes
+    "spindle_count": SensibleRange(1, 1000, "", "it is a number of disks", zero=""),
+    "cpu_speed": SensibleRange(0.05, 20, "", "it is a factor: 1 is the node that the others are compared with"),
+    "mem_total": SensibleRange(256, 64 * _T, MIB, "no node has less, and x86-64 addresses 64 TiB", zero="not known"),
+    "mem_node": SensibleRange(64, 2 * _T, MIB, _KEPT, zero="nothing"),
+    "mem_hv": SensibleRange(16, _T, MIB, _KEPT, zero="nothing"),
+    "cpu_total": SensibleRange(1, 4096, "", "no node has more CPUs", zero="not known"),
+    "cpu_node": SensibleRange(0, 512, "", "no system needs more for itself"),
+    "disk_total": SensibleRange(_G, 10 * _P, MIB, _ON_DISK, zero="not known"),
+    **dict.fromkeys(("disk_reserved", "disk_overhead"), SensibleRange(64, _P, MIB, _ON_DISK, zero="nothing")),
+    # instances
+    **dict.fromkeys(("memory-size", "minmem", "maxmem"), _MEMORY_OF_INSTANCE),
+    "disk-size": SensibleRange(32, _P, MIB, "no system fits on less", zero=""),
+    **dict.fromkeys(
+        ("cpu-count", "vcpus"),
+        SensibleRange(1, 1024, "", "no hypervisor gives an instance more", zero="", unlimited=True),
+    ),
+    **dict.fromkeys(
+        ("spindle-use", "spindle_use"), SensibleRange(0, 1000, "", "no node has more disks", unlimited=True)
+    ),
+    "vcpu-ratio": SensibleRange(0, 64, "", "so many virtual CPUs on one starve", unlimited=True),
+    "spindle-ratio": SensibleRange(0, 1024, "", "so many instances on one disk starve", unlimited=True),
+    # the hardware that a group promises
+    "memory": SensibleRange(256, 64 * _T, MIB, "no node has less, and x86-64 addresses 64 TiB"),
+    "cpus": SensibleRange(1, 4096, "", "no node has more CPUs"),
+    "pv_size": SensibleRange(_G, _P, MIB, "disks are larger than 1 GiB", zero=""),
+    "pv_count": SensibleRange(1, 1000, "", "no node has more disks"),
+}
+"""By the name of the parameter or key, wherever it stands; intervals of collectors by their family."""
+
+
+def sensible_range(path: tuple[str, ...]) -> SensibleRange | None:
+    """Return the sensible range of the number at `path`; None where any number may make sense."""
+    return SENSIBLE.get(path[0] if path[0] == "data_collector_interval" else path[-1])

@@ -1,0 +1,121 @@
+"""GP152: numbers that Ganeti takes, but that make no sense."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+from gpolicy.checking.context import Context, number
+from gpolicy.checking.pairs import Pair
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import RuleInfo, Severity, Span
+from gpolicy.ganeti.parameter import Path, Type
+from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.sensible_ranges import SENSIBLE, SensibleRange
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.policy.model import Declared, Hardware, Leaf
+from gpolicy.rules.examples import GROUP
+from gpolicy.rules.parameters.drbd import RANGES
+from gpolicy.rules.parameters.network import MOST_BITS
+
+_SPECS: Final = {name: SENSIBLE[name] for name in SPEC_PARAMETERS if name in SENSIBLE}
+_GIB: Final = 1024
+_MEMORY_STEP: Final = 64
+"""Sizes of memory below 1 GiB that people write on purpose are multiples of this (MiB)."""
+
+_WHOLE: Final = {"mem_node": "mem_total", "mem_hv": "mem_total", "minmem": "maxmem"} | dict.fromkeys(
+    ("disk_reserved", "disk_overhead"), "disk_total"
+)
+"""The size of which another one is a part."""
+
+_ACCEPTED: Final[dict[Path, tuple[float, float]]] = {("master_netmask",): (0, MOST_BITS)} | {
+    ("diskparams", "drbd", name): (low, high) for name, (low, high, _) in RANGES.items()
+}
+"""Outside of these the number is refused, as any below 0: rules of their own report that."""
+
+
+class NumberUnlikely(Rule):
+    info = RuleInfo(
+        code="GP152",
+        name="number-unlikely",
+        severity=Severity.WARNING,
+        summary="A number makes no sense for its parameter: most likely a unit is missing, or another one is meant.",
+        rationale="Ganeti takes nearly any number, and each parameter has its own unit: MiB, KiB/s, milliseconds,"
+        " microseconds, tenths of a second. A size without a unit is in MiB: mem_node: 4 means 4 MiB. The reference of"
+        " parameters has the sensible range of each. A size below 1024 without a unit is also reported if sizes beside"
+        " it have a unit: written as 512M, it is clear.",
+        source="Ganeti's units; the hardware and the networks that there are",
+        bad=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4}}\n",
+        good=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit():
+            parameter = parameter_at(leaf.path)
+            sensible = parameter.sensible if parameter is not None else None
+            if parameter is None or sensible is None:
+                continue
+            value = number(leaf)
+            low, high = _ACCEPTED.get(leaf.path, (0, math.inf))
+            if not low <= value <= high:
+                continue  # an error
+            if not sensible.takes(value):
+                usual = parameter.default if isinstance(parameter.default, int | float) else 0
+                yield self._unlikely(declared, leaf.dotted, sensible, value, leaf.span, usual)
+            elif parameter.type in (Type.SIZE, Type.MIB) and 0 < value < _GIB and _is_bare(leaf, value):
+                whole = context.own(declared, (*leaf.path[:-1], _WHOLE.get(leaf.path[-1], "")))
+                if whole is None or value * _GIB <= number(whole):
+                    yield self._bare(declared, leaf.dotted, value, leaf.span)
+        for declared, pair in context.each_pair():
+            yield from self._pair(declared, pair)
+        for group in context.groups:
+            for name, value, span in _promised(group.hardware):
+                if not SENSIBLE[name].takes(value):
+                    yield self._unlikely(group, f"hardware.{name}", SENSIBLE[name], value, span)
+
+    def _pair(self, declared: Declared, pair: Pair) -> Iterator[Hit]:
+        for bound, values in (("min", pair.minimum), ("max", pair.maximum)):
+            for name, sensible in _SPECS.items():
+                value, title = values[name], f"{pair.title}: {bound} {name}"
+                if not sensible.takes(value):
+                    yield self._unlikely(declared, title, sensible, value, pair.at(bound, name))
+                elif (
+                    name in SPEC_SIZES
+                    and 0 < value < _GIB
+                    and (bound == "max" or value * _GIB <= pair.maximum[name])
+                    and _is_bare(pair.leaf, value, pair.index, bound, name)
+                ):
+                    yield self._bare(declared, title, value, pair.at(bound, name))
+
+    def _unlikely(
+        self, declared: Declared, title: str, sensible: SensibleRange, value: float, span: Span, usual: float = 0
+    ) -> Hit:
+        message = f"{title} is {sensible.shown(value)}: sensible is {sensible.words}, since {sensible.why}"
+        hint = sensible.meant(value, usual) or "correct the number or its unit"
+        return self.hit(declared, message, span, hint=hint)
+
+    def _bare(self, declared: Declared, title: str, value: float, span: Span) -> Hit:
+        message = f"{title} is {value} MiB, but sizes beside it have a unit"
+        return self.hit(declared, message, span, hint=f"write {value}G, or {value}M if you mean MiB")
+
+
+def _is_bare(leaf: Leaf, value: float, *steps: str | int) -> bool:
+    """Return whether a size is written without a unit, unlike others beside it, and not a usual size of memory."""
+    pointer = (*leaf.pointer, *steps)
+    if "disk" not in str(pointer[-1]) and value % _MEMORY_STEP == 0:
+        return False
+    beside: Any = leaf.document.root
+    for step in pointer[: -2 if steps else -1]:  # of a pair: of both its bounds
+        beside = beside[step]
+    written = beside[pointer[-2]][pointer[-1]] if steps else beside[pointer[-1]]
+    sizes = [item for bound in ("min", "max") for item in beside[bound].values()] if steps else beside.values()
+    return isinstance(written, int) and any(isinstance(item, str) and item[-1:].isalpha() for item in sizes)
+
+
+def _promised(hardware: Hardware | None) -> Iterator[tuple[str, int, Span]]:
+    if hardware is not None:
+        for name, item in (("memory", hardware.memory), ("cpus", hardware.cpus), ("pv_count", hardware.pv_count)):
+            if item is not None:
+                yield name, item.value, item.span
+        yield from (("pv_size", size.value, size.span) for size in hardware.pv_sizes)

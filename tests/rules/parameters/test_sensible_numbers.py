@@ -1,0 +1,127 @@
+"""Numbers that Ganeti takes and that make no sense: found whatever the parameter; unusual ones are left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from run_rules import check
+
+from gpolicy.findings import Finding, Severity
+from gpolicy.ganeti.parameter import Parameter, Type
+from gpolicy.ganeti.parameters import PARAMETERS
+from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+
+NUMBERS = (Type.INT, Type.SIZE, Type.MIB, Type.FLOAT)
+WITHOUT_RANGE = {
+    "ssh_port", "port", "migration_port", "serial_speed", "spice_ip_version", "virtio_net_queues",
+    "kvm_pci_reservations", "disk-count", "nic-count",
+}  # fmt: skip
+"""Ports, speeds and versions; and numbers that Ganeti itself limits to a few."""
+
+
+def unlikely(text: str, directory: Path) -> list[Finding]:
+    return [finding for finding in check(text, directory) if finding.code == "GP152"]
+
+
+def test_every_number_has_a_sensible_range_or_none_for_a_reason() -> None:
+    without = {item.path[-1] for item in PARAMETERS if item.type in NUMBERS and item.sensible is None}
+    assert without == WITHOUT_RANGE
+
+
+@pytest.mark.parametrize("parameter", [item for item in PARAMETERS if item.sensible], ids=lambda item: item.name)
+def test_ganetis_own_defaults_make_sense(parameter: Parameter) -> None:
+    sensible, default = parameter.sensible, parameter.default
+    assert sensible is not None
+    assert not isinstance(default, int | float) or sensible.takes(default)
+    unit = parameter.unit
+    assert unit in ("", "cores", sensible.unit) or (unit, sensible.unit) == ("0.1 s", "tenths of a second")
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("hv_state:\n  kvm: {mem_total: 64}", "64 GiB is written 64G"),
+        ("hv_state:\n  kvm: {mem_node: 4194304}", "4194304 KiB is written 4G"),
+        ("disk_state:\n  plain:\n    xenvg: {disk_total: 4}", "4 GiB is written 4G"),
+        ("beparams: {maxmem: 4}", "4 GiB is written 4G"),
+        ("diskparams:\n  drbd: {resync-rate: 60}", "60 MiB/s is written 60M"),
+        ("diskparams:\n  drbd: {c-plan-ahead: 2}", "2 s is written 20"),
+        ("diskparams:\n  drbd: {c-min-rate: 4}", "4 MiB/s is written 4M"),
+        ("diskparams:\n  plain: {stripes: 64}", "correct the number or its unit"),
+        ("data_collector_interval: {lv: 5}", "5 s is written 5000000"),
+        ("data_collector_interval: {lv: 5000}", "5000 ms is written 5000000"),
+        ("hvparams:\n  kvm: {migration_downtime: 1}", "1 s is written 1000"),
+        ("hvparams:\n  kvm: {migration_downtime: 100000}", "100000 µs is written 100"),
+        ("hvparams:\n  kvm: {migration_bandwidth: 1048576}", "1048576 KiB/s is written 1024"),
+        ("hvparams:\n  lxc: {startup_timeout: 30000}", "30000 ms is written 30"),
+        ("hvparams:\n  xen-pvm: {cpu_cap: 4}", "4 CPUs is written 400"),
+        ("ndparams: {cpu_speed: 2400}", "correct the number or its unit"),
+        ("ndparams: {spindle_count: 4096}", "correct the number or its unit"),
+        ("ipolicy: {vcpu-ratio: 400}", "correct the number or its unit"),
+        ("max_running_jobs: 20000", "correct the number or its unit"),
+    ],
+)
+def test_a_wrong_unit_is_named(text: str, hint: str, tmp_path: Path) -> None:
+    [found] = unlikely(f"{CLUSTER}{text}\n", tmp_path)
+    assert found.hint == hint
+
+
+def test_a_promise_in_a_wrong_unit(tmp_path: Path) -> None:
+    found = unlikely(f"{GROUP}hardware: {{memory: 64, cpus: 8000, pv_size: 4, pv_count: 4000}}\n", tmp_path)
+    assert len(found) == 4
+
+
+def spec(low: str, high: str, disks: str = "10G 100G") -> str:
+    return f"{GROUP}ipolicy:\n  minmax:\n    - name: some\n      {bounds(f'{low} {high}', '1 8', disks)}"
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        (spec("16", "32G"), ["spec some: min memory-size"]),
+        (spec("4G", "64G", "100 1T"), ["spec some: min disk-size"]),
+        (spec("4G", "64G", "10 100"), ["spec some: min disk-size", "spec some: max disk-size"]),
+        (spec("100", "200G"), ["spec some: min memory-size"]),
+        (f"{CLUSTER}ipolicy:\n  std: {{memory-size: 4G, disk-size: 200}}\n", ["ipolicy.std.disk-size"]),
+        (f"{GROUP}disk_state:\n  plain:\n    vg: {{disk_total: 4T, disk_reserved: 200}}\n", [
+            "disk_state.plain.vg.disk_reserved"
+        ]),
+    ],
+)  # fmt: skip
+def test_a_size_without_a_unit_beside_others_that_have_one(text: str, titles: list[str], tmp_path: Path) -> None:
+    assert [finding.message.partition(" is ")[0] for finding in unlikely(text, tmp_path)] == titles
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        spec("128", "32G"),  # Ganeti's own default
+        spec("512", "12T", "100M 200T").replace("cpu-count: 8", "cpu-count: 96"),
+        spec("100M", "64G", "200M 1T"),
+        spec("100", "1000", "200 1000"),  # nothing has a unit
+        spec("100", "64G").replace("cpu-count: 8", "cpu-count: 99999").replace("100,", "128,"),
+        f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 100}}\n",  # 100G would be more than there is
+        f"{GROUP}ipolicy: {{vcpu-ratio: 1000, spindle-ratio: 99999}}\n",
+        f"{CLUSTER}hvparams:\n  kvm: {{migration_bandwidth: 47684, migration_downtime: 5000}}\n",
+        f"{CLUSTER}diskparams:\n  drbd: {{resync-rate: 4G, c-min-rate: 0, c-plan-ahead: 0, c-fill-target: 0}}\n",
+        f"{GROUP}hardware: {{memory: 512M, cpus: 2, pv_size: 4G, pv_count: 1}}\n",
+        f"{GROUP}hardware: {{memory: 12T, cpus: 896, pv_size: 100T, pv_count: 90}}\n",
+    ],
+)
+def test_unusual_numbers_are_left_alone(text: str, tmp_path: Path) -> None:
+    assert [item for item in check(text, tmp_path) if item.severity is not Severity.INFO] == []
+
+
+@pytest.mark.parametrize(
+    ("memory", "cpus", "bound"),
+    [
+        ("64 64G", "16 16", "min is 64 MiB of memory for 16 CPUs"),
+        ("1G 16T", "4 16", "max is 16T of memory for 16 CPUs"),
+        ("64 256G", "1 4", "min is 64 MiB of memory for 1 CPU"),
+    ],
+)
+def test_memory_that_does_not_go_with_the_cpus(memory: str, cpus: str, bound: str, tmp_path: Path) -> None:
+    text = f"{GROUP}ipolicy:\n  minmax:\n    - name: some\n      {bounds(memory, cpus, '10G 90G')}"
+    [found] = [finding for finding in check(text, tmp_path) if finding.severity is not Severity.INFO]
+    assert (found.code, found.message) == ("GP224", f"spec some: {bound}")
