@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.pair_names import pair_title
+from gpolicy.ganeti.units import exact_size
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.projection import before_and_after
@@ -19,6 +20,7 @@ from gpolicy.policy.guard import Guard, Measure
 from gpolicy.printable import some
 
 if TYPE_CHECKING:
+    from gpolicy.analysis.counted_cluster import Fit
     from gpolicy.analysis.node_losses import GroupRedundancy
     from gpolicy.analysis.pair_names import PairNames
     from gpolicy.cluster.state import ClusterState
@@ -163,9 +165,9 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: GroupBasis) -> Iter
             continue
         for row in group.limited or group.rows:
             if guard.spec is None or guard.spec.value == row.name:
-                figure = _fit(guard, group, row, basis.get(group.group or ""))
-                measured = measured or figure is not None
-                yield from [figure] if figure else []
+                figures = list(_fits(guard, group, row, basis.get(group.group or "")))
+                measured = measured or bool(figures)
+                yield from figures
     if groups and not measured and guard.spec is not None:
         where = f"group {wanted}" if wanted else "no group"
         spec = f"{'no' if wanted else 'a'} spec {pair_title(guard.spec.value)}"
@@ -174,29 +176,49 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: GroupBasis) -> Iter
         yield _Figure(ok=True, text="no spec to measure")
 
 
-def _fit(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: BasisKind | None) -> _Figure | None:
-    """Return what one row says; None for one that the guard is not about."""
-    under = ", under its limits" if group.limited else ""
-    title = f"group {group.group}, spec {pair_title(row.name)}{under}{_on(basis)}"
+def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: BasisKind | None) -> Iterator[_Figure]:
+    """Yield what one row says: nothing for one that the guard is not about, and a lost old size as well."""
+    spec = f"group {group.group}, spec {pair_title(row.name)}"
+    on = f"{', under its limits' if group.limited else ''}{_on(basis)}"
     after = row.after.fits if row.after else None
     if guard.measure is Measure.AT_LEAST:
         if after is None:
             gone = "the group is removed" if group.after is None else "the spec is removed"
-            return _Figure(ok=guard.limit <= 0, text=f"{title}: none fits after ({gone}), at least {guard.shown_limit}")
+            text = f"{spec}{on}: none fits after ({gone}), at least {guard.shown_limit}"
+            yield _Figure(ok=guard.limit <= 0, text=text)
+            return
         sign = ">=" if after >= guard.limit else "<"
         why = f" (bound by {row.after.binding.cause.key})" if row.after and after < guard.limit else ""
-        return _Figure(after >= guard.limit, f"{title}: {after} fit after, {sign} {guard.shown_limit}{why}")
+        yield _Figure(after >= guard.limit, f"{spec}{on}: {after} fit after, {sign} {guard.shown_limit}{why}")
+        return
     if row.before is None:
-        return None  # a new spec: nothing can be lost
-    before = row.before.fits
-    then = after if after is not None else row.old_size_after.fits if row.old_size_after else 0
+        return  # a new spec: nothing can be lost
+    old = row.old_size_after
+    of_size = f"{spec}{_old_size(row.before)}{on}"
+    if after is None:
+        yield _loss(guard, of_size, row.before.fits, old.fits if old else 0, " (the spec is removed)")
+        return
+    yield _loss(guard, f"{spec}{on}", row.before.fits, after)
+    if old is not None:
+        why = f" (bound by {old.binding.cause.key})"
+        of_old_size = _loss(guard, of_size, row.before.fits, old.fits, why)
+        yield from [of_old_size] if not of_old_size.ok else []
+
+
+def _loss(guard: Guard, title: str, before: int, then: int, why: str = "") -> _Figure:
     lost = before - then
     ok = 100 * lost <= guard.limit * before if guard.percent else lost <= guard.limit
     share = f"{-100 * lost / before:+.3g} %" if before else "nothing to lose"
     change = share if guard.percent or not before else f"{-lost:+d}"
-    removed = " (the spec is removed)" if row.after is None else ""
     sign = "within" if ok else ">"
-    return _Figure(ok, f"{title}: {before} fit now, {then} after{removed}, {change} {sign} {guard.shown_limit}")
+    return _Figure(ok, f"{title}: {before} fit now, {then} after{why}, {change} {sign} {guard.shown_limit}")
+
+
+def _old_size(before: Fit) -> str:
+    size = before.spec
+    if size is None:
+        return ""
+    return f" of now ({exact_size(size.memory)} · {size.cpus} CPU · {exact_size(size.disk_size)})"
 
 
 # --- violations --------------------------------------------------------------------------------------------------

@@ -52,6 +52,23 @@ def test_guards_of_capacity_count_under_the_limits(limits: Limits | None, now: i
     assert message == f"group g, spec only{under} (measured): {then} fit after, >= {then}"
 
 
+@pytest.mark.parametrize(("limits", "now", "then"), [(None, 3, 9), (Limits(max_node_failures=2), 2, 6)])
+def test_a_size_that_no_spec_allows_any_more_is_a_loss(
+    limits: Limits | None, now: int, then: int, tmp_path: Path
+) -> None:
+    before, after = cluster(8192, limits), cluster(4096, limits)
+    under = ", under its limits" if limits else ""
+    ok, message = verdict(tmp_path, 'capacity_loss: {at_most: "10%"}', before, after)
+    assert not ok
+    assert message == (
+        f"group g, spec only of now (8G · 1 CPU · 4G){under} (measured): {now} fit now, 0 after"
+        " (bound by ipolicy.minmax), -100 % > 10 %"
+    )
+    ok, message = verdict(tmp_path, 'capacity_loss: {at_most: "100%"}', before, after)
+    assert ok
+    assert message.startswith(f"group g, spec only{under} (measured): {now} fit now, {then} after")
+
+
 def test_a_group_too_large_to_count_fails_the_guard(tmp_path: Path) -> None:
     limits = Limits(max_node_failures=2)
     ok, message = verdict(tmp_path, "capacity_loss: {at_most: 1}", cluster(4096, limits, 40), cluster(8192, limits, 40))
