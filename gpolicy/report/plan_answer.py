@@ -127,7 +127,7 @@ def _change(change: Change) -> Entry:
 
 
 def _pairs(change: Change) -> Iterator[Line]:
-    for sign, text in pair_changes(change.before, change.after):
+    for sign, text in pair_changes(change):
         mark = "" if sign == "#" else sign
         yield Line(text=text if mark else f"({text})", mark=mark, tone=_TONES[mark])
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpolicy.ganeti.grammar import shell_line
-from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.plan import Plan
@@ -104,12 +103,15 @@ def step_command(step: Step) -> str:
     return f"RAPI only: {rapi.method} {rapi.path}" if rapi else "no command"
 
 
-def pair_changes(before: Value, after: Value) -> Iterator[tuple[str, str]]:
-    """Yield the lines of changed spec pairs with their sign: -, +, a space for an unchanged one, # for a remark."""
-    old, new = pair_lines(before), pair_lines(after)
+def pair_changes(change: Change) -> Iterator[tuple[str, str]]:
+    """Yield the lines of effective spec pairs with their sign: -, +, a space for one that stays, # for a remark."""
+    old = pair_lines(change.effective_before if change.before is None else change.before)
+    new = pair_lines(change.effective_after if change.after is None else change.after)
     yield from (("-", line) for line in old if line not in new)
     yield from ((" ", line) if line in old else ("+", line) for line in new)
-    if old and not new:
+    if change.before is None and old:
+        yield "#", "inherited from the cluster until now"
+    if change.after is None:
         yield "#", "own pairs removed, the cluster's hold"
-    elif sorted(old) == sorted(new):
+    if old != new and sorted(old) == sorted(new):
         yield "#", "same pairs, other order"

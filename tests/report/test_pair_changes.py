@@ -1,0 +1,44 @@
+"""Changed spec pairs of a plan: what is effective before and after, also where one side is inherited."""
+
+from __future__ import annotations
+
+from plan_samples import pair
+
+from gpolicy.ganeti.parameter import Level, Value
+from gpolicy.plan.change import Change, Risk
+from gpolicy.report.plan_words import pair_changes
+
+SMALL, LARGE = pair(128, 1024), pair(4096, 8192)
+
+
+def changed(own: tuple[Value, Value], effective: tuple[Value, Value]) -> list[tuple[str, str]]:
+    path = ("ipolicy", "minmax")
+    sides = {"before": own[0], "after": own[1], "effective_before": effective[0], "effective_after": effective[1]}
+    change = Change(level=Level.GROUP, object_name="gold", path=path, risk=Risk.LOW, **sides)
+    return [(sign, " ".join(text.split()[:2]) if sign != "#" else text) for sign, text in pair_changes(change)]
+
+
+def test_an_override_is_compared_with_what_was_inherited() -> None:
+    assert changed((None, [LARGE]), ([SMALL, LARGE], [LARGE])) == [
+        ("-", "mem 128M..1G"),
+        (" ", "mem 4G..8G"),
+        ("#", "inherited from the cluster until now"),
+    ]
+
+
+def test_a_removed_override_is_compared_with_what_is_inherited_then() -> None:
+    assert changed(([LARGE], None), ([LARGE], [SMALL])) == [
+        ("-", "mem 4G..8G"),
+        ("+", "mem 128M..1G"),
+        ("#", "own pairs removed, the cluster's hold"),
+    ]
+
+
+def test_own_pairs_are_compared_with_own_pairs() -> None:
+    assert changed(([LARGE], [SMALL]), ([LARGE], [SMALL])) == [("-", "mem 4G..8G"), ("+", "mem 128M..1G")]
+    both = [SMALL, LARGE]
+    assert changed((both, both[::-1]), (both, both[::-1]))[-1] == ("#", "same pairs, other order")
+
+
+def test_pairs_of_a_new_group_are_all_new() -> None:
+    assert changed((None, [LARGE]), (None, [LARGE])) == [("+", "mem 4G..8G")]
