@@ -40,5 +40,6 @@ OBSERVED: dict[str, ClusterState] = {
     "GP724": with_resources(_ONE, memory_total=64 * 1024, cpu_total=16, disk_total=1024 * 1024),
     "GP725": with_resources(_ONE, memory_total=64 * 1024, cpu_total=16),
     "GP726": cluster({"gold": {("ndparams", "spindle_count"): 0}}, {"node1.example.org": "gold"}),
+    "GP728": _TWO,
     "GP727": replace(with_volumes(_ONE, 1000, 64), cluster=ClusterObject(own={("volume_group_name",): "xenvg"})),
 }

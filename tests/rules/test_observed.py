@@ -196,3 +196,27 @@ def test_a_node_brings_its_own_flag_into_a_group(
     assert not found or found[0].message == f"{said}, which it moves into"
     hidden = replace(state, unreadable=(Unreadable(level=Level.GROUP, prefix=("ndparams",)),))
     assert "GP412" not in codes(check(text, tmp_path, state=hidden))
+
+
+@pytest.mark.parametrize("name", ["godl", "Gold", "go-ld"])
+def test_a_new_group_with_almost_the_name_of_another_is_perhaps_misspelt(name: str, tmp_path: Path) -> None:
+    text = SILVER.replace("silver", name)
+    assert message(text, tmp_path, STATE, "GP728") == (
+        f"the cluster has no group {name}, but gold, which the policy does not name: group {name} will be created"
+    )
+    assert "GP728" not in codes(check(f"{text}---\n{GOLD}", tmp_path, state=STATE))
+    assert "GP728" not in codes(check(f"{text}---\n{SILVER}renamed_from: gold\n", tmp_path, state=STATE))
+
+
+def test_a_misspelt_renamed_from_is_found_as_well(tmp_path: Path) -> None:
+    (found,) = check(f"{GOLD.replace('gold', 'fast')}renamed_from: godl\n", tmp_path, state=STATE)
+    assert (found.code, found.hint) == ("GP728", "Did you mean `gold`?")
+    assert found.span is not None
+    assert found.span.line == 4
+
+
+@pytest.mark.parametrize(
+    ("there", "new"), [("rack1", "rack2"), ("gold", "gold2"), ("gold-a", "gold-b"), ("gold", "fast")]
+)
+def test_names_of_one_series_and_other_names_are_no_misspelling(there: str, new: str, tmp_path: Path) -> None:
+    assert check(GOLD.replace("gold", new), tmp_path, state=cluster({there: {}})) == []
