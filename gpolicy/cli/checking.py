@@ -58,15 +58,17 @@ def check(request: Request) -> int:
     roots = list({real_path(root): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
     state = read_for(roots, request.state, request.options)
     checker = Checker(roots, state, request.overrides, today=reader_today(), baseline=request.write_baseline is None)
-    if request.write_baseline is not None:
-        return _write_baseline(checker.check(), request.write_baseline, request)
     if request.fix or request.diff:
         from gpolicy.cli.fixing import diff, fix  # noqa: PLC0415 (most checks fix nothing)
 
         if request.diff:
             return diff(checker)
         return _report(fix(checker, aside=request.look.form != "text"), request, fixable=False)
-    return _report(checker.check(), request)
+    with working("checking"):
+        checked = checker.check()
+    if request.write_baseline is not None:
+        return _write_baseline(checked, request.write_baseline, request)
+    return _report(checked, request)
 
 
 def reader_today() -> date:
@@ -186,8 +188,9 @@ def policy_with_findings(path: Path, state: ClusterState | None = None) -> tuple
     roots = policy_roots(path)
     if len(roots) > 1:
         raise UsageError(f"{path} holds {len(roots)} policies: {', '.join(map(str, roots))}", hint="name one of them")
-    policy = load_policy(roots[0])
-    return policy, findings_of(policy, state)
+    with working(f"checking {path}"):
+        policy = load_policy(roots[0])
+        return policy, findings_of(policy, state)
 
 
 def findings_of(policy: Policy, state: ClusterState | None) -> list[Finding]:

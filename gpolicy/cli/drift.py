@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import errors_among, policy_with_findings, read, reader_today
-from gpolicy.cli.output import report_text, show_errors
-from gpolicy.cli.terminal import complain, wants_colour
+from gpolicy.cli.output import looked_at, report_text, show_errors
+from gpolicy.cli.terminal import complain, wants_colour, working
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.json_values import json_text
-from gpolicy.policy.source_file import Files
 from gpolicy.report.forms import Look
 
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.drift.comparing import DriftReport
+    from gpolicy.policy.model import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,11 +61,12 @@ def _compare(request: Request) -> tuple[DriftReport, str] | None:
         show_errors(errors, policy.files)
         return None
     settings = settings_of(policy.root or Path())
-    report = find_drift(policy, state, today=reader_today(), settings=settings)
-    return report, _rendered(request, report, policy.files)
+    with working("comparing the policy with the cluster"):
+        report = find_drift(policy, state, today=reader_today(), settings=settings)
+    return report, _rendered(request, report, policy)
 
 
-def _rendered(request: Request, report: DriftReport, sources: Files) -> str:
+def _rendered(request: Request, report: DriftReport, policy: Policy) -> str:
     from gpolicy.report.drift_answer import drift_answer  # noqa: PLC0415
     from gpolicy.report.drift_json import drift_data  # noqa: PLC0415
     from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
@@ -73,7 +74,7 @@ def _rendered(request: Request, report: DriftReport, sources: Files) -> str:
     now = time.time()
     return report_text(
         replace(request.look, colour=request.output is None and wants_colour(sys.stdout)),
-        lambda: drift_answer(report, sources),
+        lambda: drift_answer(report, policy.files, of=f"{request.path} ({looked_at([policy], policy.files)})"),
         {
             "json": lambda: json_text(drift_data(report, compared_at=now)),
             "prometheus": lambda: drift_metrics(report, policy=_label(request), now=now),

@@ -11,6 +11,7 @@ from gpolicy.checking.checking import Checked
 from gpolicy.checking.fixing import CheckResult, FixedPolicy, fix_policy
 from gpolicy.checking.repository import Checker, editable_files
 from gpolicy.cli.console import write_diff
+from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, by_place
 from gpolicy.opening import Target, read_below, reason
@@ -29,20 +30,23 @@ def fix(checker: Checker, *, aside: bool) -> list[Checked]:
     The report goes to standard output, or with `aside` to standard error.
     """
     run = _Run(checker)
-    fixed = fix_policy(run.check)
+    with working("fixing"):
+        fixed = fix_policy(run.check)
     replace_files(_replacements(fixed.texts, run))
     out = sys.stderr if aside else sys.stdout
     out.write(as_text(map(_line, fixed.fixed)))
     if fixed.fixed:
         files = "1 file" if len(fixed.texts) == 1 else f"{len(fixed.texts)} files"
         out.write(f"{len(fixed.fixed)} fixed in {files}\n\n")
-    return run.checker.check()
+    with working("checking"):
+        return run.checker.check()
 
 
 def diff(checker: Checker) -> int:
     """Write the changes of `fix` as a unified diff; return 1 if there are any."""
     run = _Run(checker)
-    fixed = fix_policy(run.check)
+    with working("fixing"):
+        fixed = fix_policy(run.check)
     for file in sorted(fixed.texts):
         write_diff(sys.stdout, unified_diff(file, run.original[file], fixed.texts[file]))
     if not fixed.texts:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpolicy.cli.console import write_diff
-from gpolicy.cli.terminal import complain
+from gpolicy.cli.terminal import complain, working
 from gpolicy.errors import ExitCode, InputError, UsageError
 from gpolicy.formatting.formatting import Formatted, format_text
 from gpolicy.opening import reason
@@ -45,7 +45,11 @@ def format_files(paths: list[Path], *, check: bool, diff: bool) -> int:
             raise UsageError("- stands alone: standard input is one file")
         return _standard_input(check=check, diff=diff)
     files = {file: within for path in reversed(paths) for file in policy_files(path) for within in (boundary(path),)}
-    done = [_format(path, _read(path, within), within) for path, within in sorted(files.items())]
+    with working("formatting") as tell:
+        done = []
+        for path, within in sorted(files.items()):
+            tell(str(path))
+            done.append(_format(path, _read(path, within), within))
     broken = [_complain(item) for item in done]
     changed = [item for item in done if item.changed]
     if diff:

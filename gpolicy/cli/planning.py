@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import errors_among, policy_with_findings, read
@@ -68,7 +70,8 @@ def plan(request: Request) -> int:
         show_errors(errors, policy.files)
         return int(ExitCode.FINDINGS)
     check_allowed(request.allowed, policy)
-    made = make_plan(policy, state, allowed=request.allowed)
+    with working("comparing the policy with the cluster"):
+        made = make_plan(policy, state, allowed=request.allowed)
     made = replace(made, findings=(*made.findings, *(item for item in found if item.severity is Severity.WARNING)))
     asked = Limits(max_node_failures=request.failures, cpus_after_failure=request.cpus_after_failure)
     terms = with_limits(terms_of(policy, state), asked)
@@ -86,6 +89,8 @@ def plan(request: Request) -> int:
     if request.output is not None:
         write_private(request.output, plan_text(made, _impact_data(known)).encode())
     _show(made, Sides(before, after, names), known, policy, request)
+    if request.output is not None and request.look.form == "text":
+        sys.stdout.write(as_text(["", f"wrote {request.output}", *_following(made, request.output)]))
     return _exit_code(made, detailed=request.detailed_exitcode)
 
 
@@ -124,6 +129,13 @@ def _show(made: Plan, sides: Sides, known: Impact | None, policy: Policy, reques
             "github": lambda: plan_github(made, impact=known, guard_places=places, locate=repository_path),
         },
     )
+
+
+def _following(made: Plan, output: Path) -> Iterator[str]:
+    """Yield what to do with a plan file, if there is anything."""
+    file = quote(str(output))
+    if made.safe and made.steps:
+        yield f"next: gpolicy apply {file} --to DST, or gpolicy render {file} for the script"
 
 
 def _exit_code(made: Plan, *, detailed: bool) -> int:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import errors_among, findings_of, read_for
+from gpolicy.cli.checking import errors_among, policy_with_findings, read_for
 from gpolicy.cli.output import show_errors, write_report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
 from gpolicy.policy.files import policy_roots
-from gpolicy.policy.loading import load_policy
 from gpolicy.report.forms import Look
 
 if TYPE_CHECKING:
@@ -32,11 +31,13 @@ def run(path: Path, state: str | None, options: SourceOptions, look: Look, *, na
 
     roots = policy_roots(path)
     observed = read_for(roots, state, options)
-    policies = [load_policy(root) for root in roots]
-    for policy in policies:
-        if errors := errors_among(findings_of(policy, observed)):
+    policies = []
+    for root in roots:
+        policy, found = policy_with_findings(root, observed)
+        if errors := errors_among(found):
             show_errors(errors, policy.files)
             return int(ExitCode.FINDINGS)
+        policies.append(policy)
     chosen = [(policy, _chosen(policy, name)) for policy in policies]
     if name is not None and not any(scenarios for _, scenarios in chosen):
         raise UsageError(f"no test has {name!r} in its name", hint="leave out -k to run all of them")

@@ -10,10 +10,10 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import read
-from gpolicy.cli.terminal import complain
+from gpolicy.cli.terminal import complain, working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.printable import as_text
+from gpolicy.printable import as_text, count
 
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
@@ -36,7 +36,9 @@ def adopt(src: str | None, output: Path, options: SourceOptions) -> int:
     from gpolicy.adopt.adopting import adopt as make  # noqa: PLC0415
     from gpolicy.writing.new_files import write_files  # noqa: PLC0415
 
-    adopted = make(read(src, options))
+    state = read(src, options)
+    with working(f"writing the policy of {state.name}"):
+        adopted = make(state)
     written = write_files(adopted.files, output)
     sys.stdout.write(as_text(f"wrote {path}" for path in written))
     for left in adopted.left_out[:_MOST_LEFT_OUT]:
@@ -44,8 +46,8 @@ def adopt(src: str | None, output: Path, options: SourceOptions) -> int:
     if len(adopted.left_out) > _MOST_LEFT_OUT:
         more = len(adopted.left_out) - _MOST_LEFT_OUT
         complain(f"left out {more} more: comments in the written files name them all", None)
-    state = f" --state {quote(src)}" if src else ""
-    sys.stdout.write(as_text([f"next: gpolicy plan {quote(str(output))}{state}  (which has no changes yet)"]))
+    option = f" --state {quote(src)}" if src else ""
+    sys.stdout.write(as_text([f"next: gpolicy plan {quote(str(output))}{option}  (which has no changes yet)"]))
     return int(ExitCode.FINE)
 
 
@@ -56,7 +58,8 @@ def snapshot(src: str | None, output: Path, options: SourceOptions) -> int:
     taken_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     state = read(src, options)
     write_snapshot(state, output, taken_at=taken_at)
-    counts = f"{len(state.groups)} groups, {len(state.nodes)} nodes, {len(state.instances)} instances"
+    kinds = (("group", state.groups), ("node", state.nodes), ("instance", state.instances))
+    counts = ", ".join(count(len(objects), kind) for kind, objects in kinds)
     following = f"next: gpolicy plan POLICY --state {quote(f'snapshot:{output}')}"
     sys.stdout.write(as_text([f"wrote {output}: cluster {state.name}, {counts}", following]))
     for note in state.notes:

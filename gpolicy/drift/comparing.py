@@ -59,12 +59,14 @@ class AcceptedDrift:
 class DriftReport:
     """All drift of one cluster from one policy.
 
-    `unreadable` are declared values that the source cannot show: drift in them cannot be seen. `findings` are
-    about waivers of drift that ended or accept nothing.
+    `compared` is how many objects the policy says anything of: the cluster, groups, nodes. `unreadable` are declared
+    values that the source cannot show: drift in them cannot be seen. `findings` are about waivers of drift that ended
+    or accept nothing.
     """
 
     cluster: str
     source: str
+    compared: int
     drift: tuple[Drift, ...]
     accepted: tuple[AcceptedDrift, ...] = ()
     unreadable: tuple[NotCompared, ...] = ()
@@ -99,6 +101,7 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Se
     return DriftReport(
         cluster=state.name,
         source=state.source,
+        compared=_objects(policy, difference.desired),
         snapshot=state.snapshot,
         drift=tuple(found),
         accepted=tuple(accepted),
@@ -106,6 +109,11 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Se
         findings=tuple(waivers.findings()),
         notes=(*state.notes, *_ignored_note(ignored, settings)),
     )
+
+
+def _objects(policy: Policy, desired: Desired) -> int:
+    has_cluster = policy.cluster is not None or policy.cluster_tags is not None
+    return has_cluster + len(desired.groups) + len(desired.nodes)
 
 
 def _ignored_note(count: int, settings: Settings) -> tuple[str, ...]:

@@ -29,8 +29,8 @@ def guard_properties() -> Schema:
                     "capacity_loss": {
                         "type": "object",
                         "description": "How much capacity a change may cost: how many fit of the largest size of"
-                        " each spec, also of the one of now where the change sets another. Standard and tiered instances"
-                        " do not count.",
+                        " each spec, and of the size of now where the change sets another. Standard and tiered"
+                        " instances do not count.",
                         "properties": {
                             "at_most": {
                                 "anyOf": [percent, {"type": "integer", "minimum": 0}],

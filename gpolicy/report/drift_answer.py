@@ -15,8 +15,11 @@ from gpolicy.report.answer import Answer, Entries, Entry, Figure, Findings, Line
 from gpolicy.report.values_text import pair_lines, value_text
 
 
-def drift_answer(report: DriftReport, sources: Files) -> Answer:
-    """Return the report as an answer. `sources` are the policy's files, to show the lines that findings are about."""
+def drift_answer(report: DriftReport, sources: Files, *, of: str) -> Answer:
+    """Return the report as an answer. `of` names the policy.
+
+    `sources` are its files, to show the lines that findings are about.
+    """
     none = "None: the cluster is as declared, as far as this source shows."
     findings = Findings(findings=tuple(report.findings), sources=sources)
     return Answer(
@@ -35,6 +38,7 @@ def drift_answer(report: DriftReport, sources: Files) -> Answer:
             Figure("not compared", f"{len(report.unreadable):,}", about="unreadable"),
             Figure("findings", f"{len(report.findings):,}", about="findings"),
         ),
+        basis=(f"compared: {of} with {count(report.compared, 'object')} of {report.source}",),
         sections=(
             Section(key="findings", title="Findings", parts=(findings,)),
             Section(

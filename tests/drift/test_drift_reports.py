@@ -83,7 +83,7 @@ def test_the_schema_refuses_missing_fields(report: DriftReport) -> None:
 
 
 def test_text_shows_drift_its_date_and_accepted_drift(report: DriftReport) -> None:
-    text = render(drift_answer(report, {}), Look())
+    text = render(drift_answer(report, {}, of="policies"), Look())
     assert "  ipolicy.vcpu-ratio: found 6.0, declared 99.0" in text
     assert "group/nowhere  since when is not known\n  is declared; the cluster has no such group" in text
     assert "cluster tags: not-there is missing" in text
@@ -93,11 +93,11 @@ def test_text_shows_drift_its_date_and_accepted_drift(report: DriftReport) -> No
     assert "GP901 waiver-expired" in text
     assert text.endswith("4 differences, 1 accepted\n")
     assert "\x1b" not in text
-    assert "\x1b[31m" in terminal_text(render(drift_answer(report, {}), Look(colour=True)))
+    assert "\x1b[31m" in terminal_text(render(drift_answer(report, {}, of="policies"), Look(colour=True)))
 
 
 def test_markdown_and_the_page_have_every_difference(report: DriftReport) -> None:
-    answer = drift_answer(report, {})
+    answer = drift_answer(report, {}, of="policies")
     markdown, html = page_of_markdown(markdown_of(answer)), Page(html_of(answer))
     assert "4 differences, 1 accepted" in markdown.prose
     assert "4 differences, 1 accepted" in html.prose
@@ -164,7 +164,7 @@ def test_any_name_survives_as_a_label(name: str, path: str, policy: str) -> None
         effective_found=2,
         since=Identity(mtime=NOW),
     )
-    text = drift_metrics(DriftReport(cluster=name, source="s", drift=(drift,)), policy=policy, now=NOW)
+    text = drift_metrics(DriftReport(cluster=name, source="s", compared=1, drift=(drift,)), policy=policy, now=NOW)
     for each in (text, failure_metrics(text, policy=policy, now=NOW)):
         family = next(item for item in text_string_to_metric_families(each) if item.name == "gpolicy_drift_difference")
         assert family.samples[0].labels == {"policy": policy, "object": f"group/{name}", "path": path}

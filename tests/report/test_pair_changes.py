@@ -12,9 +12,16 @@ SMALL, LARGE = pair(128, 1024), pair(4096, 8192)
 
 
 def changed(own: tuple[Value, Value], effective: tuple[Value, Value]) -> list[tuple[str, str]]:
-    path = ("ipolicy", "minmax")
-    sides = {"before": own[0], "after": own[1], "effective_before": effective[0], "effective_after": effective[1]}
-    change = Change(level=Level.GROUP, object_name="gold", path=path, risk=Risk.LOW, **sides)
+    change = Change(
+        level=Level.GROUP,
+        object_name="gold",
+        path=("ipolicy", "minmax"),
+        before=own[0],
+        after=own[1],
+        effective_before=effective[0],
+        effective_after=effective[1],
+        risk=Risk.LOW,
+    )
     return [(sign, " ".join(text.split()[:2]) if sign != "#" else text) for sign, text in pair_changes(change)]
 
 

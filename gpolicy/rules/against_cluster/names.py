@@ -48,8 +48,8 @@ class MisspeltGroup(Rule):
 
 def _in_one_series(one: str, other: str) -> bool:
     """Return whether two names differ in their numbers or single letters only: rack1 and rack2, gold and gold-b."""
-    words, marks = zip(*(_split(name) for name in (one, other)), strict=True)
-    return words[0] == words[1] and marks[0] != marks[1]
+    (words, marks), (other_words, other_marks) = _split(one), _split(other)
+    return words == other_words and marks != other_marks
 
 
 def _split(name: str) -> tuple[list[str], list[str]]:

@@ -1,0 +1,71 @@
+"""What may take longer than a second shows on a terminal that it is at work."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import STATE, policy
+
+from gpolicy.adopt import adopting
+from gpolicy.checking import repository
+from gpolicy.cli import formatting, terminal
+from gpolicy.cli.running import run
+from gpolicy.drift import comparing
+from gpolicy.plan import plan
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def slow(work: Callable[..., Any]) -> Callable[..., Any]:
+    def late(*values: Any, **options: Any) -> Any:
+        time.sleep(0.4)
+        return work(*values, **options)
+
+    return late
+
+
+COMPARING = "comparing the policy with the cluster …"
+
+
+@pytest.mark.parametrize(
+    ("words", "place", "name", "said"),
+    [
+        (["check"], repository.Checker, "check", "checking …"),
+        (["check", "--fix"], repository.Checker, "check", "fixing …"),
+        (["show"], repository, "check_by_settings", "checking {policy} …"),
+        (["test"], repository, "check_by_settings", "checking {policy} …"),
+        (["plan", "--state", STATE], repository, "check_by_settings", "checking {policy} …"),
+        (["plan", "--state", STATE], plan, "make_plan", COMPARING),
+        (["drift", "--state", STATE], comparing, "find_drift", COMPARING),
+        (["fmt", "--check"], formatting, "format_text", "formatting: {policy} …"),
+    ],
+)
+def test_slow_work_on_a_policy_is_shown(
+    words: list[str], place: Any, name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(terminal, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(place, name, slow(getattr(place, name)))
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    file = policy(tmp_path)
+    monkeypatch.setenv("COLUMNS", "500")
+    run([*words, str(file)])
+    assert said.format(policy=file) in shown.getvalue()
+
+
+def test_adopt_shows_that_it_is_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr(adopting, "adopt", slow(adopting.adopt))
+    shown = Terminal()
+    monkeypatch.setattr(sys, "stderr", shown)
+    assert run(["adopt", "--state", STATE, "-o", str(tmp_path / "adopted")]) == 0
+    assert "writing the policy of cluster …" in shown.getvalue()
