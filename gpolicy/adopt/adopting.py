@@ -17,9 +17,8 @@ from gpolicy.adopt.tag_rules import TAG, RuleTags, rule_tags
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
-from gpolicy.ganeti.releases import DEFAULT_VERSION
+from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
 from gpolicy.plan.diff import TOOL_TAGS
-from gpolicy.plan.plan import release_of
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.writing.documents import (
     SCHEMA_FILE,
@@ -74,7 +73,7 @@ class _Adoption:
     def __init__(self, state: ClusterState, excluded: Mapping[Place, str]) -> None:
         self.state = state
         self.excluded = excluded
-        self.version = release_of(state)
+        self.version = release_of(state.software_version)
         self.release = self.version or DEFAULT_VERSION
         self.writer = Writer(self.release)
         self.files: dict[str, str] = {}

@@ -45,11 +45,12 @@ from gpolicy.apply.staleness import LeafDifference, Sight, Staleness, compare_pl
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.ganeti.releases import release_of
 from gpolicy.impact.declared_guards import judge_declared_again, need_impact
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
 from gpolicy.plan.change import NAME
 from gpolicy.plan.effects import Effect, Progress, written
-from gpolicy.plan.plan import Plan, release_of
+from gpolicy.plan.plan import Plan
 
 
 class RefusedError(ApplyError):
@@ -354,7 +355,7 @@ def right_cluster(plan: Plan, state: ClusterState) -> None:
     if other := ClusterIdentity(plan.cluster, plan.cluster_uuid).other(state):
         hint = "is --to the right address? If the cluster was renamed or made anew, make a fresh plan"
         raise RefusedError(f"{other}; nothing was done", hint=hint)
-    release = release_of(state)
+    release = release_of(state.software_version)
     if release not in (None, plan.version):
         raise RefusedError(
             f"the cluster runs Ganeti {release} now, the commands of the plan are those of {plan.version};"

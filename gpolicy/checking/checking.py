@@ -55,16 +55,18 @@ def examine(
     settings: Settings = DEFAULT,
     baseline: Baseline | None = None,
     fleet: Iterable[Hit] = (),
+    to_plan: bool = False,
 ) -> Checked:
     """Check `policy`: return findings about its structure and of the rules, less those that something accepts.
 
     Rules run on what could be read; those that judge by what is absent only when everything could. With `state`
     the rules that need a cluster run as well, and in place of their twins that can do without. `today` decides which
-    waivers are still in force. `fleet` is what this policy shows only beside others (`gpolicy.rules.fleet.fleet`). An
+    waivers are still in force. `fleet` is what this policy shows only beside others (`gpolicy.rules.fleet.fleet`). With
+    `to_plan` the caller makes a plan or compares: what its guards say is not said here. An
     exception in a rule is a fault of gpolicy and not caught.
     """
     context = Context(policy, state, settings)
-    rules = [rule for rule in RULES if _runs_in(rule, context)]
+    rules = [rule for rule in RULES if _runs_in(rule, context) and not (to_plan and rule.said_by_plan)]
     waivers = Waivers(policy.waivers, find_rule, today)
     suppressions = Suppressions(policy, rules_named, can_be_waived)
     kept: list[Finding] = []

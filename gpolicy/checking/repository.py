@@ -60,10 +60,10 @@ class Checker:
 
 
 def check_by_settings(policy: Policy, state: ClusterState | None, *, today: date) -> list[Finding]:
-    """Return what is found in a policy that was read from disk, by the settings of its repository."""
+    """Return what is found, by the settings of its repository, in a policy from disk that other verbs work with."""
     settings = settings_of(policy.root or Path())
     baseline = read_baseline(settings.baseline, named=False) if settings.baseline else None
-    return examine(policy, state=state, today=today, settings=settings, baseline=baseline).findings
+    return examine(policy, state=state, today=today, settings=settings, baseline=baseline, to_plan=True).findings
 
 
 def editable_files(policies: Iterable[Policy]) -> dict[str, Target]:

@@ -24,7 +24,8 @@ class Rule:
     """One rule. A new one is a subclass with `info` and `check` in a module below `gpolicy.rules`.
 
     `needs_state`: the rule runs only where a cluster's state is given; `only_without_state`: only where none is, since
-    with one a rule of the cluster's own (GP7xx) finds the same mistake. `needs_whole_policy`: the rule judges by
+    with one a rule of the cluster's own (GP7xx) finds the same mistake. `said_by_plan`: the rule does not run where a
+    plan follows, which says the same by its guards. `needs_whole_policy`: the rule judges by
     what is absent; it does not run when a part of the policy could not be read.
     """
 
@@ -32,6 +33,7 @@ class Rule:
     needs_state: ClassVar[bool] = False
     only_without_state: ClassVar[bool] = False
     finds_more_with_state: ClassVar[bool] = False
+    said_by_plan: ClassVar[bool] = False
     unless_declared: ClassVar[tuple[Path, ...]] = ()
     needs_whole_policy: ClassVar[bool] = False
 

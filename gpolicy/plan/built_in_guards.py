@@ -16,7 +16,7 @@ from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.plan.change import Change, ChangeAction, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, Change, ChangeAction, Objection, words
 from gpolicy.plan.projection import projected
 from gpolicy.plan.risk import instances_with
 from gpolicy.policy.guard import BUILT_IN
@@ -46,7 +46,7 @@ class Outlook:
     state: ClusterState
     after: ClusterState
     changes: tuple[Change, ...]
-    impossible: tuple[str, ...]
+    impossible: tuple[Objection, ...]
 
     @property
     def cluster_after(self) -> Values:
@@ -67,8 +67,14 @@ class Outlook:
         """Return the change of one value of the cluster, if there is one."""
         return next((item for item in self.changes if (item.level, item.path) == (Level.CLUSTER, path)), None)
 
+    def object_to(self, text: str, *paths: Path, group: str | None = None) -> Objection:
+        """Return an objection at the first change of one of `paths`; one of `group` goes before the cluster's."""
+        causes = [item for item in self.changes if item.path in paths and item.object_name in (group, None)]
+        causes.sort(key=lambda item: item.object_name != group)
+        return Objection(text, causes[0].span if causes else None)
 
-def outlook(policy: Policy, state: ClusterState, changes: list[Change], impossible: list[str]) -> Outlook:
+
+def outlook(policy: Policy, state: ClusterState, changes: list[Change], impossible: list[Objection]) -> Outlook:
     """Return the cluster now and after `changes`."""
     return Outlook(policy, state, projected(state, changes), tuple(changes), tuple(impossible))
 
@@ -91,15 +97,19 @@ def check_allowed(allowed: frozenset[str], policy: Policy) -> None:
         raise UsageError(f"guard {futile[0]} cannot be passed: Ganeti would refuse the step half-way", hint=hint)
 
 
+def objections(view: Outlook) -> dict[str, list[Objection]]:
+    """Return what each guard has against the plan; guards that have nothing against it are left out."""
+    found = ((name, list(guard(view))) for name, guard in GUARDS.items())
+    return {name: raised for name, raised in found if raised}
+
+
 def judge(view: Outlook, allowed: frozenset[str]) -> list[GuardResult]:
     """Return the verdict of every guard that has something to say; overridden ones pass."""
     results: list[GuardResult] = []
-    for name, guard in GUARDS.items():
-        messages = list(guard(view))
-        if messages:
-            message = "; ".join(messages)
-            override = name in allowed & OVERRIDABLE
-            results.append(GuardResult(name, override, message, allowed=override))
+    for name, raised in objections(view).items():
+        message = "; ".join(objection.text for objection in raised)
+        override = name in allowed & OVERRIDABLE
+        results.append(GuardResult(name, override, message, allowed=override))
     return results
 
 
@@ -112,7 +122,7 @@ def judge_again(changes: Sequence[Change], state: ClusterState, allowed: frozens
 
 
 def judge_without_cluster(
-    changes: Sequence[Change], own: Values, impossible: Sequence[str], allowed: frozenset[str]
+    changes: Sequence[Change], own: Values, impossible: Sequence[Objection], allowed: frozenset[str]
 ) -> dict[str, GuardResult]:
     """Return the verdicts, by name, that follow from the changes and the cluster's own values alone."""
     cluster = ClusterObject(own=dict(own))
@@ -122,17 +132,18 @@ def judge_without_cluster(
     return {guard.name: guard for guard in results if guard.name in JUDGED_WITHOUT_CLUSTER}
 
 
-def _right_cluster(view: Outlook) -> Iterator[str]:
+def _right_cluster(view: Outlook) -> Iterator[Objection]:
     declared = view.policy.cluster
     if declared is not None and declared.name != view.state.name:
-        yield f"the policy is for cluster {declared.name!r}, the state is of {view.state.name!r}"
+        text = f"the policy is for cluster {declared.name!r}, the state is of {view.state.name!r}"
+        yield Objection(text, declared.document.value_span(("name",)))
 
 
-def _expressible(view: Outlook) -> Iterator[str]:
+def _expressible(view: Outlook) -> Iterator[Objection]:
     yield from view.impossible
 
 
-def _templates_enabled(view: Outlook) -> Iterator[str]:
+def _templates_enabled(view: Outlook) -> Iterator[Objection]:
     enabled = set(words(view.cluster_after.get(_ENABLED)))
     if not enabled:
         return
@@ -142,12 +153,15 @@ def _templates_enabled(view: Outlook) -> Iterator[str]:
         allowed = words(own[_ALLOWED])
         extra = sorted(set(allowed) - enabled)
         if extra and _touches_templates(view):
-            yield f"{label} allows {', '.join(extra)}, which would not be enabled: declare its disk-templates as well"
+            text = f"{label} allows {', '.join(extra)}, which would not be enabled: declare its disk-templates as well"
+            yield view.object_to(text, _ALLOWED, _ENABLED, group=name)
         elif not set(allowed) & enabled and _touches_policy(view, name):
-            yield (
+            text = (
                 f"{label} allows no enabled template (Ganeti cuts its list to the enabled ones) and cannot be changed"
                 " like that: declare its disk-templates as well"
             )
+            touched = (change.path for change in view.changes if change.path[0] == "ipolicy")
+            yield view.object_to(text, *touched, group=name)
 
 
 def _touches_templates(view: Outlook) -> bool:
@@ -162,7 +176,7 @@ def _labelled(state: ClusterState) -> list[tuple[str, str | None, Values]]:
     return [(f"group {name}", name, group.own) for name, group in state.groups.items()]
 
 
-def _templates_in_use(view: Outlook) -> Iterator[str]:
+def _templates_in_use(view: Outlook) -> Iterator[Objection]:
     change = view.cluster_change(_ENABLED)
     for template in sorted(set(words(change.before)) - set(words(change.after))) if change else ():
         users = instances_with(view.state, template, Level.CLUSTER, None)
@@ -171,17 +185,18 @@ def _templates_in_use(view: Outlook) -> Iterator[str]:
         if template == "plain":  # the volumes below DRBD disks are plain ones
             users = sorted({*users, *instances_with(view.state, "drbd", Level.CLUSTER, None)})
         if users:
-            yield f"{template} cannot be disabled, {some(users)} use it"
+            yield view.object_to(f"{template} cannot be disabled, {some(users)} use it", _ENABLED)
 
 
-def _standard_in_bounds(view: Outlook) -> Iterator[str]:
+def _standard_in_bounds(view: Outlook) -> Iterator[Objection]:
     paths = {("ipolicy", "minmax"), *(("ipolicy", "std", name) for name in SPEC_PARAMETERS)}
     if not any(change.level is Level.CLUSTER and change.path in paths for change in view.changes):
         return
     std = {name: view.cluster_after.get(("ipolicy", "std", name)) for name in SPEC_PARAMETERS}
     pairs = view.cluster_after.get(("ipolicy", "minmax"))
     if isinstance(pairs, list) and None not in std.values() and not any(_inside(std, pair) for pair in pairs):
-        yield "the standard instance (ipolicy.std) lies outside every pair: declare both, they go in one command"
+        text = "the standard instance (ipolicy.std) lies outside every pair: declare both, they go in one command"
+        yield view.object_to(text, *paths)
 
 
 def _inside(std: dict[str, Value], pair: Value) -> bool:
@@ -197,33 +212,38 @@ def _number(value: Value) -> float:
     return float(value) if isinstance(value, int | float) else float("nan")
 
 
-def _groups_empty(view: Outlook) -> Iterator[str]:
+def _groups_empty(view: Outlook) -> Iterator[Objection]:
     removed = {str(change.before) for change in view.changes if change.action is ChangeAction.REMOVE}
     for name in sorted(removed):
         nodes = sorted(node.name for node in view.after.nodes_of(name))
         if nodes:
-            yield f"group {name} is not empty: {some(nodes)} must go to another group first"
+            yield view.object_to(
+                f"group {name} is not empty: {some(nodes)} must go to another group first", NAME, group=name
+            )
     if removed and not view.after.groups.keys() - removed:
-        yield "the last group cannot be removed"
+        yield view.object_to("the last group cannot be removed", NAME, group=min(removed))
 
 
-def _pairs_together(view: Outlook) -> Iterator[str]:
-    split = [
-        instance.name
+def _pairs_together(view: Outlook) -> Iterator[Objection]:
+    split = {
+        instance.name: (instance.primary_node, secondary)
         for instance in view.state.instances.values()
         for secondary in instance.secondary_nodes
         if _apart(view.after, instance.primary_node, secondary)
         and not _apart(view.state, instance.primary_node, secondary)
-    ]
+    }
     if split:
-        yield f"the nodes of {some(sorted(set(split)))} would be in two groups; move both nodes of a DRBD pair"
+        moved = {node for nodes in split.values() for node in nodes}
+        moves = [item.span for item in view.changes if item.path == MEMBERSHIP and item.object_name in moved]
+        text = f"the nodes of {some(sorted(split))} would be in two groups; move both nodes of a DRBD pair"
+        yield Objection(text, moves[0] if moves else None)
 
 
 def _apart(state: ClusterState, one: str, other: str) -> bool:
     return one in state.nodes and other in state.nodes and state.nodes[one].group != state.nodes[other].group
 
 
-def _disks_stay(view: Outlook) -> Iterator[str]:
+def _disks_stay(view: Outlook) -> Iterator[Objection]:
     """Compare, instance by instance, where its disks are looked for: by the group that its primary node is in."""
     moved: dict[Path, list[str]] = {}
     for instance in view.state.instances.values():
@@ -234,7 +254,9 @@ def _disks_stay(view: Outlook) -> Iterator[str]:
             if view.in_force(node.group, path) != view.in_force_after(view.after.nodes[node.name].group, path):
                 moved.setdefault(path, []).append(instance.name)
     for path, users in moved.items():
-        yield f"{'.'.join(path)}: existing disks of {some(sorted(users))} are redirected at once"
+        groups = {view.after.nodes[view.state.instances[name].primary_node].group for name in users}
+        text = f"{'.'.join(path)}: existing disks of {some(sorted(users))} are redirected at once"
+        yield view.object_to(text, path, group=min(groups))
 
 
 @cache
@@ -246,7 +268,7 @@ def _redirecting(templates: frozenset[str]) -> list[Path]:
     ]
 
 
-def _exclusive_storage(view: Outlook) -> Iterator[str]:
+def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
     """Find the nodes that get exclusive storage, because their group does or because they move."""
     new: dict[str, set[str]] = {}
     readable = view.state.readable(Level.GROUP, _EXCLUSIVE)
@@ -264,16 +286,18 @@ def _exclusive_storage(view: Outlook) -> Iterator[str]:
             and any(disk.template != "plain" for disk in instance.disks)
         )
         if users:
-            yield f"nodes of group {name} get exclusive storage, but {some(users)} have disks there that are not plain"
-        yield (
+            text = f"nodes of group {name} get exclusive storage, but {some(users)} have disks there that are not plain"
+            yield view.object_to(text, _EXCLUSIVE, group=name)
+        text = (
             f"exclusive storage on nodes of group {name}: Ganeti up to 3.1 cannot report the disk space of such nodes"
             " (a defect of its node daemon), so hspace and the allocator lose them"
         )
+        yield view.object_to(text, _EXCLUSIVE, group=name)
     if readable:
         yield from _mixed_groups(view)
 
 
-def _mixed_groups(view: Outlook) -> Iterator[str]:
+def _mixed_groups(view: Outlook) -> Iterator[Objection]:
     """Find the groups whose nodes come to differ in exclusive storage, since one has a value of its own."""
     for name in view.after.groups:
         nodes = view.after.nodes_of(name)
@@ -282,31 +306,33 @@ def _mixed_groups(view: Outlook) -> Iterator[str]:
         before = {view.state.in_force(view.state.nodes[node.name], _EXCLUSIVE) is True for node in nodes}
         moved = any(node.group != view.state.nodes[node.name].group for node in nodes)
         if on and off and (moved or len(before) == 1):
-            yield (
+            text = (
                 f"nodes of group {name} would differ in exclusive storage (on: {some(on)}; off: {some(off)}), which"
                 " Ganeti does not check and `gnt-cluster verify` reports: remove the nodes' own value"
             )
+            yield view.object_to(text, _EXCLUSIVE, group=name)
 
 
-def _master_network(view: Outlook) -> Iterator[str]:
+def _master_network(view: Outlook) -> Iterator[Objection]:
     for path in (("master_netdev",), ("master_netmask",)):
         if view.cluster_change(path):
-            yield f"{path[0]} takes the master address down and up; run it on the master itself"
+            yield view.object_to(f"{path[0]} takes the master address down and up; run it on the master itself", path)
 
 
-def _storage_set_up(view: Outlook) -> Iterator[str]:
+def _storage_set_up(view: Outlook) -> Iterator[Objection]:
     enabled = set(words(view.cluster_after.get(_ENABLED)))
     group_name = view.cluster_after.get(("volume_group_name",))
     helper = view.cluster_after.get(("drbd_usermode_helper",))
     touched = {change.path for change in view.changes if change.level is Level.CLUSTER}
     lvm = bool(enabled & {"plain", "drbd"})
     if touched & {_ENABLED, ("volume_group_name",)} and lvm and group_name == "":
-        yield "plain and drbd need a volume group: declare volume_group_name"
+        text = "plain and drbd need a volume group: declare volume_group_name"
+        yield view.object_to(text, ("volume_group_name",), _ENABLED)
     if touched & {_ENABLED, ("drbd_usermode_helper",)} and "drbd" in enabled and helper == "":
-        yield "drbd needs a helper: declare drbd_usermode_helper"
+        yield view.object_to("drbd needs a helper: declare drbd_usermode_helper", ("drbd_usermode_helper",), _ENABLED)
 
 
-GUARDS: dict[str, Callable[[Outlook], Iterator[str]]] = {
+GUARDS: dict[str, Callable[[Outlook], Iterator[Objection]]] = {
     "right-cluster": _right_cluster,
     "expressible": _expressible,
     "templates-enabled": _templates_enabled,

@@ -29,6 +29,14 @@ class Risk(StrEnum):
     HIGH = "high"
 
 
+@dataclass(frozen=True, slots=True)
+class Objection:
+    """What speaks against a plan. `span` is the place in the policy that causes it, if there is one."""
+
+    text: str
+    span: Span | None = None
+
+
 NAME: Path = ("name",)
 """Path of a group's existence and name in changes."""
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.snapshot import state_digest
@@ -15,18 +13,16 @@ from gpolicy.cluster.state import ClusterState, Snapshot, Unreadable
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity
-from gpolicy.ganeti.releases import VERSIONS, release_key
-from gpolicy.plan.built_in_guards import GuardResult, judge, outlook
-from gpolicy.plan.change import Change, NotCompared
+from gpolicy.ganeti.releases import release_of
+from gpolicy.plan.built_in_guards import GuardResult, Outlook, judge, objections, outlook
+from gpolicy.plan.change import Change, NotCompared, Objection
 from gpolicy.plan.contents import Observed, observed, touched
-from gpolicy.plan.diff import diff
+from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.step import Step
 from gpolicy.plan.steps import Basis, make_steps, nodes_that_stay
 from gpolicy.policy.guard import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.provenance import UNKNOWN, Provenance
-
-_RELEASE: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})*(?=[~-]|$)")  # 3.1.0~rc2 counts as 3.1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,25 +92,48 @@ def check_safe(plan: Plan) -> None:
         raise UnsafePlanError(f"the plan is not safe: {'; '.join(plan.obstacles)}", hint=hint)
 
 
-def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = frozenset()) -> Plan:
-    """Return the plan that makes `state` what `policy` declares; `allowed` names guards to override."""
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A plan before anybody judges it: the input of its guards, and what it is made from."""
+
+    difference: Difference
+    seen: Mapping[str, Observed]
+    staying: frozenset[str]
+    steps: tuple[Step, ...]
+    view: Outlook
+
+
+def _draft(policy: Policy, state: ClusterState) -> _Draft:
     difference = diff(policy, state)
-    plan = refused_plan(policy, state, difference.findings)
     errors = any(finding.severity is Severity.ERROR for finding in difference.findings)
     seen = observed(state, touched(difference.changes))
     staying = nodes_that_stay(difference.changes, state)
     basis = Basis(objects={name: item.values for name, item in seen.items()}, gaps=state.unreadable, staying=staying)
-    stepping = make_steps([] if errors else difference.changes, basis, plan.version)
+    stepping = make_steps(
+        [] if errors else difference.changes, basis, release_of(state.software_version) or policy.version
+    )
     view = outlook(policy, state, difference.changes, stepping.impossible)
+    return _Draft(difference, seen, staying, tuple(stepping.steps), view)
+
+
+def objections_to_plan(policy: Policy, state: ClusterState) -> dict[str, list[Objection]]:
+    """Return what the built-in guards have against the plan that would make `state` what `policy` declares."""
+    return objections(_draft(policy, state).view)
+
+
+def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = frozenset()) -> Plan:
+    """Return the plan that makes `state` what `policy` declares; `allowed` names guards to override."""
+    draft = _draft(policy, state)
+    difference = draft.difference
     return replace(
-        plan,
+        refused_plan(policy, state, difference.findings),
         state_digest_rapi=state_digest(state, besides=unreadable.RAPI),
-        observed=seen,
-        staying=tuple(sorted(staying)),
+        observed=dict(draft.seen),
+        staying=tuple(sorted(draft.staying)),
         gaps=state.unreadable,
         changes=tuple(difference.changes),
-        steps=tuple(stepping.steps),
-        guards=tuple(judge(view, allowed)),
+        steps=draft.steps,
+        guards=tuple(judge(draft.view, allowed)),
         unreadable=tuple(difference.unreadable),
     )
 
@@ -126,19 +145,12 @@ def refused_plan(policy: Policy, state: ClusterState, findings: list[Finding]) -
         cluster_uuid=state.cluster.identity.uuid,
         source=state.source,
         snapshot=state.snapshot,
-        version=release_of(state) or policy.version,
+        version=release_of(state.software_version) or policy.version,
         policy_digest=policy_digest(policy),
         state_digest=state_digest(state),
         findings=tuple(findings),
         notes=state.notes,
     )
-
-
-def release_of(state: ClusterState) -> str | None:
-    """Return the newest release with commands of ours that is not newer than the cluster's; None if it is unknown."""
-    numbers = _RELEASE.match(state.software_version or "")
-    known = [version for version in VERSIONS if numbers and release_key(version) <= release_key(numbers[0])]
-    return known[-1] if known else None
 
 
 def policy_digest(policy: Policy) -> str:

@@ -19,7 +19,7 @@ from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.ganeti.values import canonical
 from gpolicy.plan.built_in_guards import GUARDS, JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
-from gpolicy.plan.change import Change, NotCompared, Risk
+from gpolicy.plan.change import Change, NotCompared, Objection, Risk
 from gpolicy.plan.contents import Observed, level_of
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import FORMAT_VERSION, plan_as_json
@@ -210,7 +210,7 @@ def _names(written: Record, name: str) -> tuple[str | None, ...]:
 
 
 def _check_guards(
-    guards: tuple[GuardResult, ...], changes: tuple[Change, ...], basis: Basis, impossible: list[str], where: str
+    guards: tuple[GuardResult, ...], changes: tuple[Change, ...], basis: Basis, impossible: list[Objection], where: str
 ) -> None:
     """Raise InputError for verdicts that no guard gives, or that are not those of guards that can be judged here."""
     if len({guard.name for guard in guards}) != len(guards):

@@ -15,7 +15,7 @@ from gpolicy.ganeti import commands
 from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, words
 from gpolicy.plan.contents import Contents, is_own_value, tags_of
 from gpolicy.plan.effects import Effect, assigned, moved, tagged
 from gpolicy.plan.step import Inverse, Step, Wave, planned
@@ -42,7 +42,7 @@ class Stepping:
     """The steps of a plan, and what no command can do."""
 
     steps: list[Step] = field(default_factory=list)
-    impossible: list[str] = field(default_factory=list)
+    impossible: list[Objection] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +154,10 @@ class _Maker:
             command = planned(make(), effects)
             self.result.steps.append(Step(wave=wave, object=obj, title=title, command=command, inverse=inverse))
         except InexpressibleError as error:
-            self.result.impossible.append(f"{obj}: {error.message}" + (f"; {error.hint}" if error.hint else ""))
+            text = f"{obj}: {error.message}" + (f"; {error.hint}" if error.hint else "")
+            causes = (change for change in self.changes if change.object == obj and change.path == error.path)
+            cause = next(causes, None)
+            self.result.impossible.append(Objection(text, cause.span if cause else None))
 
     # --- the cluster ---------------------------------------------------------------------------------------------
 

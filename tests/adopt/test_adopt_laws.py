@@ -20,8 +20,8 @@ from gpolicy.formatting.formatting import format_text
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.parameters import default_in, parameter_at
-from gpolicy.ganeti.releases import DEFAULT_VERSION
-from gpolicy.plan.plan import make_plan, release_of
+from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
+from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Leaves, Policy
 from gpolicy.policy.yaml_reader import read_yaml
@@ -61,7 +61,7 @@ def errors(findings: list[Finding]) -> list[Finding]:
 def check_nothing_lost(state: ClusterState, policy: Policy, adopted: Adopted) -> None:
     """All that the cluster has is declared, listed as left out, or one of Ganeti's own defaults."""
     missing = {(item.object, item.what) for item in adopted.left_out}
-    version = release_of(state) or DEFAULT_VERSION
+    version = release_of(state.software_version) or DEFAULT_VERSION
 
     def values(label: str, level: Level, own: Mapping[ValuePath, Value], leaves: Leaves) -> None:
         for path, value in own.items():

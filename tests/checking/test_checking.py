@@ -83,7 +83,8 @@ def test_groups_of_the_cluster_are_groups_that_a_node_set_may_name(tmp_path: Pat
 
 
 def test_a_group_with_inherit_is_not_stale(tmp_path: Path) -> None:
-    head = "gpolicy: v1\nkind: Cluster\nname: c\nenabled_disk_templates: [plain]\n---\ngpolicy: v1\nkind: NodeGroup\n"
+    head = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nenabled_disk_templates: [plain]\n---\n"
+    head += "gpolicy: v1\nkind: NodeGroup\n"
     state = cluster({"gold": {("ipolicy", "disk-templates"): ["drbd"]}, "silver": {}})
     inherit = "ipolicy: {disk-templates: inherit}\n"
     assert codes(check(f"{head}name: gold\n", tmp_path, state=state)) == ["GP308"]

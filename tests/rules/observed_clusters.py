@@ -25,14 +25,21 @@ def with_enabled(state: ClusterState, *templates: str) -> ClusterState:
 
 
 _ONE = cluster({"gold": {}}, {"node1.example.org": "gold"})
+_EXCLUSIVE = cluster({"gold": {("ndparams", "exclusive_storage"): True}}, {"node1.example.org": "gold"})
 _TWO = cluster({"gold": {}, "silver": {}}, {"node1.example.org": "gold"})
 _MOVING = cluster({"gold": {}, "silver": {}}, {"node1.example.org": "silver"})
 _INSTANCE = {"node": "node1.example.org", "hypervisor": "kvm"}
 
+_PAIR = with_instance(
+    cluster({"gold": {}, "silver": {}}, {"node1.example.org": "gold", "node2.example.org": "gold"}),
+    template="drbd",
+    **_INSTANCE,
+)
+
 OBSERVED: dict[str, ClusterState] = {
     "GP309": with_enabled(with_instance(_ONE, template="drbd", **_INSTANCE), "drbd", "plain"),
     "GP417": with_instance(_ONE, template="drbd", **_INSTANCE),
-    "GP418": with_volumes(_ONE, 1000 * 1024, 1021 * 1024),
+    "GP418": with_volumes(_EXCLUSIVE, 1000 * 1024, 1021 * 1024),
     "GP420": with_volumes(_ONE, 1000 * 1024),
     "GP721": cluster({"gold": {}}),
     "GP722": _TWO,
@@ -42,4 +49,19 @@ OBSERVED: dict[str, ClusterState] = {
     "GP726": cluster({"gold": {("ndparams", "spindle_count"): 0}}, {"node1.example.org": "gold"}),
     "GP728": _TWO,
     "GP727": replace(with_volumes(_ONE, 1000, 64), cluster=ClusterObject(own={("volume_group_name",): "xenvg"})),
+    "GP729": _ONE,
+    "GP730": _ONE,
+    "GP731": _ONE,
+    "GP732": with_instance(_ONE, template="plain", **_INSTANCE),
+    "GP733": replace(
+        with_instance(_ONE, template="plain", **_INSTANCE),
+        cluster=ClusterObject(own={("volume_group_name",): "xenvg"}),
+    ),
+    "GP728": replace(
+        _PAIR,
+        instances={
+            name: replace(instance, secondary_nodes=("node2.example.org",))
+            for name, instance in _PAIR.instances.items()
+        },
+    ),
 }

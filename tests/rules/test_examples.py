@@ -31,7 +31,7 @@ STATES: dict[str, ClusterState] = {
     "GP704": cluster({"gold": {}, "silver": {}}),
 }
 MIXED = cluster({"dedicated": {}}, {"n1": "dedicated"}, {"n1": {("ndparams", "exclusive_storage"): False}})
-UNIFORM = cluster({"dedicated": {}}, {"n1": "dedicated"})
+UNIFORM = cluster({"dedicated": {("ndparams", "exclusive_storage"): True}}, {"n1": "dedicated"})
 OF_FLEETS = {rule.info.code for rule in FLEET_RULES}  # several policies: tests/rules/fleet/test_fleet.py
 WITH_EXAMPLE = [info for info in CATALOGUE if info.code not in {*WITHOUT_EXAMPLE, *OF_FLEETS}]
 

@@ -1,0 +1,117 @@
+"""GP728 to GP730: what `gpolicy plan` goes by, and the guards it has anyway, asked before there is a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import RuleInfo, Severity
+from gpolicy.ganeti.releases import release_of
+from gpolicy.policy.guard import BUILT_IN
+from gpolicy.rules.against_cluster.moves import LastGroupRemoved, RemovedGroupHasNodes
+from gpolicy.rules.disk_templates.enabled import (
+    DrbdWithoutHelper,
+    LvmWithoutVolumeGroup,
+    StaleGroupTemplates,
+    TemplateInUse,
+    TemplateNotEnabled,
+)
+from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.exclusive_storage.mode import ExclusiveStorageOnOtherDisks
+from gpolicy.rules.parameters.values import NotExpressible, ParameterNotInVersion
+from gpolicy.rules.specs.standard import StdOutside
+
+_BETTER: Final[dict[str, tuple[type[Rule], ...]]] = {
+    "expressible": (NotExpressible, ParameterNotInVersion),
+    "templates-enabled": (TemplateNotEnabled, StaleGroupTemplates),
+    "templates-in-use": (TemplateInUse,),
+    "std-in-bounds": (StdOutside,),
+    "groups-empty": (LastGroupRemoved, RemovedGroupHasNodes),
+    "storage-set-up": (LvmWithoutVolumeGroup, DrbdWithoutHelper),
+    "exclusive-storage": (ExclusiveStorageOnOtherDisks,),
+}
+"""Rules that find the same as a guard, at a better place: where one of them does, the guard adds nothing."""
+
+
+_SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
+
+
+def _found(rule: Rule, context: Context, *, overridable: bool, hint: str) -> Iterator[Hit]:
+    if context.state is None or context.desired is None or context.desired.findings:
+        return  # what the plan would be is not known before these are mended
+    from gpolicy.plan.plan import objections_to_plan  # noqa: PLC0415 (most checks look at no cluster)
+
+    for name, raised in objections_to_plan(context.policy, context.state).items():
+        is_said = any(next(other().check(context), None) for other in _BETTER.get(name, ()))
+        for objection in raised if BUILT_IN[name].overridable is overridable and not is_said else ():
+            yield rule.hit("", f"{name}: {objection.text}", objection.span, hint=hint.format(name))
+
+
+class PlanImpossible(Rule):
+    info = RuleInfo(
+        code="GP728",
+        name="plan-impossible",
+        severity=Severity.ERROR,
+        summary="Ganeti would refuse a part of the plan that the policy leads to.",
+        rationale="The guards of `gpolicy plan` object to it, and nothing can override them: the plan could not be"
+        " carried out to its end. Guards that other rules know more about (GP301, GP309, GP722) are reported by these.",
+        source="gpolicy plan, built-in guards",
+        bad=f"{GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node2.example.org]\n",
+        good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\n---\n{_SILVER}",
+    )
+    needs_state = True
+    needs_whole_policy = True
+    said_by_plan = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        yield from _found(self, context, overridable=False, hint="change what the policy says, or the cluster, first")
+
+
+class PlanUnsafe(Rule):
+    info = RuleInfo(
+        code="GP729",
+        name="plan-unsafe",
+        severity=Severity.WARNING,
+        summary="A built-in guard would stop the plan that the policy leads to.",
+        rationale="Ganeti would do without a question what may cut off the master, redirect disks, or change another"
+        " cluster than the policy is for. `gpolicy plan` stops there, unless `--allow` overrides the guard.",
+        source="gpolicy plan, built-in guards",
+        bad="gpolicy: v1\nkind: Cluster\nname: other.example.org\n",
+        good=CLUSTER,
+    )
+    needs_state = True
+    needs_whole_policy = True
+    said_by_plan = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        hint = "correct the policy; if it is meant, override the guard with gpolicy plan --allow {}"
+        yield from _found(self, context, overridable=True, hint=hint)
+
+
+class OtherRelease(Rule):
+    info = RuleInfo(
+        code="GP730",
+        name="other-release",
+        severity=Severity.WARNING,
+        summary="The cluster has another release of Ganeti than the policy says.",
+        rationale="Plans go by the cluster's release, rules and editors by `ganeti_version`: they judge which"
+        " parameters and tags exist by a release that the cluster does not have.",
+        source="gpolicy",
+        bad=f'{CLUSTER}ganeti_version: "2.16"\n',
+        good=f'{CLUSTER}ganeti_version: "3.0"\n',
+    )
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        declared, state = context.policy.cluster, context.state
+        said = declared.ganeti_version if declared else None
+        if declared is None or state is None or said is None:
+            return
+        release = release_of(state.software_version)
+        if release in (said, None):
+            return
+        message = f"the cluster has Ganeti {state.software_version}, the policy is for {said}"
+        span = declared.document.value_span(("ganeti_version",))
+        yield self.hit(declared, message, span, hint=f'write ganeti_version: "{release}"')

@@ -1,0 +1,130 @@
+"""GP731 to GP733: groups, hypervisors and places of disks that the observed cluster has, and the policy leaves."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, texts
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import RuleInfo, Severity, Span
+from gpolicy.ganeti.parameter import Path
+from gpolicy.policy.misspelt import MOST_GUESSES, misspelling_of
+from gpolicy.policy.model import GroupPolicy
+from gpolicy.printable import some
+from gpolicy.rules.examples import CLUSTER, GROUP
+
+
+class GroupNotThere(Rule):
+    info = RuleInfo(
+        code="GP731",
+        name="group-not-there",
+        severity=Severity.WARNING,
+        summary="A group is to be renamed or removed that the cluster does not have, or is almost one that it has.",
+        rationale="A plan creates each declared group that the cluster lacks, without nodes: with a misspelt name, or"
+        " a wrong `renamed_from`, the group that was meant stays as it is.",
+        source="gpolicy; Ganeti 3.0, gnt-group add",
+        bad="gpolicy: v1\nkind: NodeGroup\nname: glod\n",
+        good=GROUP,
+    )
+    needs_state = True
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        desired = context.desired
+        there = frozenset(context.state.groups) if context.state else frozenset[str]()
+        old_names = Counter(group.renamed_from.value for group in context.groups if group.renamed_from)
+        guesses = 0
+        for name, group in context.policy.groups.items():
+            if desired is None or desired.groups[name].current is not None or name in there:
+                continue
+            old = group.renamed_from
+            if old is not None and old_names[old.value] > 1:
+                continue  # another rule's matter
+            if old is not None and old.value not in there:
+                message = f"{name} is to be renamed from {old.value}, but the cluster has neither"
+                meant = self._meant(context, old.value, there)
+                hint = f"Did you mean `{meant}`?" if meant else f"its groups are {some(sorted(there))}"
+                yield self.hit(group, message, old.span, hint=hint)
+            elif old is None and guesses < MOST_GUESSES:
+                guesses += 1
+                meant = self._meant(context, name, there)
+                if meant:
+                    what = "created" if group.removed is None else "removed"
+                    message = f"{name} is to be {what}, but the cluster has {meant}"
+                    yield self.hit(group, message, _name(group), hint=f"Did you mean `{meant}`?")
+
+    @staticmethod
+    def _meant(context: Context, name: str, there: frozenset[str]) -> str | None:
+        """Return the group that `name` is almost, if the policy says nothing else about that one."""
+        declared = context.desired.current_groups if context.desired else {}
+        return misspelling_of(name, there - set(declared))
+
+
+def _name(group: GroupPolicy) -> Span:
+    return group.document.value_span(("name",))
+
+
+class HypervisorInUse(Rule):
+    info = RuleInfo(
+        code="GP732",
+        name="hypervisor-in-use",
+        severity=Severity.WARNING,
+        summary="A hypervisor is to be disabled, but instances of the cluster use it.",
+        rationale="Ganeti does not check that. It asks nodes about enabled hypervisors only, so such instances count"
+        " as stopped although they run, and none like them can be created.",
+        source="Ganeti 3.0, sources: queries of instances, instance creation",
+        bad=f"{CLUSTER}enabled_hypervisors: [xen-pvm]\n",
+        good=f"{CLUSTER}enabled_hypervisors: [xen-pvm, kvm]\n",
+    )
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_HYPERVISORS)
+        if cluster is None or enabled is None or context.state is None:
+            return
+        users: dict[str, list[str]] = {}
+        for instance in context.state.instances.values():
+            if instance.hypervisor is not None and instance.hypervisor not in texts(enabled):
+                users.setdefault(instance.hypervisor, []).append(instance.name)
+        for hypervisor, names in sorted(users.items()):
+            message = f"{hypervisor} is not to be enabled, but {some(sorted(names))} use it"
+            hint = f"leave {hypervisor} enabled, or convert them first"
+            yield self.hit(cluster, message, enabled.span, hint=hint)
+
+
+_PLACES: Final[dict[Path, frozenset[str]]] = {
+    ("volume_group_name",): frozenset({"plain", "drbd"}),
+    ("file_storage_dir",): frozenset({"file"}),
+    ("shared_file_storage_dir",): frozenset({"sharedfile"}),
+}
+"""Where new disks go, and the templates of these disks. Another place of rbd and gluster is a matter of the guards."""
+
+
+class DisksLeftBehind(Rule):
+    info = RuleInfo(
+        code="GP733",
+        name="disks-left-behind",
+        severity=Severity.WARNING,
+        summary="New disks are to go to another volume group or directory than the disks of existing instances.",
+        rationale="Ganeti moves no disk. It counts the free space of the new place only, and refuses a volume group"
+        " that a node does not have.",
+        source="Ganeti 3.0, gnt-cluster modify",
+        bad=f"{CLUSTER}volume_group_name: ssdvg\n",
+        good=f"{CLUSTER}volume_group_name: xenvg\n",
+    )
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        cluster, state = context.policy.cluster, context.state
+        for path, templates in _PLACES.items() if cluster is not None and state is not None else ():
+            leaf = context.cluster_leaf(path)
+            now = state.cluster.own.get(path) if state else None
+            if leaf is None or cluster is None or state is None or not leaf.value or not now or leaf.value == now:
+                continue
+            disks = ((item.name, disk.template) for item in state.instances.values() for disk in item.disks)
+            users = sorted({name for name, template in disks if template in templates})
+            if users:
+                message = f"{path[0]} is to be {leaf.value}, but {some(users)} have disks in {now}"
+                yield self.hit(cluster, message, leaf.span, hint=f"write {now}, or move the disks first")

@@ -1,0 +1,83 @@
+"""`check --state` says what `plan` would refuse, in the words of the plan's own guards."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from run_rules import TODAY, check, cluster, codes, with_instance
+
+from gpolicy.checking.repository import check_by_settings
+from gpolicy.cluster.state import ClusterObject, ClusterState
+from gpolicy.findings import Severity
+from gpolicy.ganeti.parameter import Values
+from gpolicy.plan.plan import make_plan
+from gpolicy.policy.loading import load_policy
+
+CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
+GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+SILVER = "---\ngpolicy: v1\nkind: NodeGroup\nname: silver\n"
+OWN: Values = {
+    ("enabled_disk_templates",): ["drbd", "plain"],
+    ("volume_group_name",): "xenvg",
+    ("drbd_usermode_helper",): "/bin/true",
+    ("master_netdev",): "eth0",
+    ("diskparams", "rbd", "pool"): "rbd",
+}
+
+
+def observed(template: str = "drbd") -> ClusterState:
+    """Return a cluster of two groups with an instance on the two nodes of the first."""
+    state = cluster({"gold": {}, "silver": {}}, {"n1": "gold", "n2": "gold", "n3": "silver"})
+    state = with_instance(state, "n1", template=template, hypervisor="kvm")
+    instances = {name: replace(item, secondary_nodes=("n2",)) for name, item in state.instances.items()}
+    group = {name: replace(item, effective=OWN) for name, item in state.groups.items()}
+    return replace(state, instances=instances, groups=group, cluster=ClusterObject(own=OWN))
+
+
+REFUSED = {
+    "right-cluster": (CLUSTER.replace("c.ex", "d.ex"), "GP729", 3),
+    "expressible": (f"{CLUSTER}diskparams: {{rbd: {{user-id: x}}}}\n", "GP101", 4),
+    "templates-in-use": (f"{CLUSTER}enabled_disk_templates: [plain]\n", "GP309", 4),
+    "groups-empty": (f"{GROUP}removed: true\n{SILVER}", "GP722", 4),
+    "pairs-together": (f"{GROUP}nodes: [n1]\n{SILVER}nodes: [n2]\n", "GP728", 9),
+    "storage-set-up": (f'{CLUSTER}volume_group_name: ""\n', "GP304", 4),
+    "disks-stay": (f"{CLUSTER}diskparams: {{rbd: {{pool: other}}}}\n", "GP729", 4),
+    "exclusive-storage": (f"{SILVER[4:]}ndparams: {{exclusive_storage: true}}\n", "GP729", 4),
+    "master-network": (f"{CLUSTER}master_netdev: eth1\n", "GP729", 4),
+}
+
+
+@pytest.mark.parametrize("guard", REFUSED)
+def test_check_says_what_the_plan_would_refuse(guard: str, tmp_path: Path) -> None:
+    text, code, line = REFUSED[guard]
+    state = observed("rbd" if guard == "disks-stay" else "drbd")
+    found = [item for item in check(text, tmp_path, state=state) if item.severity is not Severity.INFO]
+    policy = load_policy(tmp_path)
+    refused = [item for item in make_plan(policy, state).guards if not item.ok]
+    assert guard in [item.name for item in refused]
+    (said,) = [item for item in found if item.code == code]
+    assert said.span is not None
+    assert said.span.line == line
+    if code in ("GP728", "GP729"):
+        (verdict,) = [item for item in refused if item.name == guard]
+        assert said.message == f"{guard}: {verdict.message}"
+        planning = codes(check_by_settings(policy, state, today=TODAY))
+        assert code not in planning, "the plan shows its guards itself"
+    else:
+        assert not {"GP728", "GP729"} & set(codes(found)), "said once"
+
+
+def test_a_policy_that_the_cluster_has_already_is_silent(tmp_path: Path) -> None:
+    text = f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nmaster_netdev: eth0\n---\n{GROUP}nodes: [n1, n2]\n"
+    assert check(text, tmp_path, state=observed()) == []
+
+
+@pytest.mark.parametrize(
+    ("declared", "observed_release", "found"),
+    [("2.16", "3.0.2", ["GP730"]), ("3.0", "3.0.2", []), ("3.0", None, []), ("3.0", "3.1.0~rc2", ["GP730"])],
+)
+def test_another_release(declared: str, observed_release: str | None, found: list[str], tmp_path: Path) -> None:
+    state = replace(observed(), software_version=observed_release)
+    assert codes(check(f'{CLUSTER}ganeti_version: "{declared}"\n', tmp_path, state=state)) == found
