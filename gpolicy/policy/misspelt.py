@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable
 from typing import Final
 
@@ -27,23 +26,6 @@ def surely_meant(word: str, known: Iterable[str]) -> str | None:
         return None
     near = [item for item in words if abs(len(item) - len(word)) <= 2 and _distance(_plain(word), _plain(item)) <= 2]
     return near[0] if len(near) == 1 and _distance(_plain(word), _plain(near[0])) == 1 else None
-
-
-_OF_A_SERIES: Final = re.compile(r"[0-9]+|(?<![a-z0-9])[a-z](?![a-z0-9])", re.IGNORECASE)
-
-
-def misspelling_of(word: str, known: Iterable[str]) -> str | None:
-    """Return the only known word that `word` is surely a slip of, None if it may well be another of a series.
-
-    Names of a series differ in numbers, or in a letter that stands alone: web1 and web2, rack-a and rack-b.
-    """
-    meant = surely_meant(word, known)
-    alike = meant is not None and word.lower() != meant.lower() and _series(word) == _series(meant)
-    return None if alike else meant
-
-
-def _series(word: str) -> str:
-    return _OF_A_SERIES.sub("", word)
 
 
 class Guesses:

@@ -101,7 +101,7 @@ _SET = "gpolicy: v1\nkind: NodeSet\nname: "
 @pytest.mark.parametrize(
     ("documents", "without", "with_cluster"),
     [
-        ([f"{_GROUP}gold\nnodes: [node1, nodeX]\n"], [], ["GP701"]),
+        ([f"{_GROUP}gold\nnodes: [node1, nodex]\n"], [], ["GP701"]),
         ([f"{_GROUP}gold\nnodes: ['rack*']\n"], [], ["GP606"]),
         ([f"{_GROUP}{name}\nnodes: [node1]\n" for name in ("gold", "silver")], ["GP602"], ["GP702"]),
         ([f"{_GROUP}{name}\nnodes: ['node?']\n" for name in ("gold", "silver")], ["GP611"], ["GP702"]),
@@ -111,7 +111,7 @@ _SET = "gpolicy: v1\nkind: NodeSet\nname: "
                 f"{_SET}s1\nnodes: ['node[12]']\nndparams: {{spindle_count: 1}}\n",
                 f"{_SET}s2\nnodes: ['node?']\nndparams: {{spindle_count: 2}}\n",
             ],
-            [],
+            ["GP611"],
             ["GP703"],
         ),
         (

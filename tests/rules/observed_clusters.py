@@ -49,15 +49,15 @@ OBSERVED: dict[str, ClusterState] = {
     "GP726": cluster({"gold": {("ndparams", "spindle_count"): 0}}, {"node1.example.org": "gold"}),
     "GP728": _TWO,
     "GP727": replace(with_volumes(_ONE, 1000, 64), cluster=ClusterObject(own={("volume_group_name",): "xenvg"})),
-    "GP729": _ONE,
-    "GP730": _ONE,
-    "GP731": _ONE,
-    "GP732": with_instance(_ONE, template="plain", **_INSTANCE),
-    "GP733": replace(
+    "GP742": _ONE,
+    "GP743": _ONE,
+    "GP744": cluster({"silver": {}}),
+    "GP745": with_instance(_ONE, template="plain", **_INSTANCE),
+    "GP746": replace(
         with_instance(_ONE, template="plain", **_INSTANCE),
         cluster=ClusterObject(own={("volume_group_name",): "xenvg"}),
     ),
-    "GP728": replace(
+    "GP741": replace(
         _PAIR,
         instances={
             name: replace(instance, secondary_nodes=("node2.example.org",))

@@ -37,15 +37,15 @@ def observed(template: str = "drbd") -> ClusterState:
 
 
 REFUSED = {
-    "right-cluster": (CLUSTER.replace("c.ex", "d.ex"), "GP729", 3),
+    "right-cluster": (CLUSTER.replace("c.ex", "d.ex"), "GP742", 3),
     "expressible": (f"{CLUSTER}diskparams: {{rbd: {{user-id: x}}}}\n", "GP101", 4),
     "templates-in-use": (f"{CLUSTER}enabled_disk_templates: [plain]\n", "GP309", 4),
     "groups-empty": (f"{GROUP}removed: true\n{SILVER}", "GP722", 4),
-    "pairs-together": (f"{GROUP}nodes: [n1]\n{SILVER}nodes: [n2]\n", "GP728", 9),
+    "pairs-together": (f"{GROUP}nodes: [n1]\n{SILVER}nodes: [n2]\n", "GP741", 9),
     "storage-set-up": (f'{CLUSTER}volume_group_name: ""\n', "GP304", 4),
-    "disks-stay": (f"{CLUSTER}diskparams: {{rbd: {{pool: other}}}}\n", "GP729", 4),
-    "exclusive-storage": (f"{SILVER[4:]}ndparams: {{exclusive_storage: true}}\n", "GP729", 4),
-    "master-network": (f"{CLUSTER}master_netdev: eth1\n", "GP729", 4),
+    "disks-stay": (f"{CLUSTER}diskparams: {{rbd: {{pool: other}}}}\n", "GP742", 4),
+    "exclusive-storage": (f"{SILVER[4:]}ndparams: {{exclusive_storage: true}}\n", "GP742", 4),
+    "master-network": (f"{CLUSTER}master_netdev: eth1\n", "GP742", 4),
 }
 
 
@@ -60,13 +60,13 @@ def test_check_says_what_the_plan_would_refuse(guard: str, tmp_path: Path) -> No
     (said,) = [item for item in found if item.code == code]
     assert said.span is not None
     assert said.span.line == line
-    if code in ("GP728", "GP729"):
+    if code in ("GP741", "GP742"):
         (verdict,) = [item for item in refused if item.name == guard]
         assert said.message == f"{guard}: {verdict.message}"
         planning = codes(check_by_settings(policy, state, today=TODAY))
         assert code not in planning, "the plan shows its guards itself"
     else:
-        assert not {"GP728", "GP729"} & set(codes(found)), "said once"
+        assert not {"GP741", "GP742"} & set(codes(found)), "said once"
 
 
 def test_a_policy_that_the_cluster_has_already_is_silent(tmp_path: Path) -> None:
@@ -76,7 +76,7 @@ def test_a_policy_that_the_cluster_has_already_is_silent(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("declared", "observed_release", "found"),
-    [("2.16", "3.0.2", ["GP730"]), ("3.0", "3.0.2", []), ("3.0", None, []), ("3.0", "3.1.0~rc2", ["GP730"])],
+    [("2.16", "3.0.2", ["GP743"]), ("3.0", "3.0.2", []), ("3.0", None, []), ("3.0", "3.1.0~rc2", ["GP743"])],
 )
 def test_another_release(declared: str, observed_release: str | None, found: list[str], tmp_path: Path) -> None:
     state = replace(observed(), software_version=observed_release)

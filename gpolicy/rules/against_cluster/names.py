@@ -1,8 +1,9 @@
-"""GP728: the names of new groups beside those of the observed cluster."""
+"""GP728 and GP744: the names of groups beside those of the observed cluster."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -10,6 +11,8 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.policy.misspelt import MOST_GUESSES, surely_meant
+from gpolicy.printable import some
+from gpolicy.rules.examples import GROUP
 
 _PARTS: Final = re.compile(r"[^\W\d_]+|\d+")
 
@@ -44,6 +47,40 @@ class MisspeltGroup(Rule):
                 told = f"the cluster has no group {wanted}, but {near}, which the policy does not name"
                 message = f"{told}: group {group.name} will be created"
                 yield self.hit(group, message, place, hint=f"Did you mean `{near}`?{rename}")
+
+
+class GroupNotThere(Rule):
+    info = RuleInfo(
+        code="GP744",
+        name="group-not-there",
+        severity=Severity.WARNING,
+        summary="A group is to be renamed from one that the cluster does not have, or removed by a misspelt name.",
+        rationale="gpolicy creates the renamed group then, without nodes; and a group that is removed by another name"
+        " stays. Remove `renamed_from` when the rename is done.",
+        source="gpolicy",
+        bad=f"{GROUP}renamed_from: default\n",
+        good=f"{GROUP}renamed_from: silver\n",
+    )
+    needs_state = True
+    needs_whole_policy = True  # what could not be read may name the other group
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        there = list(context.state.groups) if context.state else []
+        old_names = Counter(group.renamed_from.value for group in context.groups if group.renamed_from)
+        guess = MOST_GUESSES
+        for name, item in context.desired.groups.items() if context.desired else ():
+            group, old = item.policy, item.policy.renamed_from
+            if item.current is not None:
+                continue
+            if group.removed is not None and guess > 0:
+                guess -= 1
+                near = surely_meant(name, [other for other in there if not _in_one_series(name, other)])
+                if near is not None and near not in context.policy.groups:
+                    message = f"group {name} is to be removed, but the cluster has {near}"
+                    yield self.hit(group, message, group.removed.span, hint=f"Did you mean `{near}`?")
+            elif old is not None and old_names[old.value] == 1 and not surely_meant(old.value, there):
+                message = f"{name} is to be renamed from {old.value}, but the cluster has neither"
+                yield self.hit(group, message, old.span, hint=f"its groups are {some(sorted(there))}")
 
 
 def _in_one_series(one: str, other: str) -> bool:

@@ -1,4 +1,4 @@
-"""GP728 to GP730: what `gpolicy plan` goes by, and the guards it has anyway, asked before there is a plan."""
+"""GP741 to GP743: what `gpolicy plan` goes by, and the guards it has anyway, asked before there is a plan."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _found(rule: Rule, context: Context, *, overridable: bool, hint: str) -> Ite
 
 class PlanImpossible(Rule):
     info = RuleInfo(
-        code="GP728",
+        code="GP741",
         name="plan-impossible",
         severity=Severity.ERROR,
         summary="Ganeti would refuse a part of the plan that the policy leads to.",
@@ -71,7 +71,7 @@ class PlanImpossible(Rule):
 
 class PlanUnsafe(Rule):
     info = RuleInfo(
-        code="GP729",
+        code="GP742",
         name="plan-unsafe",
         severity=Severity.WARNING,
         summary="A built-in guard would stop the plan that the policy leads to.",
@@ -92,7 +92,7 @@ class PlanUnsafe(Rule):
 
 class OtherRelease(Rule):
     info = RuleInfo(
-        code="GP730",
+        code="GP743",
         name="other-release",
         severity=Severity.WARNING,
         summary="The cluster has another release of Ganeti than the policy says.",

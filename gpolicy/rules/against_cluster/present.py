@@ -1,74 +1,21 @@
-"""GP731 to GP733: groups, hypervisors and places of disks that the observed cluster has, and the policy leaves."""
+"""GP745 and GP746: hypervisors and places of disks that the observed cluster uses, and the policy leaves."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, texts
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity, Span
+from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.misspelt import MOST_GUESSES, misspelling_of
-from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import some
-from gpolicy.rules.examples import CLUSTER, GROUP
-
-
-class GroupNotThere(Rule):
-    info = RuleInfo(
-        code="GP731",
-        name="group-not-there",
-        severity=Severity.WARNING,
-        summary="A group is to be renamed or removed that the cluster does not have, or is almost one that it has.",
-        rationale="A plan creates each declared group that the cluster lacks, without nodes: with a misspelt name, or"
-        " a wrong `renamed_from`, the group that was meant stays as it is.",
-        source="gpolicy; Ganeti 3.0, gnt-group add",
-        bad="gpolicy: v1\nkind: NodeGroup\nname: glod\n",
-        good=GROUP,
-    )
-    needs_state = True
-    needs_whole_policy = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        desired = context.desired
-        there = frozenset(context.state.groups) if context.state else frozenset[str]()
-        old_names = Counter(group.renamed_from.value for group in context.groups if group.renamed_from)
-        guesses = 0
-        for name, group in context.policy.groups.items():
-            if desired is None or desired.groups[name].current is not None or name in there:
-                continue
-            old = group.renamed_from
-            if old is not None and old_names[old.value] > 1:
-                continue  # another rule's matter
-            if old is not None and old.value not in there:
-                message = f"{name} is to be renamed from {old.value}, but the cluster has neither"
-                meant = self._meant(context, old.value, there)
-                hint = f"Did you mean `{meant}`?" if meant else f"its groups are {some(sorted(there))}"
-                yield self.hit(group, message, old.span, hint=hint)
-            elif old is None and guesses < MOST_GUESSES:
-                guesses += 1
-                meant = self._meant(context, name, there)
-                if meant:
-                    what = "created" if group.removed is None else "removed"
-                    message = f"{name} is to be {what}, but the cluster has {meant}"
-                    yield self.hit(group, message, _name(group), hint=f"Did you mean `{meant}`?")
-
-    @staticmethod
-    def _meant(context: Context, name: str, there: frozenset[str]) -> str | None:
-        """Return the group that `name` is almost, if the policy says nothing else about that one."""
-        declared = context.desired.current_groups if context.desired else {}
-        return misspelling_of(name, there - set(declared))
-
-
-def _name(group: GroupPolicy) -> Span:
-    return group.document.value_span(("name",))
+from gpolicy.rules.examples import CLUSTER
 
 
 class HypervisorInUse(Rule):
     info = RuleInfo(
-        code="GP732",
+        code="GP745",
         name="hypervisor-in-use",
         severity=Severity.WARNING,
         summary="A hypervisor is to be disabled, but instances of the cluster use it.",
@@ -104,7 +51,7 @@ _PLACES: Final[dict[Path, frozenset[str]]] = {
 
 class DisksLeftBehind(Rule):
     info = RuleInfo(
-        code="GP733",
+        code="GP746",
         name="disks-left-behind",
         severity=Severity.WARNING,
         summary="New disks are to go to another volume group or directory than the disks of existing instances.",

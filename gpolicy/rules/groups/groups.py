@@ -1,4 +1,4 @@
-"""GP601 and GP608 to GP610: the groups themselves: names, renames, removal, and a home for each size."""
+"""GP601, GP608 to GP610 and GP616: the groups themselves: names, renames, removal, and a home for each size."""
 
 from __future__ import annotations
 
@@ -38,6 +38,33 @@ class UuidName(Rule):
             if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", group.name.lower()):
                 message = f"{group.name} looks like a UUID"
                 yield self.hit(group, message, group.span, hint="name the group with a word")
+
+
+class GroupNameUnlikely(Rule):
+    info = RuleInfo(
+        code="GP616",
+        name="group-name-unlikely",
+        severity=Severity.WARNING,
+        summary="The name of a group differs from another one only in case, `-` or `_`, or no request can carry it.",
+        rationale="Ganeti takes such a name for another group, and people confuse the two. RAPI addresses a group by"
+        " its name in a path: a slash ends it, and blanks at its ends get lost on command lines.",
+        source="Ganeti 3.0, RAPI /2/groups/NAME",
+        bad=f"{GROUP}---\ngpolicy: v1\nkind: NodeGroup\nname: Gold\n",
+        good=f"{GROUP}---\n{_SILVER}",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        first: dict[str, GroupPolicy] = {}
+        for group in context.groups:
+            place = group.document.value_span(("name",))
+            other = first.setdefault(group.name.lower().replace("_", "-").strip(), group)
+            if "/" in group.name or group.name != group.name.strip():
+                what = "a slash" if "/" in group.name else "a blank at its end"
+                yield self.hit(group, f"{group.name!r} has {what}", place, hint="write letters, digits, - and _")
+            elif other is not group:
+                related = (Related(other.span, f"{other.name} is declared here"),)
+                message = f"{group.name} and {other.name} are almost the same name"
+                yield self.hit(group, message, place, hint="rename one of the two groups", related=related)
 
 
 class RenameImpossible(Rule):

@@ -8,6 +8,7 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.fit.desired import is_glob
+from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Leaf, NodeSetPolicy
 from gpolicy.rules.examples import GROUP
 
@@ -17,8 +18,8 @@ class NodeSetEmpty(Rule):
         code="GP604",
         name="node-set-empty",
         severity=Severity.WARNING,
-        summary="A node set has neither nodes nor groups.",
-        rationale="It matches no node, so its values are set nowhere.",
+        summary="A node set has neither nodes nor groups, or sets nothing.",
+        rationale="It matches no node, so its values are set nowhere; or it has no values and no tags to set.",
         bad="gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n",
         good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n",
     )
@@ -28,6 +29,9 @@ class NodeSetEmpty(Rule):
             if not nodes.nodes and not nodes.groups:
                 message = f"the node set {nodes.name} has no nodes"
                 yield self.hit(nodes, message, nodes.span, hint="add `nodes:` or `groups:`")
+            elif not nodes.leaves and nodes.tags is None:
+                message = f"the node set {nodes.name} has no values and no tags"
+                yield self.hit(nodes, message, nodes.span, hint="add what its nodes are to have, or remove it")
 
 
 class NodeSetUnknownGroup(Rule):
@@ -59,8 +63,9 @@ class NodeSetConflict(Rule):
         code="GP607",
         name="node-set-conflict",
         severity=Severity.ERROR,
-        summary="Two node sets name the same node and set different values for one parameter.",
-        rationale="A name wins over a pattern, and a pattern over a group. But here both sets name the node.",
+        summary="Two node sets set different values for one parameter of the same node, and neither wins.",
+        rationale="A name wins over a pattern, and a pattern over a group. But here both sets name the node, or both"
+        " name the group. (Patterns that match the same nodes are GP611.)",
         bad="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
         "gpolicy: v1\nkind: NodeSet\nname: slow\nnodes: [node1.example.org]\nndparams: {cpu_speed: 1}\n",
         good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
@@ -69,17 +74,21 @@ class NodeSetConflict(Rule):
     only_without_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        first: dict[tuple[str, tuple[str, ...]], tuple[NodeSetPolicy, Leaf]] = {}
-        reported: set[tuple[str, str, tuple[str, ...]]] = set()
+        first: dict[tuple[str, str, Path], tuple[NodeSetPolicy, Leaf]] = {}
+        reported: set[tuple[str, str, Path]] = set()
         for nodes in context.policy.node_sets:
-            names = [node.value for node in nodes.nodes if not is_glob(node.value)]
+            named = [("node", node.value) for node in nodes.nodes if not is_glob(node.value)]
+            named += [("group", group.value) for group in nodes.groups]
             for leaf in context.leaves(nodes).values():
-                for name in names:
-                    other, its = first.setdefault((name, leaf.path), (nodes, leaf))
+                for kind, name in named:
+                    other, its = first.setdefault((kind, name, leaf.path), (nodes, leaf))
                     key = (other.name, nodes.name, leaf.path)
                     if its.value != leaf.value and key not in reported:
                         reported.add(key)
-                        message = f"the node set {other.name} sets another {leaf.path[-1]} for {name}"
-                        related = (Related(its.span, f"{other.name} sets it here"),)
-                        hint = "remove the node from one of the sets"
-                        yield self.hit(nodes, message, leaf.span, hint=hint, related=related)
+                        where = name if kind == "node" else f"group {name}"
+                        yield self._conflict(nodes, leaf, other, its, where)
+
+    def _conflict(self, nodes: NodeSetPolicy, leaf: Leaf, other: NodeSetPolicy, its: Leaf, where: str) -> Hit:
+        message = f"the node set {other.name} sets another {leaf.path[-1]} for {where}"
+        related = (Related(its.span, f"{other.name} sets it here"),)
+        return self.hit(nodes, message, leaf.span, hint="remove the node from one of the sets", related=related)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gpolicy.checking.context import Context
+from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.policy import edits
-from gpolicy.policy.model import GroupPolicy
+from gpolicy.policy.model import Declared, GroupPolicy
 from gpolicy.policy.promised import written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.rules.examples import GROUP
@@ -78,6 +79,7 @@ MOST_NAMES: Final = 500_000
 """Names that patterns are written out to, to compare them."""
 _WILDCARD: Final = re.compile(r"[*?\[]")
 _RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")
+_NUMBERS: Final = re.compile(r"(?!.-.$)([0-9]{1,9})-([0-9]{1,9})")
 
 
 class PatternsOverlap(Rule):
@@ -85,9 +87,9 @@ class PatternsOverlap(Rule):
         code="GP611",
         name="patterns-overlap",
         severity=Severity.WARNING,
-        summary="Patterns of two groups match the same nodes.",
-        rationale="A node is in exactly one group. A name wins over a pattern, but nothing decides between two"
-        " patterns: if the cluster has such a node, the policy cannot be applied (GP702).",
+        summary="Patterns of two groups, or of two node sets with different values, match the same nodes.",
+        rationale="A node is in exactly one group, and has one value. A name wins over a pattern, but nothing decides"
+        " between two patterns: if the cluster has such a node, the policy cannot be applied (GP702, GP703).",
         source="Ganeti's data model",
         bad=f'{GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: ["node[1-4].example.org"]\n',
         good=f'{GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: [node1.example.org]\n',
@@ -95,16 +97,23 @@ class PatternsOverlap(Rule):
     only_without_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        patterns = [(group, entry) for group in context.groups for entry in group.nodes or () if is_glob(entry.value)]
+        yield from self._overlaps([(group, entry) for group in context.groups for entry in group.nodes or ()], None)
+        sets = [(nodes, entry) for nodes in context.policy.node_sets if nodes.leaves for entry in nodes.nodes]
+        yield from self._overlaps(sets, context)
+
+    def _overlaps(self, entries: Sequence[tuple[Declared, Located[str]]], context: Context | None) -> Iterator[Hit]:
+        """Yield what overlaps; with `context` only where the two set different values."""
+        patterns = [(declared, entry) for declared, entry in entries if is_glob(entry.value)]
         reported: set[tuple[str, str]] = set()
-        pairs, are_all = _could_meet([entry.value for _, entry in patterns], [group.name for group, _ in patterns])
+        pairs, are_all = _could_meet([entry.value for _, entry in patterns], [item.name for item, _ in patterns])
         if not are_all:
             yield self._too_many(patterns)
         names = 0
         for first, second in pairs:
-            (group, entry), (other, place) = patterns[first], patterns[second]
-            pair = (group.name, other.name)
-            if pair in reported:
+            (one, entry), (other, place) = patterns[first], patterns[second]
+            pair = (one.name, other.name)
+            about = _different(context, one, other) if context else ""
+            if pair in reported or about is None:
                 continue
             names += sum(len(written_out(item.value) or ()) for item in (entry, place))
             if names > MOST_NAMES:
@@ -112,15 +121,23 @@ class PatternsOverlap(Rule):
                 return
             if _share_nodes(entry.value, place.value):
                 reported.add(pair)
-                message = f"{place.value} and {entry.value} of group {group.name} match the same nodes"
-                related = (Related(entry.span, f"{group.name} is here"),)
+                message = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes{about}"
+                related = (Related(entry.span, f"{one.name} is here"),)
                 hint = "narrow one of them, or name the nodes: a name wins over a pattern"
                 yield self.hit(other, message, place.span, hint=hint, related=related)
 
-    def _too_many(self, patterns: list[tuple[GroupPolicy, Located[str]]]) -> Hit:
-        group, entry = patterns[-1]
+    def _too_many(self, patterns: Sequence[tuple[Declared, Located[str]]]) -> Hit:
+        declared, entry = patterns[-1]
         message = f"the policy has {len(patterns)} patterns of nodes: too many to compare each with each"
-        return self.hit(group, message, entry.span, hint="start more patterns with letters, or name the nodes")
+        return self.hit(declared, message, entry.span, hint="start more patterns with letters, or name the nodes")
+
+
+def _different(context: Context, one: Declared, other: Declared) -> str | None:
+    """Return what two node sets disagree about, for a message; None if they do not."""
+    first = context.leaves(one)
+    paths = (path for path, leaf in context.leaves(other).items() if first.get(path, leaf).value != leaf.value)
+    path = next(paths, None)
+    return None if path is None else f", but have different values of {path[-1]}"
 
 
 def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int, int]], bool]:
@@ -164,9 +181,11 @@ class PatternUnlikely(Rule):
         code="GP612",
         name="pattern-unlikely",
         severity=Severity.WARNING,
-        summary="A name or pattern of nodes cannot match any node.",
-        rationale="In patterns, * stands for any letters, ? for one letter and [1-4] for one of a set. Braces, a"
-        " bracket that is not closed and a range such as 4-1 are taken literally, or match nothing.",
+        summary="A name or pattern of nodes matches no node, or not those that its writer means.",
+        rationale="In patterns, * stands for any letters, ? for one letter and [1-4] for one of a set, never for"
+        " numbers of two digits: [1-12] is 1 or 2. Braces, a bracket that is not closed and a range such as 4-1 are"
+        " taken literally, or match nothing. Ganeti stores names in lower case, without a dot at the end.",
+        source="Python's fnmatch; Ganeti 3.0, names of hosts",
         bad=f'{GROUP}nodes: ["node{{1..4}}.example.org"]\n',
         good=f'{GROUP}nodes: ["node[1-4].example.org"]\n',
         fix="Reverses an empty range: 4-1 becomes 1-4.",
@@ -178,7 +197,7 @@ class PatternUnlikely(Rule):
             for entry in entries:
                 reason = _unlikely(entry.value)
                 if reason:
-                    hint = "write * for any letters, [1-4] for one of a set"
+                    hint = "write * for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
                     turned = _EMPTY_RANGE.sub(_turned, entry.value)
                     can_fix = turned != entry.value and not _unlikely(turned)
                     fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
@@ -195,12 +214,23 @@ def _unlikely(pattern: str) -> str:
     if not _LETTERS.fullmatch(pattern):
         odd = next(letter for letter in pattern if not _LETTERS.fullmatch(letter))
         return f"no node has {odd!r} in its name"
+    if pattern != pattern.lower():
+        return "Ganeti stores names of nodes in lower case"
+    if pattern.endswith("."):
+        return "no name ends with a dot"
     if pattern.rfind("[") > pattern.rfind("]") or "]" in pattern.partition("[")[0]:
         return "a bracket is not closed, or not opened"
     for before_end in pattern.split("]")[:-1]:
-        for low, high in _RANGE.findall(before_end.partition("[")[2].removeprefix("!")):
+        content = before_end.partition("[")[2].removeprefix("!")
+        numbers = _NUMBERS.fullmatch(content)
+        if numbers is not None and int(numbers[1]) <= int(numbers[2]):
+            return f"[{content}] stands for one letter, not for the numbers from {numbers[1]} to {numbers[2]}"
+        for low, high in _RANGE.findall(content):
             if low > high:
                 return f"the range {low}-{high} is empty"
+        letters = list(content) if "-" not in content else []
+        if len(letters) != len(set(letters)) or (content.isalpha() and len(letters) > 2 and letters != sorted(letters)):
+            return f"[{content}] stands for one of these letters, not for the word"
     return ""
 
 
@@ -209,9 +239,9 @@ class NodeSetNodeUnknown(Rule):
         code="GP613",
         name="node-in-no-group",
         severity=Severity.WARNING,
-        summary="A node set names a node that is in no group of the policy, though every group names its nodes.",
-        rationale="Each node is in a group. Most likely the name is misspelt, so the set matches no node, and the"
-        " intended node does not get its values.",
+        summary="A node set names nodes that are in no group of the policy, though every group names its nodes.",
+        rationale="Each node is in a group. Most likely the name or pattern is misspelt, so the set matches no node,"
+        " and the intended node does not get its values.",
         bad=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [nod1.example.org]\n',
         good=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [node1.example.org]\n',
     )
@@ -222,13 +252,41 @@ class NodeSetNodeUnknown(Rule):
         groups: list[GroupPolicy] = context.groups
         if not groups or not all(group.nodes for group in groups):
             return
-        entries: list[Located[str]] = [entry for group in groups for entry in group.nodes or ()]
-        names = {entry.value for entry in entries}
-        patterns = [entry.value for entry in entries if is_glob(entry.value)]
+        known = _Known([entry.value for group in groups for entry in group.nodes or ()])
         for nodes in context.policy.node_sets:
             for entry in nodes.nodes:
-                is_known = entry.value in names or any(matches(pattern, entry.value) for pattern in patterns)
-                if not is_glob(entry.value) and not is_known:
-                    message = f"{entry.value} is in no group of the policy"
+                if not known.may_have(entry.value):
+                    what = "what it matches is" if is_glob(entry.value) else "it is"
+                    message = f"{entry.value}: {what} in no group of the policy"
                     hint = "correct the name, or add the node to its group"
                     yield self.hit(nodes, message, entry.span, hint=hint)
+
+
+class _Known:
+    """The nodes that groups name: definite names, in order, and the patterns that are not definite."""
+
+    def __init__(self, entries: list[str]) -> None:
+        definite = {entry: written_out(entry) for entry in dict.fromkeys(entries)}
+        self._entries = definite.keys()
+        self._names = sorted({name for names in definite.values() for name in names or ()})
+        self._patterns = [entry for entry, names in definite.items() if names is None]
+
+    def may_have(self, entry: str) -> bool:
+        """Return whether a node that `entry`, a name or a pattern, stands for may be in a group."""
+        if entry in self._entries or any(matches(pattern, entry) for pattern in self._patterns):
+            return True
+        begin, end = _WILDCARD.split(entry)[0], "" if "[" in entry else _WILDCARD.split(entry)[-1]
+        place = bisect_left(self._names, begin)
+        while place < len(self._names) and self._names[place].startswith(begin):
+            if matches(entry, self._names[place]):
+                return True
+            place += 1
+        return is_glob(entry) and any(_alike(begin, end, pattern) for pattern in self._patterns)
+
+
+def _alike(begin: str, end: str, pattern: str) -> bool:
+    """Return whether a pattern may match what begins and ends so, as far as its letters go."""
+    parts = _WILDCARD.split(pattern)
+    last = "" if "[" in pattern else parts[-1]
+    begins = parts[0].startswith(begin) or begin.startswith(parts[0])
+    return begins and (last.endswith(end) or end.endswith(last))

@@ -1,0 +1,83 @@
+"""Names and patterns of nodes and groups that match nothing, too much, or not what their writer means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from run_rules import check, codes
+
+from gpolicy.findings import Severity
+
+HEAD = "gpolicy: v1\nkind: "
+
+
+def group(name: str, nodes: str) -> str:
+    return f"{HEAD}NodeGroup\nname: {name}\nnodes: [{nodes}]\n---\n"
+
+
+def node_set(name: str, nodes: str, more: str = "ndparams: {cpu_speed: 2}", key: str = "nodes") -> str:
+    return f"{HEAD}NodeSet\nname: {name}\n{key}: [{nodes}]\n{more}\n---\n"
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "web[1-12]",
+        "web[01-12]",
+        "web[10-20]",
+        "web[0-19]",
+        "[front][1-4]",
+        "web[1224]",
+        "web[db]a[zya]",
+        "Web1",
+        "web1.",
+    ],
+)
+def test_what_is_meant_is_not_what_it_matches(pattern: str, tmp_path: Path) -> None:
+    (found,) = check(group("gold", f'"{pattern}"'), tmp_path)
+    assert found.code == "GP612"
+    assert found.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["web[1-9]", "web[135]", "web[0-35-9]", "web[abc]", "web[ba]", "web[!1-4]", "web[12-5]", "web[a-f]"],
+)
+def test_a_set_of_letters_that_is_meant(pattern: str, tmp_path: Path) -> None:
+    assert check(group("gold", f'"{pattern}"'), tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (node_set("a", '"web[1-3]"') + node_set("b", '"web[3-5]"', "ndparams: {cpu_speed: 3}"), ["GP611"]),
+        (node_set("a", '"web[1-3]"') + node_set("b", '"web[3-5]"'), []),
+        (node_set("a", '"web[1-3]"') + node_set("b", '"web[3-5]"', "ndparams: {ssh_port: 2}"), []),
+        (node_set("a", '"web[1-3]"') + node_set("b", '"web[45]"', "ndparams: {cpu_speed: 3}"), []),
+        (node_set("a", "gold", key="groups") + node_set("b", "gold", "ndparams: {cpu_speed: 3}", "groups"), ["GP607"]),
+        (node_set("a", "gold", key="groups") + node_set("b", '"web*"', "ndparams: {cpu_speed: 3}"), []),  # it wins
+        (node_set("a", "web1", ""), ["GP604"]),
+        (node_set("a", "web1", "tags: []"), []),
+        (node_set("a", '"db*"'), ["GP613"]),
+        (node_set("a", '"*"'), []),
+        (node_set("a", '"?eb1"'), []),
+        (node_set("a", '"web[78]"'), ["GP613"]),
+        (node_set("a", '"mail[78]"'), []),
+        (node_set("a", '"mail*-x"'), []),
+        (node_set("a", "mail1, db1"), ["GP613"]),
+    ],
+)
+def test_node_sets(text: str, wanted: list[str], tmp_path: Path) -> None:
+    text = group("gold", '"web[1-6]"') + group("mail", '"mail*"') + text
+    assert codes(check(text, tmp_path)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("Gold", 1), ("gold", 0), ("rack_1", 1), ("rack-2", 0), ('"a/b"', 1), ('"a "', 1), ("silver", 0)],
+)
+def test_names_of_groups(name: str, wanted: int, tmp_path: Path) -> None:
+    groups = "".join(f"{HEAD}NodeGroup\nname: {other}\n---\n" for other in ("gold", "rack-1") if other != name)
+    found = [item.code for item in check(f"{groups}{HEAD}NodeGroup\nname: {name}\n", tmp_path)]
+    assert found == ["GP616"] * wanted
