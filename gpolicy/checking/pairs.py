@@ -44,6 +44,10 @@ class Pair:
         """The place of the pair, for a finding about another one."""
         return (Related(self.span, f"{self.title} is here"),)
 
+    def bound(self, bound: str) -> Mapping[str, int]:
+        """Return the bound that is called min or max."""
+        return self.minimum if bound == "min" else self.maximum
+
     def at(self, bound: str, parameter: str) -> Span:
         """Return where one number of the pair stands; `bound` is min or max."""
         return self.leaf.at(self.index, bound, parameter)

@@ -119,7 +119,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     "max_tracked_jobs": SensibleRange(1, 10_000, "", "the master watches the file of each tracked job"),
     "master_netmask": SensibleRange(8, 128, "bits", "it is the length of the network's prefix"),
     "data_collector_interval": SensibleRange(
-        100_000, 86_400_000_000, "µs", "a collector runs for some milliseconds, and its data is of use for a day"
+        100_000, 3_600_000_000, "µs", "a collector runs for some milliseconds, and its data is of use for an hour"
     ),
     # DRBD
     "resync-rate": SensibleRange(1024, 4 * _T, KIB_PER_SECOND, _RATE),
@@ -138,12 +138,14 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     "cpu_sockets": SensibleRange(0, 64, "", "no machine has more sockets"),
     "cpu_threads": SensibleRange(0, 8, "", "no CPU has more threads in a core"),
     "migration_bandwidth": SensibleRange(4, 51_200, "MiB/s", "400 Gbit/s are 47684 MiB/s", zero="no limit"),
-    "migration_downtime": SensibleRange(5, 30_000, "ms", "in a shorter pause a migration never ends"),
+    "migration_downtime": SensibleRange(
+        5, 10_000, "ms", "in a shorter pause a migration never ends, and a longer one is no live migration"
+    ),
     "num_ttys": SensibleRange(0, 64, "", "somebody would have to use them"),
     "startup_timeout": SensibleRange(5, 3600, "s", "a container takes seconds to start"),
     # nodes
     "spindle_count": SensibleRange(1, 1000, "", "it is a number of disks", zero=""),
-    "cpu_speed": SensibleRange(0.05, 20, "", "it is a factor: 1 is the node that the others are compared with"),
+    "cpu_speed": SensibleRange(0.1, 8, "", "it is a factor: 1 is the node that the others are compared with"),
     "mem_total": SensibleRange(256, 64 * _T, MIB, "no node has less, and x86-64 addresses 64 TiB", zero="not known"),
     "mem_node": SensibleRange(64, 2 * _T, MIB, _KEPT, zero="nothing"),
     "mem_hv": SensibleRange(16, _T, MIB, _KEPT, zero="nothing"),
@@ -161,13 +163,13 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     **dict.fromkeys(
         ("spindle-use", "spindle_use"), SensibleRange(0, 1000, "", "no node has more disks", unlimited=True)
     ),
-    "vcpu-ratio": SensibleRange(0, 64, "", "so many virtual CPUs on one starve", unlimited=True),
+    "vcpu-ratio": SensibleRange(0, 32, "", "so many virtual CPUs on one starve", unlimited=True),
     "spindle-ratio": SensibleRange(0, 1024, "", "so many instances on one disk starve", unlimited=True),
     # the hardware that a group promises
     "memory": SensibleRange(256, 64 * _T, MIB, "no node has less, and x86-64 addresses 64 TiB"),
     "cpus": SensibleRange(1, 4096, "", "no node has more CPUs"),
     "pv_size": SensibleRange(_G, _P, MIB, "disks are larger than 1 GiB", zero=""),
-    "pv_count": SensibleRange(1, 1000, "", "no node has more disks"),
+    "pv_count": SensibleRange(1, 256, "", "no node has more disks"),
 }
 """By the name of the parameter or key, wherever it stands; intervals of collectors by their family."""
 

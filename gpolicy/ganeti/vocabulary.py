@@ -32,6 +32,10 @@ SPEC_PARAMETERS: Final = {
 """The six parameters of a spec, in the order in which gpolicy writes them (partitioned Ganeti, "Constrained
 instance sizes")."""
 
+MAX_DISKS: Final = 16
+MAX_NICS: Final = 8
+"""The most disks and network interfaces that an instance of Ganeti can have (its constants of these names)."""
+
 DRBD_METADATA: Final = 128
 """MiB that each DRBD disk takes beside its size (`DRBD_META_SIZE`). htools counts them as disk of the instance."""
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpolicy.checking.node_limits import total_disk
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.findings import Span
 from gpolicy.ganeti.volume_arithmetic import largest_disk, sizes_differ, usable_size, volumes_needed
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
-from gpolicy.rules.specs.hardware import total_disk
 
 GANETI = Path("/usr/share/ganeti/3.0")
 MIB = st.integers(2, 64 * 1024**2)

@@ -128,10 +128,11 @@ def test_a_spec_is_checked_against_the_largest_node(tmp_path: Path) -> None:
     state = with_resources(STATE, memory_total=64 * 1024, cpu_total=16, disk_total=1024 * 1024)
     both = f"{GOLD}nodes: [n1, n2]\n"
     uneven = replace(state, nodes={**state.nodes, "n1": replace(state.nodes["n1"], resources=small)})
-    assert check(f"{both}{specs('48G 64G')}", tmp_path, state=uneven) == []
-    assert codes(check(f"{GOLD}{specs('48G 64G')}", tmp_path, state=uneven)) == ["GP724"]
+    assert check(f"{both}{specs('48G 60G')}", tmp_path, state=uneven) == []
+    assert codes(check(f"{GOLD}{specs('48G 60G')}", tmp_path, state=uneven)) == ["GP724"]
     unknown = replace(uneven, nodes={**uneven.nodes, "n2": STATE.nodes["n2"]})
-    assert check(f"{both}{specs('48G 64G')}", tmp_path, state=unknown) == []
+    assert check(f"{both}{specs('48G 96G')}", tmp_path, state=unknown) == []
+    assert codes(check(f"{both}{specs('48G 96G')}", tmp_path, state=uneven)) == ["GP724"]
     found = message(f"{GOLD}{specs(disk='2T 4T')}", tmp_path, state, "GP724")
     assert found == "spec some: disk-size 2T is more than any node of group gold has (1T)"
     cpus = specs().replace("ipolicy:\n", "ipolicy:\n  vcpu-ratio: 1\n").replace("cpu-count: 1,", "cpu-count: 4,")

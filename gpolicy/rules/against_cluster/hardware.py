@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import EXCLUSIVE_STORAGE, Context, name_of, number
+from gpolicy.checking.context import EXCLUSIVE_STORAGE, Context, name_of
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.pairs import amount, comparable
+from gpolicy.checking.node_limits import excesses
+from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import own_pool
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
@@ -26,34 +27,22 @@ class SpecBeyondNodes(Rule):
         code="GP724",
         name="spec-beyond-nodes",
         severity=Severity.WARNING,
-        summary="The smallest instance of a spec is larger than every node of the group.",
-        rationale="The spec is legal, but no instance of it can be created until the group has larger nodes.",
+        summary="The smallest or the largest instance of a spec is larger than every node of the group.",
+        rationale="The spec is legal, but no instance of this size can be created until the group has larger nodes. If"
+        " the group promises hardware, its specs are compared with that (GP211, GP212).",
         source="Partitioned Ganeti, Constrained instance sizes",
         bad=_size("96G 128G"),
-        good=_size("16G 128G"),
+        good=_size("16G 60G"),
     )
     needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
-            nodes = context.members.hosts_in(group)
-            ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
-            sizes = {
-                "memory-size": [node.resources.memory_total for node in nodes],
-                "cpu-count": [node.resources.cpu_total for node in nodes] if ratio else [],
-                "disk-size": [node.resources.disk_total for node in nodes] if not context.exclusive(group) else [],
-            }
-            for pair in comparable(context.pairs(group)):
-                for name, observed in sizes.items():
-                    known = [size for size in observed if size]
-                    most = max(known, default=0) * (number(ratio) if ratio and name == "cpu-count" else 1)
-                    least = pair.minimum[name] * (pair.minimum["disk-count"] if name == "disk-size" else 1)
-                    if known and len(known) == len(observed) and least > most:
-                        message = (
-                            f"{pair.title}: {name} {amount(name, least)} is more than any node of {name_of(group)} has"
-                            f" ({amount(name, int(most))})"
-                        )
-                        yield self.hit(group, message, pair.at("min", name), hint="make the spec smaller")
+            for excess in excesses(context, group):
+                if excess.limit.span is None:
+                    message = excess.sentence(f"any node of {name_of(group)}")
+                    hint = "make the spec smaller" if excess.bound == "min" else "lower the maximum"
+                    yield self.hit(group, message, excess.place, hint=hint)
 
 
 class HardwareNotAsPromised(Rule):

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Final
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of, number
+from gpolicy.checking.node_limits import kept_by_node, total_disk
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import terms_in
@@ -18,7 +19,6 @@ from gpolicy.rules.examples import bounds
 from gpolicy.rules.exclusive_storage.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES
 from gpolicy.rules.exclusive_storage.mode import exclusive_hit
 from gpolicy.rules.exclusive_storage.spindles import exclusive_groups
-from gpolicy.rules.specs.hardware import total_disk
 
 _DEDICATED: Final = "Partitioned Ganeti, Dedicated CPUs and Dedicated RAM"
 _GOOD: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
@@ -46,27 +46,20 @@ class Share:
 def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[Share]:
     """Yield what a node of a group gives to instances: memory, disk, and CPUs where they are not shared."""
     if hardware.memory:
-        kept = _kept(context, group, "mem_node", "mem_hv") or 0
+        kept = kept_by_node(context, group, "mem_node", "mem_hv") or 0
         yield Share("memory-size", hardware.memory.value - kept, kept, hardware.memory.span, spare=1)
     disk = total_disk(hardware, terms_in(context, group))
     if disk is not None:
         yield Share("disk-size", disk, 0, hardware.pv_sizes[0].span, spare=1)
     ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
     if hardware.cpus and ratio is not None and 0 <= number(ratio) <= 1:
-        said = _kept(context, group, "cpu_node")
+        said = kept_by_node(context, group, "cpu_node")
         kept = _observed_kept(context, group) if said is None else said
         cpus = hardware.cpus.value
         allowed = int(cpus * number(ratio)) + 1
         while allowed / cpus > number(ratio):  # as the allocator compares: a product may round the other way
             allowed -= 1
         yield Share("cpu-count", allowed - kept, kept, hardware.cpus.span)
-
-
-def _kept(context: Context, group: GroupPolicy, *names: str) -> int | None:
-    """Return what hv_state says that a node keeps, None if it says nothing: the most of the hypervisors' sums."""
-    found = [[context.effective(group, ("hv_state", item, name)) for name in names] for item in HYPERVISORS]
-    said = [[int(number(leaf)) for leaf in leaves if leaf is not None] for leaves in found]
-    return max((sum(numbers) for numbers in said if numbers), default=None)
 
 
 class NothingForTheNode(Rule):
@@ -155,18 +148,19 @@ class ShareFitsLessOften(Rule):
                 times = SHARES.get((pair.name or "").lower(), 1)
                 for share in given if times > 1 else ():
                     name, left = share.parameter, share.amount
-                    least = pair.minimum[name]
-                    if least * times > share.most >= least:
-                        more = "all" if least * times == left else "more than"
+                    bound = next((end for end in ("min", "max") if pair.bound(end)[name] * times > share.most), "min")
+                    size = pair.bound(bound)[name]
+                    if size * times > share.most >= size:
+                        more = "all" if size * times == left else "more than"
                         message = (
-                            f"{pair.title}: {times} times {name} {amount(name, least)} are {more} a node gives"
-                            f" ({amount(name, left)}): it fits {times_in_words(share.most // least)}"
+                            f"{pair.title}: {times} times {name} {amount(name, size)} are {more} a node gives"
+                            f" ({amount(name, left)}): it fits {times_in_words(share.most // size)}"
                         )
                         message += ", since some must stay free" if more == "all" else ""
                         related = (Related(share.span, "the hardware is promised here"),)
                         below = "less than" if share.spare and left % times == 0 else "at most"
                         hint = f"one of {times} equal parts is {below} {amount(name, left // times)}"
-                        yield self.hit(group, message, pair.at("min", name), hint=hint, related=related)
+                        yield self.hit(group, message, pair.at(bound, name), hint=hint, related=related)
 
 
 class NodeKeepsEverything(Rule):

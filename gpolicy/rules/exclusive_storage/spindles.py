@@ -65,7 +65,7 @@ class DiskNotWholeSpindles(Rule):
         " and 2 % reserve. So a disk as large as one volume takes two. Capacity is right only if the allowed sizes are"
         " multiples of the spindle size.",
         source=f"{_EXCLUSIVE}; Implementation order",
-        bad=EXCLUSIVE + HARDWARE + _specs("quarter\n      " + bounds("61G 62G", "7 7", "2T 3T", "3 4")),
+        bad=EXCLUSIVE + HARDWARE + _specs("some\n      " + bounds("61G 62G", "7 7", "2T 3T", "3 4")),
         good=_GOOD,
     )
 

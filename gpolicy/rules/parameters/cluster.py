@@ -151,7 +151,7 @@ class BackendDefaultsOutside(Rule):
     info = RuleInfo(
         code="GP163",
         name="backend-defaults-outside",
-        severity=Severity.INFO,
+        severity=Severity.WARNING,
         summary="An instance with the cluster's backend defaults fits no spec.",
         rationale="An instance gets maxmem, vcpus and spindle_use from these defaults unless it names its own. If"
         " neither the cluster nor a group of the policy allows that size, Ganeti refuses each such instance.",

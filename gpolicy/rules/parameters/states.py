@@ -11,7 +11,8 @@ from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity, Span
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
+from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, NodeSetPolicy
+from gpolicy.policy.promised import promised_nodes, written_out
 from gpolicy.rules.examples import CLUSTER, GROUP
 
 _HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
@@ -172,8 +173,9 @@ class StateBeyondHardware(Rule):
         code="GP153",
         name="state-beyond-hardware",
         severity=Severity.WARNING,
-        summary="hv_state or disk_state gives nodes more than their group's promised hardware.",
-        rationale="Both describe the same nodes, so one of them is wrong. Capacity is counted with hv_state and"
+        summary="hv_state or disk_state gives nodes more than their group's promised hardware, or far less.",
+        rationale="Both describe the same nodes, so one of them is wrong: a total above the promise, or memory and CPUs"
+        " of less than half of it. Capacity is counted with hv_state and"
         " disk_state where they are declared.",
         source=f"{_HV_SOURCE} and (disk_state); gpolicy",
         bad=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
@@ -181,18 +183,44 @@ class StateBeyondHardware(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for group in context.groups:
-            for prefix in _records(context, group):
-                for name, (most, span) in _promised(group).items():
-                    leaf = context.own(group, (*prefix, name))
-                    if leaf is not None and number(leaf) > most:
-                        sizes = [_shown(name, number(leaf)), _shown(name, most)]
-                        message = (
-                            f"{leaf.dotted} is {sizes[0]}, but the promised hardware of {name_of(group)} is {sizes[1]}"
-                        )
-                        related = (Related(span, "promised here"),)
-                        hint = "correct the one that is wrong"
-                        yield self.hit(group, message, leaf.span, hint=hint, related=related)
+        for declared in context.policy.objects:
+            for prefix in _records(context, declared):
+                for name in _TOTALS:
+                    leaf = context.own(declared, (*prefix, name))
+                    if leaf is not None:
+                        yield from self._compared(context, declared, leaf, name)
+
+    def _compared(self, context: Context, declared: Declared, leaf: Leaf, name: str) -> Iterator[Hit]:
+        for group in _groups_of(context, declared, leaf):
+            has, span = _promised(group).get(name, (0, group.span))
+            much, little = number(leaf) > has, number(leaf) < has * _LEAST_SHARE and name != "disk_total"
+            if has and (much or little):
+                sizes = [_shown(name, number(leaf)), _shown(name, has)]
+                only = "only " if little else ""
+                message = (
+                    f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {name_of(group)} is {sizes[1]}"
+                )
+                related = (Related(span, "promised here"),)
+                yield self.hit(declared, message, leaf.span, hint="correct the one that is wrong", related=related)
+                return
+
+
+_TOTALS: Final = ("mem_total", "cpu_total", "disk_total")
+_LEAST_SHARE: Final = 0.5
+"""A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
+
+
+def _groups_of(context: Context, declared: Declared, leaf: Leaf) -> list[GroupPolicy]:
+    """Return the groups for whose nodes a leaf of hv_state or disk_state counts."""
+    if isinstance(declared, GroupPolicy):
+        return [declared]
+    if not isinstance(declared, NodeSetPolicy):
+        return [group for group in context.groups if context.own(group, leaf.path) is None]
+    names = {group.value for group in declared.groups}
+    nodes = {name for pattern in declared.nodes for name in written_out(pattern.value) or ()}
+    return [
+        group for group in context.groups if group.name in names or not nodes.isdisjoint(promised_nodes(group) or ())
+    ]
 
 
 def _shown(name: str, value: float) -> str:
@@ -221,9 +249,9 @@ class StateBeyondNode(Rule):
         code="GP154",
         name="state-beyond-node",
         severity=Severity.WARNING,
-        summary="hv_state gives nodes more memory or CPUs than a node of the cluster reports.",
-        rationale="Capacity that is counted with these figures does not exist. Some hypervisors report a little less"
-        " than the machine has, so gpolicy tolerates a tenth more.",
+        summary="hv_state or disk_state gives nodes more than a node of the cluster reports, or far less.",
+        rationale="Capacity that is counted with these figures does not exist, or is not used. Some hypervisors report"
+        " a little less than the machine has, so gpolicy tolerates a tenth more; less than half is reported.",
         source=_HV_SOURCE,
         bad=f"{GROUP}hv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
         good=f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
@@ -234,26 +262,28 @@ class StateBeyondNode(Rule):
         ),
     )
     needs_state = True
-    _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total"}
+    _MEASURED: Final = {"mem_total": "memory_total", "cpu_total": "cpu_total", "disk_total": "disk_total"}
 
     def check(self, context: Context) -> Iterator[Hit]:
         share = context.settings.parameter(self.info, "share")
+        own_group = _volume_group(context)
         for path in sorted({leaf.path for _, leaf in context.explicit() if leaf.path[-1] in self._MEASURED}):
-            least: dict[int, tuple[int, str, Leaf]] = {}
-            for node in context.state.nodes.values() if context.state else ():
-                leaf = declared_for(context, node.name, path)
-                reported = getattr(node.resources, self._MEASURED[path[-1]])
-                if leaf is not None and reported and number(leaf) > reported * share:
-                    least[id(leaf)] = min(
-                        least.get(id(leaf), (reported, node.name, leaf)),
-                        (reported, node.name, leaf),
-                        key=lambda it: it[:2],
-                    )
-            for reported, name, leaf in least.values():
-                shown = [_shown(path[-1], value) for value in (number(leaf), reported)]
-                message = f"{leaf.dotted} is {shown[0]}, but node {name} reports {shown[1]}"
-                hint = "correct the figure, or declare it for fewer nodes"
-                yield self.hit(_declarer(context, leaf), message, leaf.span, hint=hint)
+            if path[0] == "disk_state" and path[2] != own_group:
+                continue
+            reported: set[int] = set()
+            nodes = context.state.nodes.values() if context.state else ()
+            measured = [(getattr(node.resources, self._MEASURED[path[-1]]) or 0, node.name) for node in nodes]
+            for has, name in sorted(measured):
+                leaf = declared_for(context, name, path)
+                if leaf is None or not has or id(leaf) in reported:
+                    continue
+                if number(leaf) > has * share or (number(leaf) < has * _LEAST_SHARE and number(leaf) > 0):
+                    reported.add(id(leaf))
+                    only = "only " if number(leaf) < has else ""
+                    shown = [_shown(path[-1], value) for value in (number(leaf), has)]
+                    message = f"{leaf.dotted} is {only}{shown[0]}, but node {name} reports {shown[1]}"
+                    hint = "correct the figure, or declare it for fewer nodes"
+                    yield self.hit(_declarer(context, leaf), message, leaf.span, hint=hint)
 
 
 def _declarer(context: Context, leaf: Leaf) -> Declared:

@@ -11,7 +11,7 @@ from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
 from gpolicy.ganeti.sensible_ranges import SENSIBLE, is_without_limit
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy import edits
 from gpolicy.rules.examples import GROUP, bounds, spec
 from gpolicy.rules.specs.examples import GOOD, LARGE, SIZES, group_with
@@ -60,8 +60,7 @@ class SpecAllowsNothing(Rule):
                     yield self.hit(declared, message, pair.at("max", name), hint="write a bound above 0")
 
 
-CEILINGS: Final = {"disk-count": 16, "nic-count": 8}
-"""The most disks and network interfaces that an instance of Ganeti can have (its constants MAX_DISKS, MAX_NICS)."""
+CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _SOURCE: Final = "Ganeti 3.0, MAX_DISKS and MAX_NICS"
 _WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
 _PAIR: Final = f"{GROUP}ipolicy:\n  minmax:\n    - name: small\n      {bounds('1G 12G', '1 3', '10G 90G')}"
@@ -176,9 +175,7 @@ class SpecUnlikely(Rule):
         good=group_with(LARGE),
         parameters=(
             RuleParameter(name="each", default=16, summary="Report less memory for each CPU, in MiB."),
-            RuleParameter(
-                name="most", default=1024 * 1024, summary="Report more memory for each CPU, in MiB.", least=1
-            ),
+            RuleParameter(name="most", default=256 * 1024, summary="Report more memory for each CPU, in MiB.", least=1),
             RuleParameter(
                 name="factor", default=1000, summary="Report bounds that differ by this factor in it.", least=2
             ),

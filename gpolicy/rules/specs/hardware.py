@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.pairs import Pair, amount, comparable
+from gpolicy.checking.in_force import in_force
+from gpolicy.checking.node_limits import excesses
+from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.volumes import terms_in
-from gpolicy.cluster.terms import VolumeTerms
-from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity, Span
-from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.model import GroupPolicy, Hardware
+from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
+from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.policy.model import Declared, GroupPolicy
 from gpolicy.rules.examples import GROUP, bounds
 from gpolicy.rules.specs.examples import SIZES
 
@@ -21,46 +21,6 @@ _GROUP: Final = f"{GROUP}hardware: {{memory: 64G, cpus: 16, pv_count: 2, pv_size
 
 def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
     return f"{_GROUP}ipolicy:\n  vcpu-ratio: 1\n  minmax:\n    - name: big\n      {bounds(memory, cpus, disk)}"
-
-
-def _limits(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[tuple[str, float, Span]]:
-    """Yield what a node can give at most to one instance: parameter, amount, and where it is promised."""
-    if hardware.memory:
-        yield "memory-size", hardware.memory.value, hardware.memory.span
-    ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
-    if hardware.cpus and ratio:
-        yield "cpu-count", hardware.cpus.value * number(ratio), hardware.cpus.span
-    exclusive = context.exclusive(group) is not None
-    disk = total_disk(hardware, terms_in(context, group) if exclusive else None)
-    if disk is not None:
-        yield "disk-size", disk, hardware.pv_sizes[0].span
-
-
-def total_disk(hardware: Hardware, exclusive: VolumeTerms | None = None) -> int | None:
-    """Return the MiB of all physical volumes of a node together, at most; None where it is not said.
-
-    Under exclusive storage the margin and reserve of its terms are taken off each volume.
-    """
-    sizes = [size.value for size in hardware.pv_sizes]
-    count = hardware.volume_count
-    if not sizes or count is None:
-        return None
-    if exclusive is not None:
-        return exclusive.volume_size(min(sizes)).largest_disk(count)
-    return sum(sizes) if count == len(sizes) else count * max(sizes)
-
-
-def _beyond(context: Context, bound: str) -> Iterator[tuple[GroupPolicy, Pair, str, int, float, Span]]:
-    """Yield where a `bound` (min or max) of a pair is above what a node of the group can give."""
-    for group in context.groups:
-        pairs = comparable(context.pairs(group)) if group.hardware else []
-        for name, limit, place in _limits(context, group, group.hardware) if group.hardware and pairs else ():
-            for pair in pairs:
-                count = pair.minimum["disk-count"] if name == "disk-size" and bound == "min" else 1
-                wanted = (pair.minimum if bound == "min" else pair.maximum)[name] * count
-                full = bound == "min" and name != "cpu-count" and wanted == limit  # some must stay free
-                if wanted > limit or full:
-                    yield group, pair, name, wanted, limit, place
 
 
 class SpecBeyondHardware(Rule):
@@ -74,15 +34,17 @@ class SpecBeyondHardware(Rule):
         bad=_spec("96G 128G"),
         good=_spec("16G 60G"),
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for group, pair, name, wanted, limit, place in _beyond(context, "min"):
-            if name == "disk-size" and context.exclusive(group):
-                continue  # counted in spindles there (GP405)
-            message = f"{pair.title}: {_excess(name, wanted, limit)}: no instance of it fits"
-            related = (Related(place, "the hardware is promised here"),)
-            hint = "make the spec smaller, or correct the hardware"
-            yield self.hit(group, message, pair.at("min", name), hint=hint, related=related)
+        for group in context.groups:
+            for excess in excesses(context, group):
+                by_spindles = context.exclusive(group) and excess.parameter in ("disk-size", "spindle-use")  # GP405
+                if excess.bound == "min" and excess.limit.span is not None and not by_spindles:
+                    related = (Related(excess.limit.span, "the hardware is promised here"),)
+                    hint = "make the spec smaller, or correct the hardware"
+                    message = f"{excess.sentence('a node')}: no instance of it fits"
+                    yield self.hit(group, message, excess.place, hint=hint, related=related)
 
 
 class SpecMaxBeyondHardware(Rule):
@@ -97,21 +59,15 @@ class SpecMaxBeyondHardware(Rule):
         bad=_spec("16G 96G"),
         good=_spec("16G 60G"),
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        none_fits = {(group.name, pair.index, name) for group, pair, name, *_ in _beyond(context, "min")}
-        for group, pair, name, wanted, limit, place in _beyond(context, "max"):
-            if (group.name, pair.index, name) not in none_fits:
-                message = f"{pair.title}: {_excess(name, wanted, limit)}"
-                related = (Related(place, "the hardware is promised here"),)
-                hint = "lower the maximum to what a node can give"
-                yield self.hit(group, message, pair.at("max", name), hint=hint, related=related)
-
-
-def _excess(name: str, wanted: int, limit: float) -> str:
-    if wanted == limit:
-        return f"{name} {amount(name, wanted)} is all that a node has, and the allocator requires some to stay free"
-    return f"{name} {amount(name, wanted)} is more than a node has ({amount(name, int(limit))})"
+        for group in context.groups:
+            for excess in excesses(context, group):
+                if excess.bound == "max" and excess.limit.span is not None:
+                    related = (Related(excess.limit.span, "the hardware is promised here"),)
+                    hint = "lower the maximum to what a node can give"
+                    yield self.hit(group, excess.sentence("a node"), excess.place, hint=hint, related=related)
 
 
 class HardwareUnlikely(Rule):
@@ -128,7 +84,7 @@ class HardwareUnlikely(Rule):
             RuleParameter(name="least", default=100, summary="Report less memory for each CPU, in MiB.", least=0),
             RuleParameter(
                 name="most",
-                default=1024 * 1024,
+                default=256 * 1024,
                 summary="Report more memory for each CPU, in MiB.",
                 least=1,
                 most=1024**3,
@@ -154,6 +110,7 @@ class HardwareUnlikely(Rule):
 
 
 _SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
+_COUNT: Final[Path] = ("ndparams", "spindle_count")
 
 
 class SpindleUseBeyondRatio(Rule):
@@ -161,33 +118,42 @@ class SpindleUseBeyondRatio(Rule):
         code="GP223",
         name="spindle-use-beyond-ratio",
         severity=Severity.WARNING,
-        summary="A spec requires more spindle-use than spindle-ratio allows on a node.",
+        summary="A spec requires or allows more spindle-use than spindle-ratio allows on a node.",
         rationale="All instances of a node together may use spindle-ratio times its spindle_count. hail and hspace"
-        " refuse even the first instance and report FailDisk, however much disk is free.",
+        " refuse even the first instance that uses more and report FailDisk, however much disk is free.",
         source="Resource model, Instance policies; allocation of Ganeti 3.0",
         bad=f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: 2\n  minmax:\n    - name: busy\n      "
         + bounds("1G 12G", "1 3", "10G 90G", "6 8"),
         good=f"{GROUP}ndparams: {{spindle_count: 2}}\nipolicy:\n  spindle-ratio: 4\n  minmax:\n    - name: busy\n      "
         + bounds("1G 12G", "1 3", "10G 90G", "6 8"),
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
+        sets = [number(leaf) for declared, leaf in context.explicit_at(_COUNT) if declared.level is Level.NODE]
         for declared in context.cluster_and_groups:
-            ratio = context.effective(declared, _SPINDLES)
-            count = context.effective(declared, ("ndparams", "spindle_count"))
+            ratio, count = (in_force(context, declared, path) for path in (_SPINDLES, _COUNT))
             if ratio is None or count is None or context.exclusive(declared):
                 continue
-            limit = number(ratio) * number(count)
+            spindles = max([count.number, *sets, *self._observed(context, declared)])
+            limit = ratio.number * spindles
             for pair in comparable(context.pairs(declared)):
-                least = pair.minimum["spindle-use"]
-                if least > limit:
+                bound = next((end for end in ("min", "max") if pair.bound(end)["spindle-use"] > limit), None)
+                if bound is not None:
+                    verb = "requires" if bound == "min" else "allows"
                     message = (
-                        f"{pair.title} requires a spindle-use of {least}, but a node takes {limit:g}"
-                        f" ({number(count):g} spindles, ratio {number(ratio):g})"
+                        f"{pair.title} {verb} a spindle-use of {pair.bound(bound)['spindle-use']}, but a node takes"
+                        f" {limit:g} ({spindles:g} spindles, ratio {ratio.number:g})"
                     )
-                    related = (
-                        Related(ratio.span, "spindle-ratio is here"),
-                        Related(count.span, "spindle_count is here"),
+                    related = tuple(
+                        Related(item.leaf.span, f"{item.path[1]} is here") for item in (ratio, count) if item.leaf
                     )
                     hint = "raise spindle-ratio or spindle_count, or lower the bound"
-                    yield self.hit(declared, message, pair.at("min", "spindle-use"), hint=hint, related=related)
+                    yield self.hit(declared, message, pair.at(bound, "spindle-use"), hint=hint, related=related)
+
+    def _observed(self, context: Context, declared: Declared) -> Iterator[float]:
+        """Yield the own counts of the observed nodes of a group."""
+        for node in context.members.hosts_in(declared) if isinstance(declared, GroupPolicy) else ():
+            count = node.own.get(_COUNT)
+            if isinstance(count, int | float):
+                yield count

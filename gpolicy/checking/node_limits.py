@@ -1,0 +1,164 @@
+"""What a node of a group can give to one instance at most: as promised, or as the observed nodes have it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.checking.context import DISK_TEMPLATES, Context, number, texts
+from gpolicy.checking.in_force import in_force
+from gpolicy.checking.pairs import Pair, amount, comparable
+from gpolicy.checking.volumes import VOLUME_GROUP, own_pool, promised_size, terms_in
+from gpolicy.ganeti.vocabulary import HYPERVISORS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gpolicy.cluster.state import Node, Resources
+    from gpolicy.cluster.terms import VolumeTerms
+    from gpolicy.findings import Span
+    from gpolicy.ganeti.parameter import Path
+    from gpolicy.policy.model import GroupPolicy, Hardware
+
+VCPU_RATIO: Final[Path] = ("ipolicy", "vcpu-ratio")
+_ON_VOLUMES: Final = frozenset({"plain", "drbd"})
+_SPARED: Final = frozenset({"memory-size", "disk-size"})
+"""Of these the allocator requires some to stay free."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLimit:
+    """The most of a spec's parameter that the largest node of a group gives, after `kept` for itself.
+
+    `span` is the place of the promise; None if it is what the observed nodes have.
+    """
+
+    parameter: str
+    most: float
+    kept: int
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """A bound of a pair (`min` or `max`) above a limit. `disks`: it is the size of so many disks together."""
+
+    pair: Pair
+    bound: str
+    parameter: str
+    wanted: int
+    limit: NodeLimit
+    disks: int = 1
+
+    @property
+    def place(self) -> Span:
+        """Where the number stands that is too great."""
+        return self.pair.at(self.bound, self.parameter)
+
+    def sentence(self, of_whom: str) -> str:
+        """Return what is wrong: `spec big: memory-size 96G is more than a node has (64G)`."""
+        name = self.limit.parameter
+        what, verb = f"{self.parameter} {amount(name, self.wanted)}", "is"
+        if self.disks > 1:
+            what, verb = f"{self.disks} disks of {amount(name, self.wanted // self.disks)}", "are"
+        keeps = f"; it keeps {amount(name, self.limit.kept)}" if self.limit.kept else ""
+        if self.wanted == self.limit.most:
+            return f"{self.pair.title}: {what} {verb} all that {of_whom} has{keeps}, and some must stay free"
+        return f"{self.pair.title}: {what} {verb} more than {of_whom} has ({amount(name, int(self.limit.most))}{keeps})"
+
+
+def excesses(context: Context, group: GroupPolicy) -> Iterator[Excess]:
+    """Yield the bounds of a group's pairs that are above what its largest node gives; a max only if its min is not."""
+    pairs = comparable(context.pairs(group))
+    exclusive = context.exclusive(group) is not None
+    volume = promised_size(context, group, group.hardware) if group.hardware else None
+    for limit in _limits(context, group) if pairs else ():
+        name = limit.parameter
+        for pair in pairs:
+            disks = max(pair.minimum["disk-count"], 1) if name == "disk-size" else 1
+            for bound, values in (("min", pair.minimum), ("max", pair.maximum)):
+                wanted = values[name] * disks
+                if name == "spindle-use" and bound == "min" and volume is not None:
+                    wanted = max(wanted, pair.minimum["disk-count"] * volume.needed(pair.minimum["disk-size"]))
+                full = wanted == limit.most and name in _SPARED and (bound == "min" or not exclusive)  # else GP415
+                if wanted > limit.most or full:
+                    yield Excess(pair, bound, name, wanted, limit, disks)
+                    break
+
+
+def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
+    """Yield the limits of a group: of its hardware where it promises some, else of its observed nodes."""
+    hardware = group.hardware
+    nodes = context.members.hosts_in(group)
+    exclusive = context.exclusive(group) is not None
+    ratio = in_force(context, group, VCPU_RATIO)
+    times = ratio.number if ratio is not None else 0
+    memory = kept_by_node(context, group, "mem_node", "mem_hv") or 0
+    cpus = kept_by_node(context, group, "cpu_node") or 0
+    if hardware and hardware.memory:
+        kept = 0 if exclusive else memory  # GP415 counts it there
+        yield NodeLimit("memory-size", hardware.memory.value - kept, kept, hardware.memory.span)
+    else:
+        yield from _observed("memory-size", nodes, lambda had: (had.memory_total, max(memory, had.memory_node or 0)))
+    if hardware and hardware.cpus and times:
+        kept = 0 if exclusive else cpus
+        yield NodeLimit("cpu-count", hardware.cpus.value * times - kept, kept, hardware.cpus.span)
+    elif times:
+        yield from _observed(
+            "cpu-count", nodes, lambda had: (times * (had.cpu_total or 0), max(cpus, had.cpu_node or 0))
+        )
+    allowed = context.effective(group, DISK_TEMPLATES)
+    if allowed is not None and _ON_VOLUMES.isdisjoint(texts(allowed)):
+        return
+    disk = total_disk(hardware, terms_in(context, group) if exclusive else None) if hardware else None
+    kept = 0 if exclusive else _kept_disk(context, group)
+    if hardware and disk is not None:
+        yield NodeLimit("disk-size", disk - kept, kept, hardware.pv_sizes[0].span)
+    elif not exclusive:
+        yield from _observed("disk-size", nodes, lambda had: (had.disk_total, kept))
+    if exclusive and hardware and hardware.volume_count is not None:
+        yield NodeLimit("spindle-use", hardware.volume_count, 0, hardware.span)
+    elif exclusive and nodes and all(node.physical_volumes for node in nodes):
+        counts = [own_pool(context, group, node).count for node in nodes]
+        yield NodeLimit("spindle-use", max(counts), 0, None)
+
+
+def _observed(
+    parameter: str, nodes: list[Node], gives: Callable[[Resources], tuple[float | None, int]]
+) -> Iterator[NodeLimit]:
+    """Yield the limit of the largest of the nodes; none if one of them was not measured."""
+    found = [gives(node.resources) for node in nodes]
+    if found and all(total for total, _ in found):
+        most, kept = max(((total or 0) - kept, kept) for total, kept in found)
+        yield NodeLimit(parameter, most, kept, None)
+
+
+def total_disk(hardware: Hardware, exclusive: VolumeTerms | None = None) -> int | None:
+    """Return the MiB of all physical volumes of a node together, at most; None where it is not said.
+
+    Under exclusive storage the margin and reserve of its terms are taken off each volume.
+    """
+    sizes = [size.value for size in hardware.pv_sizes]
+    count = hardware.volume_count
+    if not sizes or count is None:
+        return None
+    if exclusive is not None:
+        return exclusive.volume_size(min(sizes)).largest_disk(count)
+    return sum(sizes) if count == len(sizes) else count * max(sizes)
+
+
+def kept_by_node(context: Context, group: GroupPolicy, *names: str) -> int | None:
+    """Return what hv_state says that a node keeps, None if it says nothing: the most of the hypervisors' sums."""
+    found = [[context.effective(group, ("hv_state", item, name)) for name in names] for item in HYPERVISORS]
+    said = [[int(number(leaf)) for leaf in leaves if leaf is not None] for leaves in found]
+    return max((sum(numbers) for numbers in said if numbers), default=None)
+
+
+def _kept_disk(context: Context, group: GroupPolicy) -> int:
+    """Return how much disk_state keeps free, or gives to others, of the cluster's volume group."""
+    volume_group = in_force(context, context.policy.cluster or group, VOLUME_GROUP)
+    if volume_group is None:
+        return 0
+    paths = [("disk_state", "plain", str(volume_group.value), name) for name in ("disk_reserved", "disk_overhead")]
+    return sum(int(number(leaf)) for path in paths if (leaf := context.effective(group, path)) is not None)

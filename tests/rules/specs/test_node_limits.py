@@ -1,0 +1,110 @@
+"""Both bounds of specs are held against what the largest node of a group gives, promised or observed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from run_rules import check, cluster, codes, with_resources
+
+from gpolicy.findings import Severity
+from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+
+HARDWARE = "hardware: {memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}\n"
+KEPT = "hv_state:\n  kvm: {mem_node: 4G, mem_hv: 1G, cpu_node: 2}\n"
+RESERVED = "disk_state:\n  plain:\n    xenvg: {disk_reserved: 1T}\n"
+RATIO = "  spindle-ratio: 2\n"
+XENVG = f"{CLUSTER}volume_group_name: xenvg\n---\n"
+
+
+def specs(
+    memory: str = "1G 8G", cpus: str = "1 4", disk: str = "1G 100G", spindles: str = "1 2", more: str = ""
+) -> str:
+    return f"ipolicy:\n  vcpu-ratio: 2\n{more}  minmax:\n    - name: some\n      {bounds(memory, cpus, disk, spindles)}"
+
+
+def serious(text: str, directory: Path) -> list[str]:
+    found = [item for item in check(text, directory) if item.severity is not Severity.INFO]
+    return [f"{item.code} {item.message.removeprefix('spec some: ').removeprefix('spec some ')}" for item in found]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (specs("1G 63G"), []),
+        (specs("1G 64G"), ["GP212 memory-size 64G is all that a node has, and some must stay free"]),
+        (
+            specs("1G 59G") + KEPT,
+            ["GP212 memory-size 59G is all that a node has; it keeps 5G, and some must stay free"],
+        ),
+        (specs("1G 58G") + KEPT, []),
+        (specs("1G 60G") + KEPT, ["GP212 memory-size 60G is more than a node has (59G; it keeps 5G)"]),
+        (specs(cpus="1 32"), []),
+        (specs(cpus="1 32") + KEPT, ["GP212 cpu-count 32 is more than a node has (30; it keeps 2)"]),
+        (specs(disk="1G 1500G"), []),
+        (specs(disk="1G 3T"), ["GP212 disk-size 3T is more than a node has (2T)"]),
+        (specs(disk="1G 3T", more="  disk-templates: [rbd]\n"), []),  # Ceph may hold it
+        (specs(spindles="1 2", more="  spindle-ratio: 2\n") + "ndparams: {spindle_count: 1}\n", []),
+        (
+            specs(spindles="1 3", more="  spindle-ratio: 2\n") + "ndparams: {spindle_count: 1}\n",
+            ["GP223 allows a spindle-use of 3, but a node takes 2 (1 spindles, ratio 2)"],
+        ),
+    ],
+)
+def test_the_largest_instance_and_the_promise(text: str, expected: list[str], tmp_path: Path) -> None:
+    assert serious(f"{GROUP}{HARDWARE}{text}", tmp_path) == expected
+
+
+def test_disk_that_is_reserved(tmp_path: Path) -> None:
+    text = f"{XENVG}{GROUP}{HARDWARE}{RESERVED}{specs(disk='1G 1500G')}"
+    assert serious(text, tmp_path) == ["GP212 disk-size 1500G is more than a node has (1T; it keeps 1T)"]
+
+
+def test_a_set_of_nodes_may_have_more_spindles(tmp_path: Path) -> None:
+    text = f"{GROUP}{specs(spindles='1 3', more=RATIO)}ndparams: {{spindle_count: 1}}\n"
+    nodes = "---\ngpolicy: v1\nkind: NodeSet\nname: some\nnodes: [n1]\nndparams: {spindle_count: 8}\n"
+    assert serious(text, tmp_path) != []
+    assert serious(text + nodes, tmp_path) == []
+
+
+def test_volumes_of_a_node(tmp_path: Path) -> None:
+    exclusive = f"{GROUP}{HARDWARE}ndparams: {{exclusive_storage: true}}\n"
+    text = exclusive + specs(disk="900G 1988G", spindles="1 3").replace("ratio: 2", "ratio: 1")
+    assert serious(text, tmp_path) == ["GP212 spindle-use 3 is more than a node has (2)"]
+
+
+def test_what_observed_nodes_keep_counts(tmp_path: Path) -> None:
+    state = with_resources(cluster({"gold": {}}, {"n1": "gold"}), memory_total=65536, memory_node=4096, cpu_total=16)
+    assert codes(check(f"{GROUP}{specs('1G 59G', '1 32')}", tmp_path, state=state)) == []
+    assert codes(check(f"{GROUP}{specs('1G 62G', '1 33')}", tmp_path, state=state)) == ["GP724", "GP724"]
+    assert codes(check(f"{GROUP}{specs('1G 59G')}{KEPT}", tmp_path, state=state)) == ["GP724", "GP113"]
+    unknown = replace(state, nodes={"n1": cluster({}, {"n1": "gold"}).nodes["n1"]})
+    assert codes(check(f"{GROUP}{specs('1G 62G')}", tmp_path, state=unknown)) == []
+
+
+@pytest.mark.parametrize(
+    ("figures", "wrong"),
+    [
+        ("mem_total: 65G", True),
+        ("mem_total: 60G", False),
+        ("mem_total: 31G", True),
+        ("cpu_total: 7", True),
+        ("cpu_total: 8", False),
+    ],
+)
+def test_totals_and_the_promise(figures: str, wrong: bool, tmp_path: Path) -> None:
+    figure = f"hv_state:\n  kvm: {{{figures}}}\n"
+    group = f"{GROUP}nodes: ['n[1-2]']\n{HARDWARE}"
+    of_set = f"---\ngpolicy: v1\nkind: NodeSet\nname: some\nnodes: [n1]\n{figure}"
+    for text in (f"{group}{figure}", f"{CLUSTER}{figure}---\n{group}", f"{group}{of_set}"):
+        assert ("GP153" in codes(check(text, tmp_path))) is wrong
+
+
+def test_totals_and_the_nodes(tmp_path: Path) -> None:
+    state = with_resources(cluster({"gold": {}}, {"n1": "gold"}), memory_total=65536, disk_total=1024**2)
+    for figures, wrong in (("64G", False), ("31G", True), ("72G", True)):
+        text = f"{GROUP}hv_state:\n  kvm: {{mem_total: {figures}}}\n"
+        assert ("GP154" in codes(check(text, tmp_path, state=state))) is wrong
+    disk = f"{XENVG}{GROUP}disk_state:\n  plain:\n    xenvg: {{disk_total: 2T}}\n"
+    assert "GP154" in codes(check(disk, tmp_path, state=state))
