@@ -141,6 +141,9 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     "migration_downtime": SensibleRange(
         5, 10_000, "ms", "in a shorter pause a migration never ends, and a longer one is no live migration"
     ),
+    "kvm_pci_reservations": SensibleRange(
+        4, 28, "slots", "KVM itself needs the first, and each disk and network interface one of the others (of 32)"
+    ),
     "num_ttys": SensibleRange(0, 64, "", "somebody would have to use them"),
     "startup_timeout": SensibleRange(5, 3600, "s", "a container takes seconds to start"),
     # nodes

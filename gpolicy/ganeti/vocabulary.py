@@ -11,6 +11,10 @@ ACCESS_MODES: Final = ("kernelspace", "userspace")
 DATA_COLLECTORS: Final = ("cpu-avg-load", "diskstats", "drbd", "inst-status-xen", "lv", "xen-cpu-avg-load")
 
 RAPI_PORT: Final = 5080
+GANETI_PORTS: Final = {1811: "ganeti-noded", 1814: "ganeti-confd", 1815: "ganeti-mond", RAPI_PORT: "ganeti-rapi"}
+"""The ports of Ganeti's daemons on each node."""
+INSTANCE_PORTS: Final = (11000, 14999)
+"""The first and the last port that Ganeti gives to DRBD disks and consoles."""
 RAPI_READS: Final = {
     "groups": "/2/groups?bulk=1",
     "nodes": "/2/nodes?bulk=1",
@@ -81,3 +85,25 @@ SCORE_COMPONENTS: Final = (
     "reserved_mem_rtotal",
 )
 """The components of the cluster score, as htools names them and in its order."""
+
+QEMU_MIGRATION_CAPABILITIES: Final = frozenset(
+    {
+        *("xbzrle", "rdma-pin-all", "auto-converge", "zero-blocks", "compress", "events", "postcopy-ram", "x-colo"),
+        *("release-ram", "block", "return-path", "pause-before-switchover", "multifd", "dirty-bitmaps"),
+        *("postcopy-blocktime", "late-block-activate", "x-ignore-shared", "validate-uuid", "background-snapshot"),
+        *("zero-copy-send", "postcopy-preempt", "switchover-ack", "dirty-limit", "mapped-ram"),
+    }
+)
+"""What a migration of QEMU can be told, of all releases up to 9."""
+
+LINUX_CAPABILITIES: Final = frozenset(
+    {
+        *("audit_control", "audit_read", "audit_write", "block_suspend", "bpf", "checkpoint_restore", "chown"),
+        *("dac_override", "dac_read_search", "fowner", "fsetid", "ipc_lock", "ipc_owner", "kill", "lease"),
+        *("linux_immutable", "mac_admin", "mac_override", "mknod", "net_admin", "net_bind_service", "net_broadcast"),
+        *("net_raw", "perfmon", "setfcap", "setgid", "setpcap", "setuid", "sys_admin", "sys_boot", "sys_chroot"),
+        *("sys_module", "sys_nice", "sys_pacct", "sys_ptrace", "sys_rawio", "sys_resource", "sys_time"),
+        *("sys_tty_config", "syslog", "wake_alarm"),
+    }
+)
+"""The capabilities of capabilities(7), as LXC writes them."""

@@ -1,4 +1,4 @@
-"""GP301, GP304, GP305 and GP307 to GP309: the templates that the cluster has enabled."""
+"""GP301, GP304, GP305, GP307 to GP309 and GP311: the templates that the cluster has enabled."""
 
 from __future__ import annotations
 
@@ -70,6 +70,25 @@ class LvmWithoutVolumeGroup(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         yield from _needs(self, context, ("volume_group_name",), ("plain", "drbd"), "a volume group")
+
+
+class FilesWithoutDirectory(Rule):
+    info = RuleInfo(
+        code="GP311",
+        name="files-without-directory",
+        severity=Severity.ERROR,
+        summary="file or sharedfile is enabled, but its directory is empty.",
+        rationale="Ganeti refuses to unset the directory of a disk template that is enabled.",
+        source="Ganeti 3.0, checks of its modify command",
+        bad=f'{CLUSTER}enabled_disk_templates: [plain, file]\nfile_storage_dir: ""\n',
+        good=f"{CLUSTER}enabled_disk_templates: [plain, file]\nfile_storage_dir: /srv/ganeti/file-storage\n",
+    )
+    finds_more_with_state = True
+    unless_declared = (ENABLED_TEMPLATES,)
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        yield from _needs(self, context, ("file_storage_dir",), ("file",), "a directory")
+        yield from _needs(self, context, ("shared_file_storage_dir",), ("sharedfile",), "a directory")
 
 
 class DrbdWithoutHelper(Rule):

@@ -1,4 +1,4 @@
-"""GP104, GP108, GP109, GP160, GP163 and GP164: parameters that only the cluster has."""
+"""GP104, GP108, GP109, GP149, GP160, GP163 and GP164: parameters that only the cluster has."""
 
 from __future__ import annotations
 
@@ -190,6 +190,28 @@ class BackendDefaultsOutside(Rule):
 
 def _allows(pair: Pair, sizes: dict[str, int]) -> bool:
     return all(pair.minimum[name] <= value <= pair.maximum[name] for name, value in sizes.items())
+
+
+class JobLimits(Rule):
+    info = RuleInfo(
+        code="GP149",
+        name="job-limits-reversed",
+        severity=Severity.WARNING,
+        summary="max_tracked_jobs is below max_running_jobs.",
+        rationale="Ganeti follows the file of each tracked job; others it looks at from time to time only. With fewer"
+        " tracked than running jobs it notices late that a job is done, and starts the next one late.",
+        source="Ganeti 3.0, gnt-cluster(8)",
+        bad=f"{CLUSTER}max_running_jobs: 40\nmax_tracked_jobs: 25\n",
+        good=f"{CLUSTER}max_tracked_jobs: 50\n",
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, (tracked, running) in together(context, ("max_tracked_jobs",), ("max_running_jobs",)):
+            if tracked.number < running.number:
+                place, related, note = places(context, declared, tracked, running)
+                message = f"max_tracked_jobs {tracked.value} is below max_running_jobs {running.value}{note}"
+                yield self.hit(declared, message, place, hint=f"write {running.value} or more", related=related)
 
 
 _HOST_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*")

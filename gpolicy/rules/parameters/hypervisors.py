@@ -40,7 +40,7 @@ class _Contradiction:
     since: str = "2.15"
 
 
-_CONTRADICTIONS: Final = (
+CONTRADICTIONS: Final = (
     _Contradiction(
         "security_domain",
         "security_model",
@@ -116,7 +116,7 @@ class HypervisorContradiction(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for item in _CONTRADICTIONS:
+        for item in CONTRADICTIONS:
             if release_key(context.version) < release_key(item.since):
                 continue
             for declared, (first, second) in together(context, _kvm(item.first), _kvm(item.second)):
@@ -125,7 +125,7 @@ class HypervisorContradiction(Rule):
                     yield self.hit(declared, f"{item.message}{note}", place, hint=item.hint, related=related)
 
 
-_SPICE: Final = tuple(
+SPICE: Final = tuple(
     parameter.path
     for parameter in PARAMETERS
     if parameter.path[:2] == ("hvparams", "kvm")
@@ -150,7 +150,7 @@ class SpiceWithoutBind(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for path in _SPICE:
+        for path in SPICE:
             for declared, (parameter, bind) in together(context, path, _kvm("spice_bind")):
                 if parameter.value and not bind.value:
                     place, related, note = places(context, declared, parameter, bind)
@@ -227,7 +227,7 @@ class BindAddressUnlikely(Rule):
         " port.",
         source=_SOURCE,
         bad=f'{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: "0.0.0.0:5900"}}\n',
-        good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 127.0.0.1}}\n",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:

@@ -1,4 +1,4 @@
-"""GP161, GP162, GP166 and GP167: the network of the cluster and of its instances."""
+"""GP161, GP162 and GP166 to GP168: the network of the cluster and of its instances."""
 
 from __future__ import annotations
 
@@ -111,3 +111,26 @@ class VlanForm(Rule):
                 message = f"vlan is {text!r}, which is not a VLAN setting"
                 hint = 'write "n" for an access port, ":n:m" for a trunk, ".n:m" for both; 1 to 4094'
                 yield self.hit(declared, message, leaf.span, hint=hint)
+
+
+class VlanIgnored(Rule):
+    info = RuleInfo(
+        code="GP168",
+        name="vlan-ignored",
+        severity=Severity.WARNING,
+        summary="vlan is set, but network interfaces are not of mode openvswitch.",
+        rationale="Only Open vSwitch reads vlan. With mode bridged or routed the interface is in no VLAN: instances"
+        " reach a network that they should not, or none.",
+        source="gnt-instance(8), vlan; Ganeti 3.0.2, how it starts instances",
+        bad=f'{CLUSTER}nicparams: {{mode: bridged, link: br0, vlan: "100"}}\n',
+        good=f'{CLUSTER}nicparams: {{mode: openvswitch, link: switch1, vlan: "100"}}\n',
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, (vlan, mode) in together(context, _VLAN, _MODE):
+            if vlan.value and mode.value != "openvswitch":
+                place, related, note = places(context, declared, vlan, mode)
+                message = f"vlan {vlan.value} has no effect with mode {mode.value}{note}"
+                hint = "write mode: openvswitch, or a bridge of that VLAN as link"
+                yield self.hit(declared, message, place, hint=hint, related=related)

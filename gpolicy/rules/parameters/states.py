@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, name_of, number
+from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, name_of, number, texts
 from gpolicy.checking.in_force import declared_for
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity, Span
 from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, NodeSetPolicy
 from gpolicy.policy.promised import promised_nodes, written_out
 from gpolicy.rules.examples import CLUSTER, GROUP
@@ -28,8 +29,9 @@ class StateOfDisabledHypervisor(Rule):
         code="GP112",
         name="hypervisor-not-enabled",
         severity=Severity.WARNING,
-        summary="hv_state describes a hypervisor that is not enabled.",
-        rationale="Ganeti accepts it, but capacity is not counted with it. Most likely another hypervisor was meant.",
+        summary="hv_state or hvparams describes a hypervisor that is not enabled.",
+        rationale="Ganeti accepts it, but no instance uses it, and capacity is not counted with it. Most likely another"
+        " hypervisor was meant. Values of hvparams that are Ganeti's own defaults are not reported.",
         source="Resource model, Hypervisor state",
         bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  xen-pvm: {{mem_node: 4G}}\n",
         good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state:\n  kvm: {{mem_node: 4G}}\n",
@@ -42,18 +44,41 @@ class StateOfDisabledHypervisor(Rule):
         if enabled is None:
             return
         for declared in context.policy.objects:
-            first = {leaf.path[1]: leaf for leaf in reversed(context.leaves(declared).values()) if _is_hv_state(leaf)}
-            for hypervisor, leaf in first.items():
+            leaves = [leaf for leaf in reversed(context.leaves(declared).values()) if _is_of_hypervisor(leaf)]
+            for (family, hypervisor), leaf in {leaf.path[:2]: leaf for leaf in leaves}.items():
                 if hypervisor not in enabled.values:
                     related = (Related(enabled.span, "enabled here"),) if enabled.span else ()
-                    message = f"hv_state describes {hypervisor}, which {enabled.source} does not enable"
+                    message = f"{family} describes {hypervisor}, which {enabled.source} does not enable"
                     span = leaf.document.key_span(leaf.pointer[:2])
                     hint = f"enabled: {', '.join(enabled.values)}"
                     yield self.hit(declared, message, span, hint=hint, related=related)
 
 
-def _is_hv_state(leaf: Leaf) -> bool:
-    return leaf.path[0] == "hv_state" and leaf.value is not INHERIT
+def _is_of_hypervisor(leaf: Leaf) -> bool:
+    parameter = parameter_at(leaf.path) if leaf.path[0] == "hvparams" else None
+    is_default = parameter is not None and leaf.value == parameter.default
+    return leaf.path[0] in ("hv_state", "hvparams") and leaf.value is not INHERIT and not is_default
+
+
+class FakeHypervisor(Rule):
+    info = RuleInfo(
+        code="GP155",
+        name="fake-hypervisor",
+        severity=Severity.WARNING,
+        summary="The hypervisor fake is enabled beside a real one.",
+        rationale="It is for tests of Ganeti: an instance of it counts as running, but nothing runs. On a cluster with"
+        " a real hypervisor somebody gets such an instance by mistake; as the first it is the default.",
+        source="Ganeti 3.0, gnt-cluster(8) init",
+        bad=f"{CLUSTER}enabled_hypervisors: [kvm, fake]\n",
+        good=f"{CLUSTER}enabled_hypervisors: [kvm]\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(ENABLED_HYPERVISORS):
+            words = texts(leaf)
+            if "fake" in words and len(words) > 1:
+                message = "an instance of the hypervisor fake counts as running, but nothing runs"
+                yield self.hit(declared, message, leaf.at(words.index("fake")), hint="remove fake")
 
 
 class StateWithoutEffect(Rule):

@@ -15,7 +15,7 @@ from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 NUMBERS = (Type.INT, Type.SIZE, Type.MIB, Type.FLOAT)
 WITHOUT_RANGE = {
     "ssh_port", "port", "migration_port", "serial_speed", "spice_ip_version", "virtio_net_queues",
-    "kvm_pci_reservations", "disk-count", "nic-count",
+    "disk-count", "nic-count",
 }  # fmt: skip
 """Ports, speeds and versions; and numbers that Ganeti itself limits to a few."""
 

@@ -1,0 +1,233 @@
+"""GP175 and GP176: hypervisor parameters that Ganeti stores together, although one makes the other useless.
+
+What each does was read from the commands and files that Ganeti 3.0.2 starts instances with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.in_force import InForce, in_force, places
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import RuleInfo, Severity
+from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.parameters import default_in, parameter_at
+from gpolicy.ganeti.releases import release_key
+from gpolicy.policy.model import ClusterPolicy
+from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.parameters.hypervisors import CONTRADICTIONS, SPICE
+
+_SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
+
+
+class NeedsAnother(Rule):
+    info = RuleInfo(
+        code="GP175",
+        name="hypervisor-parameter-needs-another",
+        severity=Severity.WARNING,
+        summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
+        rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
+        " whether the cluster has another value: with `--state` it does, and GP170 and GP171 report what is refused.",
+        source="Ganeti 3.0.2, run: the checks of its hypervisors",
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user, security_domain: kvm}}\n",
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        pairs = [(_kvm(item.first), _kvm(item.second), item.refused) for item in self._contradictions(context)]
+        pairs += [(path, _kvm("spice_bind"), lambda value, bind: bool(value) and not bind) for path in SPICE]
+        for first, second, refused in pairs:
+            for declared, leaf in context.explicit_at(first, second):
+                other = second if leaf.path == first else first
+                if in_force(context, declared, other) is not None:
+                    continue
+                default = _default(context, other)
+                values = (leaf.value, default) if leaf.path == first else (default, leaf.value)
+                if refused(*values):
+                    shown = "empty" if default == "" else _written(default)
+                    message = f"{leaf.path[-1]} {_written(leaf.value)} does not go with {other[-1]} {shown}"
+                    message += ", which is Ganeti's default"
+                    yield self.hit(declared, message, leaf.span, hint=f"declare {other[-1]} as well")
+
+    def _contradictions(self, context: Context) -> Iterator[Any]:
+        version = release_key(context.version)
+        return (item for item in CONTRADICTIONS if version >= release_key(item.since))
+
+
+def _kvm(name: str) -> Path:
+    return ("hvparams", "kvm", name)
+
+
+def _default(context: Context, path: Path) -> Any:
+    parameter = parameter_at(path)
+    return default_in(parameter, context.version) if parameter is not None else None
+
+
+def _written(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mismatch:
+    """Two parameters whose values make one of them useless, or keep instances from starting.
+
+    `by_default`: also if nobody declares the second, whose default is such a value.
+    """
+
+    first: Path
+    second: Path
+    wrong: Callable[[Any, Any], bool]
+    message: str
+    hint: str
+    by_default: bool = False
+
+
+def _ignored(
+    hypervisor: str, names: str, other: str, value: object, hint: str, *, by_default: bool = False
+) -> Iterator[_Mismatch]:
+    """Return mismatches of parameters that are not read while another one has a value."""
+    shown = f"{other} is {_written(value)}" if value != "" else f"{other} is empty"
+    for name in names.split():
+        path = ("hvparams", hypervisor, name)
+        wrong = _unread(path, value)
+        yield _Mismatch(path, ("hvparams", hypervisor, other), wrong, f"{name} is not used: {shown}", hint, by_default)
+
+
+def _unread(path: Path, value: object) -> Callable[[Any, Any], bool]:
+    parameter = parameter_at(path)
+    unset = ("", parameter.default if parameter is not None else "")
+    return lambda own, other: own not in unset and other == value
+
+
+def _on_sd(root: str) -> bool:
+    return re.match("/dev/[sh]d", root) is not None
+
+
+_MISMATCHES: Final[tuple[_Mismatch, ...]] = (
+    *_ignored("kvm", "kernel_args initrd_path root_path", "kernel_path", "", "name the kernel, or leave it out"),
+    *_ignored("kvm", "vnc_tls", "vnc_bind_address", "", "name the address of the consoles", by_default=True),
+    *_ignored("kvm", "vnc_password_file keymap", "vnc_bind_address", "", "name the address of the consoles"),
+    *_ignored("kvm", "vnc_x509_path vnc_x509_verify", "vnc_tls", False, "write vnc_tls: true", by_default=True),
+    *_ignored("kvm", "spice_tls_ciphers", "spice_use_tls", False, "write spice_use_tls: true", by_default=True),
+    *_ignored("kvm", "virtio_net_queues", "vhost_net", False, "write vhost_net: true", by_default=True),
+    *_ignored("xen-pvm", "kernel_path initrd_path", "use_bootloader", True, "leave it out, or use no boot loader"),
+    *_ignored(
+        *("xen-pvm", "bootloader_path bootloader_args", "use_bootloader", False, "write use_bootloader: true"),
+        by_default=True,
+    ),
+    _Mismatch(
+        ("hvparams", "xen-pvm", "use_bootloader"),
+        ("hvparams", "xen-pvm", "bootloader_path"),
+        lambda use, path: use is True and path == "",
+        "no instance starts: use_bootloader needs bootloader_path, which is empty",
+        "name the boot loader, such as /usr/lib/xen/bin/pygrub",
+        by_default=True,
+    ),
+    _Mismatch(
+        _kvm("boot_order"),
+        _kvm("floppy_image_path"),
+        lambda order, image: order == "floppy" and image == "",
+        "instances are to boot from a floppy disk, but floppy_image_path is empty",
+        "name an image, or boot from disk",
+        by_default=True,
+    ),
+    _Mismatch(
+        _kvm("boot_order"),
+        _kvm("kernel_path"),
+        lambda order, kernel: order != "disk" and kernel != "",
+        "boot_order is not used: kernel_path names a kernel to boot",
+        'write kernel_path: "", or boot_order: disk',
+    ),
+    *(
+        _Mismatch(
+            _kvm(name),
+            _kvm("nic_type"),
+            lambda value, nic: (value is True or value > 1) and nic != "paravirtual",
+            f"{name} is not used: only network interfaces of nic_type paravirtual have it",
+            "write nic_type: paravirtual, or leave it out",
+        )
+        for name in ("vhost_net", "virtio_net_queues")
+    ),
+    _Mismatch(
+        _kvm("scsi_controller_type"),
+        _kvm("disk_type"),
+        lambda _, disk: not disk.startswith("scsi"),
+        "scsi_controller_type is not used: disk_type is not one of SCSI",
+        "write a disk_type such as scsi-hd, or leave it out",
+    ),
+    _Mismatch(
+        _kvm("root_path"),
+        _kvm("disk_type"),
+        lambda root, disk: disk == "paravirtual" and _on_sd(root),
+        "the kernel does not find root_path: disks of disk_type paravirtual are /dev/vda, /dev/vdb, …",
+        "write /dev/vda1, or another disk_type",
+    ),
+    _Mismatch(
+        ("hvparams", "xen-pvm", "root_path"),
+        ("hvparams", "xen-pvm", "blockdev_prefix"),
+        lambda root, prefix: bool(re.match("/dev/(xvd|[shv]d)", root)) and not root.startswith(f"/dev/{prefix}"),
+        "the kernel does not find root_path: blockdev_prefix gives disks another name",
+        "write both alike: /dev/xvda1 and xvd",
+    ),
+    _Mismatch(
+        _kvm("cpu_type"),
+        _kvm("kvm_flag"),
+        lambda cpu, flag: cpu.partition(",")[0] == "host" and flag == "disabled",
+        "no instance starts: cpu_type host needs hardware virtualisation, which kvm_flag disables",
+        "write kvm_flag: enabled, or another cpu_type",
+    ),
+    _Mismatch(
+        _kvm("security_domain"),
+        _kvm("security_model"),
+        lambda domain, model: domain == "root" and model == "user",
+        "security_domain is root: instances run as root, as with security_model none",
+        "name a user without rights",
+    ),
+    _Mismatch(
+        _kvm("user_shutdown"),
+        ("enabled_user_shutdown",),
+        lambda own, of_cluster: own is True and of_cluster is False,
+        "user_shutdown is not used: the cluster's enabled_user_shutdown is false",
+        "write enabled_user_shutdown: true",
+    ),
+)
+
+
+class HypervisorMismatch(Rule):
+    info = RuleInfo(
+        code="GP176",
+        name="hypervisor-parameters-mismatch",
+        severity=Severity.WARNING,
+        summary="A hypervisor parameter has no effect beside another one, or no instance starts with both.",
+        rationale="Ganeti stores both. It looks at them together only when an instance starts: then it leaves one out,"
+        " or the hypervisor refuses to start. What the policy leaves out is known with `--state` only, but for"
+        " parameters that need another one to be turned on.",
+        source=_SOURCE,
+        bad=f'{CLUSTER}hvparams:\n  kvm: {{kernel_path: "", kernel_args: ro quiet}}\n',
+        good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz, kernel_args: ro quiet}}\n",
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for item in _MISMATCHES:
+            declared = context.policy.cluster
+            if declared is None or not context.declares(item.first, item.second):
+                continue
+            first, second = (self._value(context, declared, item, path) for path in (item.first, item.second))
+            is_own = context.own(declared, item.first) is not None or not item.by_default
+            if first is not None and second is not None and is_own and item.wrong(first.value, second.value):
+                place, related, note = places(context, declared, first, second)
+                known = in_force(context, declared, item.second) is not None
+                note = note if known else f", by Ganeti's default of {item.second[-1]}"
+                yield self.hit(declared, f"{item.message}{note}", place, hint=item.hint, related=related)
+
+    def _value(self, context: Context, declared: ClusterPolicy, item: _Mismatch, path: Path) -> InForce | None:
+        value = in_force(context, declared, path)
+        if value is None and item.by_default and path == item.second and context.state is None:
+            return InForce(path, _default(context, path))
+        return value

@@ -1,0 +1,150 @@
+"""GP145 to GP148: files and directories of the nodes that a policy names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from posixpath import normpath
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.in_force import in_force, places, together
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import RuleInfo, Severity
+from gpolicy.ganeti.parameter import Path, Reach
+from gpolicy.ganeti.parameters import PARAMETERS
+from gpolicy.rules.examples import CLUSTER
+
+_FILE: Final[Path] = ("file_storage_dir",)
+_SHARED: Final[Path] = ("shared_file_storage_dir",)
+FORBIDDEN: Final = (
+    *("/boot", "/dev", "/etc", "/home", "/proc", "/root", "/sys"),
+    *(f"{top}/{name}" for top in ("", "/usr", "/usr/local") for name in ("bin", "lib", "lib32", "lib64", "sbin")),
+)
+"""Where Ganeti keeps no disks (checked against its own list)."""
+_OF_GANETI: Final = ("/var/lib/ganeti", "/var/log/ganeti", "/run/ganeti", "/var/run/ganeti", "/usr/share/ganeti")
+
+
+def _below(path: str, tops: tuple[str, ...]) -> str | None:
+    """Return which of `tops` a path is, or lies below."""
+    return next((top for top in tops if path == top or path.startswith(f"{top}/")), None)
+
+
+class StorageDirectoryForbidden(Rule):
+    info = RuleInfo(
+        code="GP145",
+        name="storage-directory-forbidden",
+        severity=Severity.ERROR,
+        summary="Disks are to be kept in a directory of the system.",
+        rationale="Ganeti stores the directory, but refuses to create disks there and reports it in `gnt-cluster"
+        " verify`: /bin, /boot, /dev, /etc, /home, /lib, /proc, /root, /sbin, /sys, and the same below /usr and"
+        " /usr/local. It cannot whitelist /, and in its own directories disks get in its way.",
+        source="Ganeti 3.0.2, run: the check of file storage paths",
+        bad=f"{CLUSTER}file_storage_dir: /etc/ganeti/disks\n",
+        good=f"{CLUSTER}file_storage_dir: /srv/ganeti/file-storage\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(_FILE, _SHARED):
+            path = normpath(str(leaf.value)) if leaf.value else ""
+            path = re.sub("^//", "/", path)
+            top = _below(path, (*FORBIDDEN, *_OF_GANETI))
+            if top is not None or path == "/":
+                message = f"{leaf.dotted} is {leaf.value}: Ganeti keeps no disks in {top or '/'}"
+                yield self.hit(declared, message, leaf.span, hint="write a directory such as /srv/ganeti/file-storage")
+
+
+class StorageDirectoriesSame(Rule):
+    info = RuleInfo(
+        code="GP146",
+        name="storage-directories-same",
+        severity=Severity.WARNING,
+        summary="file_storage_dir and shared_file_storage_dir are the same, or one lies in the other.",
+        rationale="One is local to each node, the other is on storage that all nodes share. In one directory either"
+        " local disks are shared, or shared ones are local: an instance that moves does not find its disk.",
+        source="Ganeti 3.0, gnt-cluster(8); it does not check it",
+        bad=f"{CLUSTER}file_storage_dir: /srv/disks\nshared_file_storage_dir: /srv/disks/shared\n",
+        good=f"{CLUSTER}file_storage_dir: /srv/local-disks\nshared_file_storage_dir: /srv/shared-disks\n",
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, (local, shared) in together(context, _FILE, _SHARED):
+            one, other = (normpath(str(item.value)) if item.value else "" for item in (local, shared))
+            if one and other and (_below(one, (other,)) or _below(other, (one,))):
+                place, related, note = places(context, declared, shared, local)
+                message = f"{one} and {other} are not two separate directories{note}"
+                yield self.hit(declared, message, place, hint="write a directory of its own for each", related=related)
+
+
+_FILES: Final[tuple[Path, ...]] = tuple(
+    parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM)
+)
+_OPEN: Final = ("/tmp", "/var/tmp", "/dev/shm", "/home")  # noqa: S108 (what is warned of)
+_ENCRYPTED: Final = ("https", "ftps")
+
+
+class PathUnsafe(Rule):
+    info = RuleInfo(
+        code="GP147",
+        name="path-unsafe",
+        severity=Severity.WARNING,
+        summary="Root on the nodes is to use a file that others can replace, or a path that is not what it seems.",
+        rationale="Users can write to /tmp, /var/tmp and /dev/shm, and each to a home of their own: a program, kernel,"
+        " image or password file there is theirs, and is gone after a reboot or with the user. An image that comes by"
+        " http or ftp can be changed on its way. Blanks around a path belong to it, and .. leads elsewhere.",
+        source="The table of parameters: what root on the nodes opens or runs",
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /tmp/vmlinuz}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(*_FILES):
+            text = str(leaf.value) if isinstance(leaf.value, str) else ""
+            scheme = text.partition("://")[0] if "://" in text else ""
+            top = _below(normpath(text), _OPEN) if text.startswith("/") else None
+            reason = ""
+            if top is not None and not (top == "/home" and leaf.path in (_FILE, _SHARED)):  # GP145
+                reason, hint = f"users can write to {top}", "write a path that only root can write to"
+            elif scheme and scheme not in _ENCRYPTED:
+                reason, hint = f"what comes by {scheme} can be changed on its way", "use https, or a file on the nodes"
+            elif text != text.strip():
+                reason, hint = "the blank at its end or beginning belongs to the path", f"write {text.strip()}"
+            elif text.startswith("/") and ".." in text.split("/"):
+                reason, hint = f"it leads to {normpath(text)}", f"write {normpath(text)}"
+            if reason:
+                yield self.hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint=hint)
+
+
+_ALLOCATOR: Final[Path] = ("default_iallocator",)
+_ALLOCATOR_PARAMETERS: Final[Path] = ("default_iallocator_params",)
+
+
+class AllocatorUnlikely(Rule):
+    info = RuleInfo(
+        code="GP148",
+        name="allocator-unlikely",
+        severity=Severity.WARNING,
+        summary="default_iallocator is a path or looks like a misspelt hail, or has parameters that nothing reads.",
+        rationale="Ganeti looks for a program of this name in its directories for allocators. Without one each new"
+        " instance needs its nodes named, and the parameters are passed to nobody.",
+        source="Ganeti 3.0, gnt-cluster(8)",
+        bad=f"{CLUSTER}default_iallocator: hial\n",
+        good=f"{CLUSTER}default_iallocator: hail\n",
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(_ALLOCATOR):
+            name = str(leaf.value)
+            if "/" in name:
+                message = f"default_iallocator is {name!r}: Ganeti looks for a name, not for a path"
+                yield self.hit(declared, message, leaf.span, hint=f"write {name.rpartition('/')[2] or 'hail'}")
+            elif name != "hail" and sorted(name.lower()) == sorted("hail"):
+                yield self.hit(declared, f"there is no allocator {name!r}", leaf.span, hint="Did you mean `hail`?")
+        cluster, parameters = context.policy.cluster, context.cluster_leaf(_ALLOCATOR_PARAMETERS)
+        allocator = in_force(context, cluster, _ALLOCATOR) if cluster is not None else None
+        nobody = allocator is not None and allocator.value == ""
+        if cluster is not None and parameters is not None and parameters.value and nobody:
+            message = "default_iallocator_params are passed to nobody: default_iallocator is empty"
+            yield self.hit(cluster, message, parameters.span, hint="name the allocator, or leave them out")

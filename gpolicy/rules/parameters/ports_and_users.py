@@ -1,0 +1,127 @@
+"""GP117 to GP119: TCP ports and user IDs that others have on a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, cast
+
+from gpolicy.checking.context import Context, number
+from gpolicy.checking.in_force import in_force, places
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import RuleInfo, Severity
+from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS
+from gpolicy.rules.examples import CLUSTER
+
+_SSH: Final[Path] = ("ndparams", "ssh_port")
+_MIGRATION: Final[tuple[Path, ...]] = tuple(
+    ("hvparams", hypervisor, "migration_port") for hypervisor in ("kvm", "xen-hvm", "xen-pvm")
+)
+
+
+class PortTaken(Rule):
+    info = RuleInfo(
+        code="GP117",
+        name="port-taken",
+        severity=Severity.WARNING,
+        summary="A TCP port of the nodes is one that something else uses there.",
+        rationale="Ganeti's daemons listen on 1811 (noded), 1814 (confd), 1815 (mond) and 5080 (RAPI). It gives the"
+        " ports 11000 to 14999 to DRBD disks and consoles as they come, so a migration on such a port fails when it is"
+        " given away. Ganeti checks none of this.",
+        source="Ganeti 3.0, its constants; gnt-instance(8)",
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{migration_port: 11000}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{migration_port: 8102}}\n",
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(_SSH, *_MIGRATION):
+            port = number(leaf)
+            ssh = in_force(context, declared, _SSH) if leaf.path != _SSH else None
+            user = GANETI_PORTS.get(int(port), "")
+            if INSTANCE_PORTS[0] <= port <= INSTANCE_PORTS[1]:
+                user = "DRBD disks and consoles of instances"
+            elif leaf.path != _SSH and (port == ssh.number if ssh is not None else port == _USUAL_SSH):
+                user = "ssh"
+            if user:
+                message = f"{leaf.dotted} is {leaf.value}, a port of {user}"
+                yield self.hit(declared, message, leaf.span, hint="write a port that nothing else on the nodes uses")
+
+
+_USUAL_SSH: Final = 22
+_UIDS: Final[Path] = ("uid_pool",)
+_FIRST_USER: Final = 1000
+_NOBODY: Final = 65534
+
+
+class UidPoolOfOthers(Rule):
+    info = RuleInfo(
+        code="GP118",
+        name="uid-pool-of-others",
+        severity=Severity.WARNING,
+        summary="uid_pool has user IDs of the system, or the same ID twice.",
+        rationale="Instances run with IDs of the pool, so that one that breaks out can do nothing. With 0 it is root,"
+        " with an ID below 1000 a service of the system, and 65534 is nobody, whom others use as well.",
+        source="Ganeti 3.0 takes any ID from 0; Debian policy, 9.2.2",
+        bad=f'{CLUSTER}uid_pool: ["100-199"]\n',
+        good=f'{CLUSTER}uid_pool: ["20000-20099"]\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(_UIDS):
+            ranges = sorted((int(low), int(high)) for low, high in cast(list[Any], leaf.value))
+            before = -1
+            for low, high in ranges:
+                reason = ""
+                if low == 0:
+                    reason = "has 0, which is root"
+                elif low < _FIRST_USER:
+                    reason = f"has {low}, an ID of the system"
+                elif low <= _NOBODY <= high:
+                    reason = f"has {_NOBODY}, which is nobody"
+                elif low <= before:
+                    reason = f"has {low} twice"
+                before = max(before, high)
+                if reason:
+                    hint = "write IDs that nobody else has, such as 20000-20099"
+                    yield self.hit(declared, f"uid_pool {reason}", leaf.span, hint=hint)
+
+
+_MODEL: Final[Path] = ("hvparams", "kvm", "security_model")
+
+
+class UidPoolTooSmall(Rule):
+    info = RuleInfo(
+        code="GP119",
+        name="uid-pool-too-small",
+        severity=Severity.WARNING,
+        summary="security_model is pool, but uid_pool has no user IDs, or a single one.",
+        rationale="Each running instance of a node needs an ID of its own from the pool. Without a free one Ganeti does"
+        " not start it.",
+        source="Ganeti 3.0.2, how it starts instances; gnt-instance(8)",
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: []\n",
+        good=f'{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: ["20000-20099"]\n',
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        cluster = context.policy.cluster
+        model = in_force(context, cluster, _MODEL) if cluster is not None else None
+        if cluster is None or model is None or model.value != "pool":
+            return
+        leaf = context.cluster_leaf(_UIDS)
+        observed = context.state.cluster.own.get(_UIDS, []) if context.state else []
+        ranges = leaf.value if leaf is not None else observed
+        own = [item for item in (leaf, model.leaf) if item is not None]
+        if not own or not isinstance(ranges, list) or not all(isinstance(item, list) for item in ranges):
+            return
+        count = sum(int(str(high)) - int(str(low)) + 1 for low, high in cast(list[Any], ranges))
+        if count <= 1:
+            place, related, _ = places(context, cluster, model)
+            has = "one user ID" if count else "no user IDs"
+            where = (
+                "uid_pool has" if leaf is not None or context.state else "the policy declares no uid_pool, which has"
+            )
+            message = f"security_model pool needs a user ID for each instance of a node, but {where} {has}"
+            hint = "write as many IDs as a node has instances: uid_pool: [20000-20099]"
+            yield self.hit(cluster, message, own[0].span if place is None else place, hint=hint, related=related)

@@ -1,0 +1,160 @@
+"""Values that Ganeti stores and that are of no use: beside others, on the nodes, or in a directory that others use."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from run_rules import check, cluster, with_resources
+
+from gpolicy.cluster.state import ClusterObject
+from gpolicy.findings import Severity
+from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS
+from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from gpolicy.rules.parameters.paths import FORBIDDEN
+
+
+def serious(text: str, directory: Path, **more: object) -> list[str]:
+    found = check(text, directory, **more)  # type: ignore[arg-type]
+    return [item.code for item in found if item.severity is not Severity.INFO]
+
+
+def kvm(text: str, more: str = "") -> str:
+    return f"{CLUSTER}{more}hvparams:\n  kvm: {{{text}}}\n"
+
+
+def pvm(text: str) -> str:
+    return f"{CLUSTER}hvparams:\n  xen-pvm: {{{text}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (kvm('kernel_path: "", initrd_path: /boot/initrd.img'), ["GP176"]),
+        (kvm('kernel_path: "", root_path: /dev/vda1'), []),  # Ganeti's own default
+        (kvm("kernel_args: ro quiet"), []),  # some kernel is there by default
+        (kvm("kernel_path: /boot/k, boot_order: network"), ["GP176"]),
+        (kvm('kernel_path: "", boot_order: floppy'), ["GP176"]),
+        (kvm("vnc_tls: true"), ["GP176"]),
+        (kvm("vnc_bind_address: 127.0.0.1, vnc_x509_path: /etc/ganeti/vnc"), ["GP176"]),
+        (kvm("vnc_bind_address: 127.0.0.1, vnc_tls: true, vnc_x509_path: /etc/ganeti/vnc"), []),
+        (kvm("virtio_net_queues: 4"), ["GP176"]),
+        (kvm("virtio_net_queues: 4, vhost_net: true"), []),
+        (kvm("virtio_net_queues: 4", 'ganeti_version: "3.1"\n'), []),  # vhost_net is on by default
+        (kvm("vhost_net: true, nic_type: e1000"), ["GP176"]),
+        (kvm("scsi_controller_type: megasas, disk_type: paravirtual"), ["GP176"]),
+        (kvm("scsi_controller_type: megasas, disk_type: scsi-hd"), []),
+        (kvm("kernel_path: /boot/k, root_path: /dev/sda1, disk_type: paravirtual"), ["GP176"]),
+        (kvm("kernel_path: /boot/k, root_path: LABEL=root, disk_type: paravirtual"), []),
+        (kvm("cpu_type: host, kvm_flag: disabled"), ["GP176"]),
+        (kvm("security_model: user, security_domain: root"), ["GP176"]),
+        (kvm("user_shutdown: true", "enabled_user_shutdown: false\n"), ["GP176"]),
+        (pvm("use_bootloader: true"), ["GP176"]),
+        (pvm("use_bootloader: true, bootloader_path: /usr/lib/xen/bin/pygrub"), []),
+        (pvm("bootloader_path: /usr/lib/xen/bin/pygrub"), ["GP176"]),
+        (pvm("use_bootloader: true, bootloader_path: /b, initrd_path: /boot/initrd.img"), ["GP176"]),
+        (pvm("root_path: /dev/sda1, blockdev_prefix: xvd"), ["GP176"]),
+        (pvm("root_path: /dev/sda1, blockdev_prefix: sd"), []),
+        (kvm("disk_aio: native"), ["GP175"]),
+        (kvm("spice_use_tls: true"), ["GP175"]),
+        (kvm("security_domain: kvm"), ["GP175"]),
+        (kvm('vnc_bind_address: "::"'), ["GP177"]),
+        (kvm("vnc_bind_address: 10.1.2.3"), []),
+        (kvm('kvm_extra: "-vnc 0.0.0.0:1 -smp 4"'), ["GP178", "GP178"]),
+        (kvm("kvm_extra: '-append \"a b\"'"), ["GP178", "GP178"]),
+        (kvm('kvm_extra: "-no-hpet  -watchdog x"'), ["GP178"]),
+        (kvm("kvm_extra: no-hpet"), ["GP178"]),
+        (kvm('cpu_mask: "5"'), ["GP179"]),
+        (kvm('cpu_mask: "5:6"'), []),  # one for each virtual CPU
+        (kvm("migration_caps: xbzrel"), ["GP181"]),
+        (kvm('migration_caps: "xbzrle:postcopy-ram"'), []),
+        (f'{CLUSTER}hvparams:\n  lxc: {{drop_capabilities: "sysboot,sys_time"}}\n', ["GP181"]),
+        (f'{CLUSTER}hvparams:\n  lxc: {{drop_capabilities: "sys_boot, sys_time"}}\n', []),
+        (f"{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: '0000:01:00.0;02:1f.7'}}\n", []),
+        (kvm("migration_port: 22"), ["GP117"]),
+        (kvm("migration_port: 2222", "ndparams: {ssh_port: 2222}\n"), ["GP117"]),
+        (kvm("migration_port: 22", "ndparams: {ssh_port: 2222}\n"), []),
+        (kvm("migration_port: 14999"), ["GP117"]),
+        (f"{GROUP}ndparams: {{ssh_port: 5080}}\n", ["GP117"]),
+        (f'{CLUSTER}uid_pool: ["0-99"]\n', ["GP118"]),
+        (f'{CLUSTER}uid_pool: ["65500-65599"]\n', ["GP118"]),
+        (f'{CLUSTER}uid_pool: ["2000-2099", "2050-2150"]\n', ["GP118"]),
+        (f'{CLUSTER}uid_pool: ["2000-2099", "2100"]\n', []),
+        (kvm("security_model: pool"), ["GP119"]),
+        (kvm("security_model: pool", 'uid_pool: ["2000"]\n'), ["GP119"]),
+        (f"{CLUSTER}file_storage_dir: /\n", ["GP145"]),
+        (f"{CLUSTER}file_storage_dir: /srv/../usr/lib/x\n", ["GP145", "GP147"]),
+        (f"{CLUSTER}file_storage_dir: /etcetera\n", []),
+        (f"{CLUSTER}file_storage_dir: '/srv/a '\n", ["GP147"]),
+        (f"{CLUSTER}file_storage_dir: /srv/a/b\nshared_file_storage_dir: /srv/a/\n", ["GP146"]),
+        (f"{CLUSTER}file_storage_dir: /srv/ab\nshared_file_storage_dir: /srv/a\n", []),
+        (f"{CLUSTER}zeroing_image: http://images.example.org/zero.img\n", ["GP147"]),
+        (f"{CLUSTER}install_image: /var/tmp/i.img\n", ["GP147"]),
+        (f"{GROUP}ndparams: {{oob_program: /tmp/oob}}\n", ["GP147"]),
+        (f"{CLUSTER}default_iallocator: /usr/lib/ganeti/iallocators/hail\n", ["GP148"]),
+        (f"{CLUSTER}default_iallocator: ours\n", []),
+        (f'{CLUSTER}default_iallocator: ""\ndefault_iallocator_params: {{ignore-dynu: ""}}\n', ["GP148"]),
+        (f'{CLUSTER}nicparams: {{mode: routed, vlan: ".7"}}\n', ["GP168"]),
+        (f"{CLUSTER}enabled_hypervisors: [fake]\n", []),  # a cluster for tests
+        (f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  lxc: {{num_ttys: 4}}\n", ["GP112"]),
+        (f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  lxc: {{num_ttys: 6}}\n", []),  # Ganeti's default
+        (f'{CLUSTER}enabled_disk_templates: [sharedfile]\nshared_file_storage_dir: ""\n', ["GP311"]),
+    ],
+)  # fmt: skip
+def test_values_that_are_of_no_use(text: str, expected: list[str], tmp_path: Path) -> None:
+    assert serious(text, tmp_path) == expected
+
+
+@pytest.mark.parametrize(
+    ("topology", "cpus", "wrong"),
+    [
+        ("cpu_cores: 2", "1 4", False),
+        ("cpu_cores: 2", "3 3", True),
+        ("cpu_cores: 4, cpu_threads: 2", "1 4", True),
+        ("cpu_sockets: 2, cpu_cores: 2, cpu_threads: 2", "1 8", False),
+        ("cpu_sockets: 2, cpu_cores: 2, cpu_threads: 2", "9 32", True),
+        ("cpu_sockets: 2, cpu_cores: 2", "9 32", False),
+        ("cpu_cores: 0", "3 3", False),
+    ],
+)
+def test_a_topology_needs_cpus_that_go_with_it(topology: str, cpus: str, wrong: bool, tmp_path: Path) -> None:
+    spec = f"---\n{GROUP}ipolicy:\n  minmax:\n    - name: some\n      {bounds('1G 8G', cpus, '1G 9G')}"
+    assert (serious(kvm(topology) + spec, tmp_path) == ["GP180"]) is wrong
+
+
+def test_what_the_cluster_has_counts(tmp_path: Path) -> None:
+    with_domain = ClusterObject(own={("hvparams", "kvm", "security_domain"): "kvm", ("uid_pool",): [[2000, 2099]]})
+    state = replace(cluster({"gold": {}}, {"n1": "gold"}), cluster=with_domain)
+    assert serious(kvm("security_model: user"), tmp_path, state=state) == []
+    assert serious(kvm("security_model: pool, security_domain: ''"), tmp_path, state=state) == []
+    masked = kvm('cpu_mask: "0-16"') + f"---\n{GROUP}"
+    assert serious(masked, tmp_path, state=with_resources(state, cpu_total=16)) == ["GP179"]
+    assert serious(masked, tmp_path, state=state) == []
+
+
+GANETI = Path("/usr/share/ganeti/3.0")
+ANSWER = """
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from ganeti import constants, uidpool
+from ganeti.storage import filestorage
+ports = [port for _, port in constants.DAEMONS_PORTS.values()]
+drbd = [constants.FIRST_DRBD_PORT, constants.LAST_DRBD_PORT]
+uidpool.CheckUidPool([(0, 99)])
+print(json.dumps([sorted(filestorage._GetForbiddenFileStoragePaths()), ports, drbd]))
+"""
+
+
+@pytest.mark.ganeti
+@pytest.mark.skipif(not GANETI.is_dir(), reason="Debian's package ganeti is not installed (no /usr/share/ganeti/3.0)")
+def test_directories_and_ports_are_ganetis_own() -> None:
+    run = subprocess.run(
+        ["/usr/bin/python3", "-c", ANSWER, str(GANETI)], capture_output=True, text=True, check=True, env={}
+    )
+    directories, ports, of_instances = json.loads(run.stdout)
+    assert sorted(FORBIDDEN) == directories
+    assert set(GANETI_PORTS) == set(ports) - {22, 80}  # ssh is compared with ssh_port; 80 is on an address of its own
+    assert list(INSTANCE_PORTS) == of_instances
