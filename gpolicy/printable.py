@@ -75,6 +75,12 @@ def _columns(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
+def height(text: str, width: int) -> int:
+    """Return the number of rows that a text takes on a terminal of this many columns."""
+    lines = _CONTROL.sub("", text).splitlines()
+    return sum(max(-(-columns(line) // max(width, 1)), 1) for line in lines)
+
+
 def one_line(text: str, longest: int = 2000) -> str:
     """Return the first letters of another program's output on one line, with a blank for each invisible letter."""
     return "".join(letter if letter.isprintable() else " " for letter in text[:longest]).strip()

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from gpolicy.cli.pager import switch_pager
 from gpolicy.cli.typer_defaults import with_typer_defaults
 from gpolicy.errors import UsageError
 from gpolicy.guessing import did_you_mean
@@ -98,7 +99,11 @@ def _main(
     version: Annotated[
         bool, typer.Option("--version", "-V", help="Show the versions of gpolicy, its engine, Python and Ganeti.")
     ] = False,
+    no_pager: Annotated[
+        bool, typer.Option("--no-pager", help="Write long text straight to the terminal, not through a pager.")
+    ] = False,
 ) -> None:
+    switch_pager(off=no_pager)
     if version:
         from gpolicy.versions import versions  # noqa: PLC0415
 

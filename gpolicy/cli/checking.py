@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy.cli.options import STATE_VARIABLE
 from gpolicy.cli.output import looked_at, repository_path, show_errors, write_report
+from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.findings import Accepted, Finding, Severity
@@ -247,5 +248,5 @@ def explain(word: str | None) -> int:
     from gpolicy.cli.app import VERBS  # noqa: PLC0415 (it imports this module's verbs)
     from gpolicy.reference import explaining  # noqa: PLC0415 (other verbs need no rules)
 
-    sys.stdout.write(explaining.explain(word, VERBS))
+    write_long(explaining.explain(word, VERBS))
     return int(ExitCode.FINE)

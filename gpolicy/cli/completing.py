@@ -68,7 +68,7 @@ def answer(shell: str, line: str, current: str) -> str:
 
 def complete(before: list[str], word: str) -> list[tuple[str, str]]:
     """Return what can stand in place of `word` behind the words `before` (without `gpolicy`)."""
-    if before[:1] == ["help"]:
+    if before[:1] in (["help"], ["--no-pager"]):
         before = before[1:]
     if not before:
         choices = list(_options(get_command(app), ()) if word.startswith("-") else _verbs())

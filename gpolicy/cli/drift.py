@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import errors_among, policy_with_findings, read, reader_today
 from gpolicy.cli.output import looked_at, report_text, show_errors
+from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import complain, wants_colour, working
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.json_values import json_text
@@ -87,7 +88,7 @@ def _write(request: Request, text: str) -> None:
     from gpolicy.cluster.private_file import write_private, write_public  # noqa: PLC0415
 
     if request.output is None:
-        sys.stdout.write(text)
+        write_long(text)
     elif request.look.form == "prometheus":  # read by the node exporter, which is another user
         write_public(request.output, text.encode())
     else:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.console import write_commands
+from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import wants_colour
 from gpolicy.opening import real_path
 from gpolicy.printable import count
@@ -32,7 +33,7 @@ def write_report(look: Look, answer: Callable[[], Answer], own: Forms, policy: I
     if look.form == "github":
         write_commands(sys.stdout, text)
     else:
-        sys.stdout.write(text)
+        write_long(text)
 
 
 def report_text(look: Look, answer: Callable[[], Answer], own: Forms, policy: Iterable[Path] = ()) -> str:

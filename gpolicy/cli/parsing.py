@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, Final
 
 import typer
 from typer.main import get_command
@@ -14,6 +14,7 @@ from gpolicy.guessing import did_you_mean
 
 # Releases of Typer differ in their copy of Click; Typer's own exception leads to the right one.
 _CommandLineError: type[Exception] = typer.BadParameter.__bases__[0].__bases__[0]
+_BEFORE_VERBS: Final = ("--no-pager", "--version")
 
 
 def run_command_line(arguments: list[str]) -> int:
@@ -45,6 +46,8 @@ def _hint(error: BaseException, verb: str) -> str:
     wrong = getattr(error, "option_name", None)
     if context is None or not wrong:
         return help_of
+    if wrong in _BEFORE_VERBS:
+        return f"write it before the verb: `gpolicy {wrong} {verb}`"
     known = [name for item in context.command.params for name in (*item.opts, *item.secondary_opts)]
     return did_you_mean(str(wrong), [name for name in known if name.startswith("--")], help_of)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import errors_among, policy_with_findings, read
 from gpolicy.cli.output import repository_path, show_errors, write_report
+from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode
 from gpolicy.findings import Severity
@@ -153,7 +154,7 @@ def render(plan_file: Path, output: Path | None, signers: Signers | None, *, rol
     plan = read_plan(plan_file, signers)
     script = render_script(plan, rollback=rollback)
     if output is None:
-        sys.stdout.write(script)
+        write_long(script)
     else:
         write_program(output, script.encode())
         what = "takes back" if rollback else "carries out"

@@ -10,6 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import read
+from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import complain, working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.guessing import did_you_mean_one_of
@@ -83,7 +84,7 @@ def schema(kind: str | None, output: Path | None) -> int:
     names = [*(file_name(each) for each in KINDS), "policy.json", "gpolicy-toml.json"]
     if output is None:
         text = (directory / (file_name(kind) if kind else "policy.json")).read_text(encoding="utf-8")
-        sys.stdout.write(json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n")
+        write_long(json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n")
         return int(ExitCode.FINE)
     output.mkdir(parents=True, exist_ok=True)
     for name in names:

@@ -1,5 +1,7 @@
 """Running other programs: without a shell or a terminal, with a time limit and a limit on the output.
 
+Only the user's own pager has the terminal, and no limits.
+
 Every program that gpolicy runs is started here, and gets only the variables of the environment that are listed here: no
 passwords or tokens.
 """
@@ -26,6 +28,8 @@ _PASSED_ON: Final = frozenset(
         *("GANETI_ROOTDIR", "GANETI_HOSTNAME"),  # of a virtual cluster
     }
 )
+_FOR_PAGERS: Final = frozenset({"LESS", "LESSCHARSET", "LESSKEY", "LV", "MORE", "COLUMNS", "LINES"})
+_PAGER_DEFAULTS: Final = {"LESS": "FRX", "LV": "-c"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,26 @@ def start(
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a command"
         raise UnreachableError(f"{argv[0]}: cannot be run: {reason}") from None
+
+
+def show_in_pager(argv: Sequence[str], data: bytes, environ: Mapping[str, str]) -> None:
+    """Show `data` in a pager, which has the terminal, until the user leaves it, perhaps before the end.
+
+    Raise UnreachableError if it cannot be started.
+    """
+    settings = {key: value for key, value in environ.items() if key in _FOR_PAGERS}
+    try:
+        process = subprocess.Popen(
+            list(argv), stdin=subprocess.PIPE, env=_PAGER_DEFAULTS | settings | child_environment(environ)
+        )
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a command"
+        raise UnreachableError(f"{argv[0]}: cannot be run: {reason}") from None
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the pager
+    try:
+        process.communicate(data)  # a pager that was left early is no error
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def run(

@@ -16,8 +16,11 @@ VARIABLES: Final = {
     "SOURCE_DATE_EPOCH": "Seconds since 1970 that plans and pages show as the time when they were made.",
     "NETRC": "File with users and passwords by host. Default: `~/.netrc`.",
     "GANETI_ROOTDIR": "Root directory of a virtual cluster, as for Ganeti itself. `local:` reads config.data below it.",
+    "GPOLICY_PAGER": "Program that shows text longer than the terminal, with its options; `cat` or nothing for none."
+    " The option `--no-pager` switches it off. A file of the repository cannot set it.",
+    "PAGER": "The pager without GPOLICY_PAGER. Default: `less -FRX`, if it is installed.",
     "NO_COLOR": "Any value: no colour on a terminal.",
-    "TERM": "With `dumb`: no colour on a terminal.",
+    "TERM": "With `dumb`: no colour on a terminal, and no pager.",
     "PATH": "Where gpolicy looks for gnt-*, ssh and ssh-keygen. Relative directories do not count.",
     "XDG_RUNTIME_DIR": "Directory of the lock of `gpolicy apply` for users other than root.",
     "XDG_STATE_HOME": "The directory of that lock (in `gpolicy/`) without XDG_RUNTIME_DIR. Default: `~/.local/state`.",
