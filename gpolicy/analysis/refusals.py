@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.node_changes import spindle_use_after
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance, Policy, SpecPair
     from gpolicy.allocator.enumerations import FailReason
     from gpolicy.allocator.node import Node
+
+UNKNOWN_SPINDLES: Final = "spindle-use unknown"
+"""How a refusal says that the disks of the instance have no number of spindles."""
 
 
 @dataclass(frozen=True, slots=True)

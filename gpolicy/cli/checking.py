@@ -247,6 +247,7 @@ def explain(word: str | None) -> int:
     """Print what a word means, or the list of rules, of all or of a family."""
     from gpolicy.cli.app import VERBS  # noqa: PLC0415 (it imports this module's verbs)
     from gpolicy.reference import explaining  # noqa: PLC0415 (other verbs need no rules)
+    from gpolicy.report.glossary import WORDS  # noqa: PLC0415
 
-    write_long(explaining.explain(word, VERBS))
+    write_long(explaining.explain(word, VERBS, WORDS))
     return int(ExitCode.FINE)

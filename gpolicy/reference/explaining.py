@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE, find_rule
@@ -34,15 +35,18 @@ class Meaning:
     blocks: Callable[[], Iterable[Block]]
 
 
-def explain(word: str | None, verbs: Iterable[str] = ()) -> str:
-    """Return what a word means, or the meanings that it has; the list of a family; None: of all rules."""
+def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return what a word means, or the meanings that it has; the list of a family; None: of all rules.
+
+    `terms` are the words of reports with their meanings.
+    """
     if word is None:
         return f"{list_rules()}\n{_MORE}\n"
     if is_family(word) and (family := rules_named(word)[0]):
         return list_rules(family)
-    found = list(_meanings(word))
+    found = _meanings(word, terms)
     if not found:
-        raise UsageError(f"nothing here is called {word[:_LONGEST_WORD]!r}", hint=_hint(word, verbs))
+        raise UsageError(f"nothing here is called {word[:_LONGEST_WORD]!r}", hint=_hint(word, verbs, terms))
     if len({meaning.address for meaning in found}) == 1:
         return "\n".join(plain([Heading(f"{item.address} ({item.sort})"), *item.blocks()]) for item in found)
     rows = tuple((item.address, item.sort, first_sentence(item.summary)) for item in found)
@@ -56,7 +60,7 @@ def explain(word: str | None, verbs: Iterable[str] = ()) -> str:
 
 _MORE: Final = (
     "`gpolicy explain` also knows keys (vcpu-ratio, ipolicy.minmax), kinds (NodeGroup), guards (disks-stay), exit codes"
-    " (2, exit-codes) and environment variables."
+    " (2, exit-codes), environment variables, and words of reports (n1-reserve, FailMem, stranded)."
 )
 
 
@@ -71,10 +75,17 @@ def list_rules(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _meanings(word: str) -> list[Meaning]:
-    """Return what a word means as it is written; if that is nothing, in any case and with - for _."""
-    exact = [*_of_rules(word), *_called(word, str.strip)]
-    return exact or [*_called(word, _same)]
+def _meanings(word: str, terms: Mapping[str, str]) -> list[Meaning]:
+    """Return what a word means as it is written; if that is nothing, in any case and with - for _.
+
+    A word of reports means that only where nothing else has its name.
+    """
+    exact = [*_of_rules(word), *_called(word, str.strip)] or _of_terms(word, terms, str.strip)
+    return exact or [*_called(word, _same)] or _of_terms(word, terms, _same)
+
+
+def _of_terms(word: str, terms: Mapping[str, str], form: Callable[[str], str]) -> list[Meaning]:
+    return [_said(term, "in reports", meaning) for term, meaning in terms.items() if form(term) == form(word)]
 
 
 def _called(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
@@ -136,7 +147,7 @@ def _same(word: str) -> str:
     return word.strip().lower().replace("_", "-")
 
 
-def _hint(word: str, verbs: Iterable[str]) -> str:
+def _hint(word: str, verbs: Iterable[str], terms: Iterable[str]) -> str:
     wanted = _same(word)[:_LONGEST_WORD]
     if wanted in verbs:
         return f"`{wanted}` is a verb: see `gpolicy help {wanted}`"
@@ -145,5 +156,5 @@ def _hint(word: str, verbs: Iterable[str]) -> str:
     keys = {".".join(key.words) if "." in wanted else key.words[-1] for key in all_keys()}
     rules = {name for info in CATALOGUE for name in (info.code, info.name)}
     others = {meaning.address for meaning in _single_words()}
-    known = keys if "." in wanted else keys | rules | others
+    known = keys if "." in wanted else keys | rules | others | set(terms)
     return did_you_mean(wanted, known, "`gpolicy explain` lists all rules and says what else it knows")

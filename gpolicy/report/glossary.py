@@ -23,6 +23,28 @@ _NAMES: Final = {
 CAUSES: Final = {cause.key: cause.sentence for cause in Cause}
 """Terms in a column "bound by": `memory (was disk)`."""
 
+FAILURES: Final = {
+    "FailMem": "memory: too little is free or left beside what is reserved for failovers, or no spec pair allows"
+    " memory-size. Ask for another size, or make room",
+    "FailDisk": "disk: too little is free, the spindle-ratio is used up, or the policy does not allow disk-size or the"
+    " disk template. Ask for another size or template, or make room",
+    "FailCPU": "virtual CPUs: the vcpu-ratio is used up, or no spec pair allows cpu-count. Ask for fewer, or make room",
+    "FailN1": "the loss of a node could not be absorbed any more. Ask for less, or make room on other nodes",
+    "FailTags": "an instance with the same exclusion tag is there. Choose another node, or another tag",
+    "FailMig": "migration tags forbid moves between the nodes. Choose another node, or allow them",
+    "FailDiskCount": "no spec pair allows the number of disks. Ask for another number, or change ipolicy.minmax",
+    "FailSpindles": "too few spindles are free, or no spec pair allows their number. Ask for another number",
+    "FailInternal": "an error inside of htools",
+}
+"""What the reasons of htools stand for, and what to do."""
+
+_BASES: Final = {
+    "basis": "what figures rest on: measured, declared or mixed",
+    "declared": "figures follow from hv_state, disk_state or the hardware that the policy promises",
+    "measured": "figures are as the nodes report them",
+    "mixed": "figures are measured where nodes report them, and declared elsewhere",
+}
+
 _PHRASES: Final = {
     "absorbed": "each instance of the nodes that are lost finds room on other nodes of its group",
     "absorbed against the policy only": "the instances find room, but only where their policy does not allow them",
@@ -37,8 +59,12 @@ _PHRASES: Final = {
 }
 """Terms that are meant wherever they stand in our own words."""
 
+WORDS: Final = {**_NAMES, **CAUSES, **FAILURES, **_BASES, **_PHRASES}
+"""All words of reports that have a meaning of their own."""
+
 _PATTERNS: Final = {term: re.compile(rf"\b{term.rstrip('s')}s?\b", re.IGNORECASE) for term in _PHRASES}
 _CAUSE: Final = re.compile(r"[\w.-]+")
+_FAILURE: Final = re.compile(r"\bFail[A-Z]\w*")
 
 
 def terms_of(answer: Answer) -> dict[str, str]:
@@ -51,6 +77,7 @@ def terms_of(answer: Answer) -> dict[str, str]:
     used = {term: _NAMES[term] for term in _NAMES.keys() & cells} | {
         term: CAUSES[term] for term in CAUSES.keys() & causes
     }
+    used |= {term: FAILURES[term] for term in FAILURES.keys() & set(_FAILURE.findall(text))}
     used |= {term: meaning for term, meaning in _PHRASES.items() if _PATTERNS[term].search(text)}
     own = dict(answer.terms)
     return own | {term: used[term] for term in sorted(used.keys() - own.keys(), key=lambda term: term.strip("("))}

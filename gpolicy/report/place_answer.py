@@ -9,6 +9,7 @@ from typing import Final
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.analysis.pair_names import pair_title
 from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
+from gpolicy.analysis.refusals import UNKNOWN_SPINDLES
 from gpolicy.colour import Tone
 from gpolicy.printable import count
 from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Section, Table, Weight, rough_size, size
@@ -17,6 +18,12 @@ _HARD_TO_READ: Final = 10_000  # MiB: larger numbers of MiB are hard to read
 _MOST_BEST: Final = 20
 _MOST_ALL: Final = 30  # candidates that are all shown at once
 _RIGHT: Final = frozenset({"score", "disk left"})
+_UNKNOWN_SPINDLES: Final = (
+    (
+        UNKNOWN_SPINDLES,
+        "the nodes have exclusive storage, so each disk needs a number of spindles: write disk=SIZE:SPINDLES",
+    ),
+)
 
 
 def place_answer(report: PlaceReport) -> Answer:
@@ -61,6 +68,7 @@ def place_answer(report: PlaceReport) -> Answer:
             *(_untried_words(group) for group in report.groups if not group.tried),
             *report.notes,
         ),
+        terms=_UNKNOWN_SPINDLES if any(UNKNOWN_SPINDLES in (item.detail or "") for item in refused) else (),
         source=report.source,
         snapshot=report.snapshot,
         rows_with="with --all, or in --format json",

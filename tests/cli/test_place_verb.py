@@ -101,3 +101,17 @@ def test_a_name_in_use_is_noted_beside_hails_answer() -> None:
     done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=1G", "name=search1.example.org")
     assert done.returncode == 0
     assert "note: an instance search1.example.org exists already: Ganeti refuses a second one" in done.stdout
+
+
+def test_reasons_of_htools_are_explained_with_a_way_out() -> None:
+    state = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
+    said = gpolicy("place", "-s", state, "memory=300G", "vcpus=2", "disk=1G").stdout
+    assert "[FailDisk, FailMem]" in said
+    assert "\nFailMem: memory: " in said
+    assert "\nFailDisk: disk: " in said
+    assert "FailTags" not in said
+    assert "spindle-use unknown (1 to 12)" in said
+    assert "\nspindle-use unknown: " in said
+    assert "write disk=SIZE:SPINDLES\n" in said
+    given = gpolicy("place", "-s", state, "memory=300G", "vcpus=2", "disk=1G:1").stdout
+    assert "spindle-use unknown" not in given

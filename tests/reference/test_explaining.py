@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from gpolicy.allocator.enumerations import FailReason
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.cli.app import VERBS
 from gpolicy.errors import EXIT_CODES, UsageError
@@ -13,6 +14,7 @@ from gpolicy.policy.kinds import KINDS
 from gpolicy.reference.environment import VARIABLES
 from gpolicy.reference.explaining import explain, list_rules
 from gpolicy.reference.keys import all_keys
+from gpolicy.report.glossary import FAILURES, WORDS
 
 
 def _facts(text: str) -> dict[str, str]:
@@ -121,3 +123,26 @@ def test_an_unknown_word_gets_a_hint(word: str, hint: str) -> None:
         explain(word, VERBS)
     assert caught.value.hint == hint
     assert len(caught.value.message) < 200
+
+
+@pytest.mark.parametrize("word", ["n1-reserve", "FailMem", "failmem", "Stranded", "measured"])
+def test_words_of_reports(word: str) -> None:
+    title, _, meaning = explain(word, VERBS, WORDS).partition("\n\n")
+    name = title.removesuffix(" (in reports)")
+    assert name.lower() == word.lower()
+    assert " ".join(meaning.split()) == WORDS[name]
+
+
+def test_what_else_has_the_name_goes_before_a_word_of_reports() -> None:
+    assert explain("guards", VERBS, WORDS) == explain("guards")
+    assert explain("ipolicy.minmax", VERBS, WORDS) == explain("ipolicy.minmax")
+
+
+def test_a_misspelt_word_of_reports_is_guessed() -> None:
+    with pytest.raises(UsageError) as raised:
+        explain("n1-resreve", VERBS, WORDS)
+    assert raised.value.hint == "Did you mean `n1-reserve`?"
+
+
+def test_every_reason_of_htools_is_explained() -> None:
+    assert FAILURES.keys() == {reason.title for reason in FailReason}

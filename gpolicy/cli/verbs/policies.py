@@ -211,8 +211,8 @@ def explain(
             ...,
             metavar="[NAME]",
             help="A rule (GP201, spec-overlap), a family of rules (GP2), a key (vcpu-ratio, ipolicy.minmax), a kind"
-            " (NodeGroup), a guard (disks-stay), an exit code (2, exit-codes) or an environment variable. Default: list"
-            " the rules.",
+            " (NodeGroup), a guard (disks-stay), an exit code (2, exit-codes), an environment variable or a word of"
+            " reports (n1-reserve, FailMem). Default: list the rules.",
         ),
     ] = None,
 ) -> int:
