@@ -20,6 +20,12 @@ STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 TEMPLATE: dict[str, Any] = yaml.safe_load((ROOT / "ci" / "gitlab" / "gpolicy.yml").read_text(encoding="utf-8"))
 STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
 BROKEN = "gpolicy: v1\nkind: NodeGroup\nname: shared\nipolicy:\n  vcpu-ration: 4\n"
+FAILING = """  - name: two CPUs with 4 GiB are allowed
+    check_instance: {group: dedicated, memory-size: 4G, cpu-count: 2, disks: [40G]}
+    expect: {refused: false}
+"""
+"""A third test for the policy's own two, which fails."""
+
 BASH = shutil.which("bash") or "/bin/bash"
 _EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 

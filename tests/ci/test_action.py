@@ -12,6 +12,7 @@ from comment_server import TOKEN, Comments
 from services import (
     ACTION,
     BROKEN,
+    FAILING,
     ROOT,
     SECRETS,
     STATE,
@@ -51,9 +52,11 @@ def act(
 
 def test_a_sound_policy_is_planned_and_commented(tmp_path: Path, workspace: Path, server: Comments) -> None:
     done = act(tmp_path, workspace, server, state=STATE, allow=declared_guards(workspace / "policy"))
-    assert done.ran == ["Check", "Plan", "Comment", "Verdict"], done.log
+    assert done.ran == ["Check", "Test", "Plan", "Comment", "Verdict"], done.log
     assert done.code == 0, done.log
     assert done.outputs["check-exit-code"] == "0"
+    assert done.outputs["test-exit-code"] == "0"
+    assert "2 tests, all passed" in done.log
     assert done.outputs["plan-exit-code"] == "2"
     assert json.loads(Path(done.outputs["plan"]).read_text(encoding="utf-8"))["steps"]
     assert len(server.comments) == 1
@@ -110,6 +113,26 @@ def test_a_guard_that_fails_fails_the_job_behind_its_comment(tmp_path: Path, wor
     assert len(server.comments) == 1
 
 
+@pytest.mark.parametrize("state", ["", STATE])
+def test_a_test_of_the_policy_that_fails_fails_the_job(
+    state: str, tmp_path: Path, workspace: Path, server: Comments
+) -> None:
+    with (workspace / "policy" / "tests.yaml").open("a", encoding="utf-8") as file:
+        file.write(FAILING)
+    done = act(tmp_path, workspace, server, state=state, allow=declared_guards(workspace / "policy"))
+    assert done.ran == ["Check", "Test", *(["Plan"] if state else []), "Comment", "Verdict"]
+    assert done.outputs["test-exit-code"] == "1"
+    assert done.code == 1
+    assert "::error::a test of the policy fails" in done.log
+    assert "3 tests, 1 failed" in done.log
+    for text in (server.comments[0]["body"], done.summary):
+        assert "3 tests, 1 failed" in text
+        assert "two CPUs with 4 GiB are allowed" in text
+    again = act(tmp_path, workspace, server, home=next(tmp_path.glob("runner-*")), path="elsewhere")
+    assert again.outputs["test-exit-code"] == ""
+    assert "two CPUs with 4 GiB are allowed" not in server.comments[1]["body"]
+
+
 def test_a_fork_reaches_no_cluster_and_fails_nothing(tmp_path: Path, workspace: Path, server: Comments) -> None:
     server.may_write = False
     done = act(tmp_path, workspace, server, fork=True, state="rapi://ganeti.example.org")
@@ -154,7 +177,7 @@ def test_an_input_is_not_run_as_a_command(text: str, tmp_path: Path, workspace: 
     ):
         assert done.code in {0, 1, 3}
         assert not list(tmp_path.rglob("pwned"))
-        assert set(done.outputs) == {"check-exit-code", "plan-exit-code", "plan"}
+        assert set(done.outputs) == {"check-exit-code", "test-exit-code", "plan-exit-code", "plan"}
         assert done.outputs["check-exit-code"] in {"0", "3"}
 
 
@@ -195,7 +218,7 @@ def test_names_and_texts_of_a_policy_are_no_workflow_commands(
     assert "##[warning]owned.json" in done.log
     assert heeded(done.log) == ["::error::the policy could not be planned"]
     tokens = re.findall(r"^::stop-commands::(.*)$", done.log, re.MULTILINE)
-    assert len(set(tokens)) == len(tokens) == 5
+    assert len(set(tokens)) == len(tokens) == 6
     assert all(re.fullmatch("[0-9a-f]{32}", token) for token in tokens)
 
 

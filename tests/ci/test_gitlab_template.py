@@ -11,6 +11,7 @@ import pytest
 from comment_server import TOKEN, Comments
 from services import (
     BROKEN,
+    FAILING,
     ROOT,
     SECRETS,
     STANDING_IN,
@@ -51,8 +52,10 @@ def test_findings_become_reports(workspace: Path, server: Comments, source: dict
     reports = TEMPLATE["gpolicy:check"]["artifacts"]["reports"]
     quality = json.loads((workspace / reports["codequality"]).read_text(encoding="utf-8"))
     assert any(entry["location"]["path"] == "policy/broken.yaml" for entry in quality)
-    cases = ET.parse(workspace / reports["junit"]).iter("testcase")  # noqa: S314 (our own output)
+    findings, tests = (workspace / name for name in reports["junit"])
+    cases = ET.parse(findings).iter("testcase")  # noqa: S314 (our own output)
     assert any(case.find("failure") is not None for case in cases)
+    assert not tests.exists()
 
 
 def test_a_sound_policy_passes(workspace: Path, server: Comments, source: dict[str, str]) -> None:
@@ -60,6 +63,20 @@ def test_a_sound_policy_passes(workspace: Path, server: Comments, source: dict[s
     assert done.returncode == 0, done.stderr
     quality = json.loads((workspace / "gpolicy-code-quality.json").read_text(encoding="utf-8"))
     assert {entry["severity"] for entry in quality} <= {"info"}
+
+
+def test_a_test_of_the_policy_that_fails_fails_the_job(
+    workspace: Path, server: Comments, source: dict[str, str]
+) -> None:
+    report = workspace / TEMPLATE["gpolicy:check"]["artifacts"]["reports"]["junit"][1]
+    for failed, code in ((0, 0), (1, 1)):
+        done = job("gpolicy:check", workspace, server, source)
+        assert done.returncode == code
+        cases = list(ET.parse(report).iter("testcase"))  # noqa: S314 (our own output)
+        assert (len(cases), sum(case.find("failure") is not None for case in cases)) == (2 + failed, failed)
+        with (workspace / "policy" / "tests.yaml").open("a", encoding="utf-8") as file:
+            file.write(FAILING)
+    assert "3 tests, 1 failed" in done.stdout
 
 
 def test_the_plan_is_one_note(workspace: Path, server: Comments, source: dict[str, str]) -> None:
