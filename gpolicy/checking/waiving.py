@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from gpolicy.checking.rule import Hit
+from gpolicy.checking.settings import reason_to_keep
 from gpolicy.findings import Finding, Fix, RuleInfo, Severity
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
@@ -166,11 +167,9 @@ class Waivers:
 def can_be_waived(info: RuleInfo) -> bool:
     """Return whether findings of the rule may be waived.
 
-    Not errors of structure (GP0xx), not what a plan finds (GP7xx: there is no plan without it), not those about
-    waivers and suppressions (GP9xx).
+    Not errors without which there is no plan (GP0xx, GP7xx), not those about waivers and suppressions (GP9xx).
     """
-    is_structure_error = info.code.startswith("GP0") and info.severity is Severity.ERROR
-    return not is_structure_error and not info.code.startswith(("GP7", "GP9"))
+    return not reason_to_keep(info) and not info.code.startswith("GP9")
 
 
 def _is_there(where: str, hit: Hit) -> bool:

@@ -43,6 +43,22 @@ VERBS: Final = {
 }
 """The verbs in the order of `--help`, each with its module in `cli/verbs/`."""
 
+CALLED_ELSEWHERE: Final = {
+    **dict.fromkeys(("validate", "lint", "verify"), "check"),
+    **dict.fromkeys(("import", "export", "pull", "dump"), "adopt"),
+    **dict.fromkeys(("diff", "preview", "dry-run"), "plan"),
+    **dict.fromkeys(("deploy", "run", "sync"), "apply"),
+    **dict.fromkeys(("format", "tidy"), "fmt"),
+    **dict.fromkeys(("status", "compare"), "drift"),
+    "create": "init",
+    "new": "init",
+    "script": "render",
+    "backup": "snapshot",
+    "allocate": "place",
+}
+"""What other programs call our verbs."""
+_LIST_OF_VERBS: Final = "`gpolicy help` lists the verbs"
+
 
 class _Verbs(TyperGroup):
     """The verbs, each built at its first use. (Releases of Typer differ in the type of their contexts: Any.)"""
@@ -62,7 +78,8 @@ class _Verbs(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in VERBS and not args[0].startswith("-"):
-            hint = did_you_mean(args[0], VERBS, "`gpolicy help` lists the verbs")
+            meant = CALLED_ELSEWHERE.get(args[0].lower())
+            hint = f"Did you mean `{meant}`?" if meant else did_you_mean(args[0], VERBS, _LIST_OF_VERBS)
             raise UsageError(f"there is no verb `{args[0]}`", hint=hint)
         return super().resolve_command(ctx, args)
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import errors_among, policy_with_findings, read, reader_today
-from gpolicy.cli.output import looked_at, report_text, show_errors
+from gpolicy.cli.output import look_on, looked_at, report_text, show_errors
 from gpolicy.cli.pager import write_long
-from gpolicy.cli.terminal import complain, wants_colour, working
+from gpolicy.cli.terminal import complain, working
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.json_values import json_text
 from gpolicy.report.forms import Look
@@ -74,7 +74,7 @@ def _rendered(request: Request, report: DriftReport, policy: Policy) -> str:
 
     now = time.time()
     return report_text(
-        replace(request.look, colour=request.output is None and wants_colour(sys.stdout)),
+        look_on(sys.stdout, request.look) if request.output is None else request.look,
         lambda: drift_answer(report, policy.files, of=f"{request.path} ({looked_at([policy], policy.files)})"),
         {
             "json": lambda: json_text(drift_data(report, compared_at=now)),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from gpolicy.cli.console import write_commands
 from gpolicy.cli.pager import write_long
@@ -29,11 +30,17 @@ Forms = Mapping[str, Callable[[], str]]
 
 def write_report(look: Look, answer: Callable[[], Answer], own: Forms, policy: Iterable[Path] = ()) -> None:
     """Write a report to standard output: one of the verb's own forms, or its answer. `policy` is what it is of."""
-    text = report_text(replace(look, colour=wants_colour(sys.stdout)), answer, own, policy)
+    text = report_text(look_on(sys.stdout, look), answer, own, policy)
     if look.form == "github":
         write_commands(sys.stdout, text)
     else:
         write_long(text)
+
+
+def look_on(stream: TextIO, look: Look) -> Look:
+    """Return a look with what `stream` can show: colour and columns if it is a terminal."""
+    width = shutil.get_terminal_size().columns if stream.isatty() else 0
+    return replace(look, colour=wants_colour(stream), width=width)
 
 
 def report_text(look: Look, answer: Callable[[], Answer], own: Forms, policy: Iterable[Path] = ()) -> str:

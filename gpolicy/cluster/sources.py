@@ -139,6 +139,9 @@ def _without_volumes(state: ClusterState, options: SourceOptions) -> ClusterStat
 def _unknown(src: str, scheme: str) -> UsageError:
     if scheme in SCHEMES:
         return UsageError(f"--state {scheme}: incomplete", hint=f"write {SCHEMES[scheme]}")
+    if not scheme and src.endswith((".json", ".data")):
+        kind = "config" if Path(src).name == "config.data" else "snapshot" if src.endswith(".json") else "text"
+        return UsageError("--state does not say what kind of source it is", hint=f"Did you mean `{kind}:{src}`?")
     if not scheme and src and "\0" not in src and Path(src).exists():
         hint = "name its kind: config:FILE, text:FILE or snapshot:FILE"
         return UsageError(f"{src!r}: a file, but of unknown kind", hint=hint)

@@ -10,6 +10,8 @@ from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE, find_rule
 from gpolicy.checking.selection import is_family, rules_named
+from gpolicy.checking.settings import reason_to_keep
+from gpolicy.checking.waiving import can_be_waived
 from gpolicy.errors import EXIT_CODES, UsageError
 from gpolicy.findings import RuleInfo
 from gpolicy.guessing import did_you_mean
@@ -97,7 +99,21 @@ def _called(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
 def _of_rules(word: str) -> Iterator[Meaning]:
     info, _ = find_rule(word, guess=False)
     if info is not None:
-        yield Meaning(f"{info.code} {info.name}", str(info.severity), info.summary, lambda: rule_blocks(info))
+        accepting = Paragraph(_accepting(info))
+        yield Meaning(
+            f"{info.code} {info.name}", str(info.severity), info.summary, lambda: [*rule_blocks(info), accepting]
+        )
+
+
+def _accepting(info: RuleInfo) -> str:
+    """Return how to accept a finding of a rule."""
+    if reason := reason_to_keep(info):
+        return f"No finding of this rule can be accepted: {reason}."
+    settings = f'`ignore = ["{info.code}"]` in gpolicy.toml'
+    if not can_be_waived(info):
+        return f"To accept all findings of this rule: {settings}."
+    comment = f"`# gpolicy: ignore[{info.code}] REASON` at the end of its line"
+    return f"To accept a finding: {comment}, a Waiver document, or {settings} for all of this rule."
 
 
 def _single_words() -> Iterator[Meaning]:

@@ -51,7 +51,11 @@ class _Writer:
         rows = [(figure.name, figure.value, figure.detail) for figure in figures]
         tones = {figure.value: figure.tone for figure in figures}
         lines = table_lines(
-            _FIGURE, rows, (), lambda of, cell, text: self.paint(tones[cell], text) if of == "value" else text
+            _FIGURE,
+            rows,
+            (),
+            lambda of, cell, text: self.paint(tones[cell], text) if of == "value" else text,
+            self.room("  "),
         )
         yield from (f"  {line}" for line in itertools.islice(lines, 1, None))
 
@@ -135,10 +139,15 @@ class _Writer:
                 yield f"{indent}{line}"
                 yield f"{indent}  {row[-1]}"
         else:
-            yield from (f"{indent}{line}" for line in table_lines(table.headings, rows, table.right, self.cell))
+            lines = table_lines(table.headings, rows, table.right, self.cell, self.room(indent))
+            yield from (f"{indent}{line}" for line in lines)
         if len(table) > most:
             rest = f"{indent}and {len(table) - most:,} more {table.of}, all {self.answer.rows_with}"
             yield self.paint(Tone.QUIET, rest)
+
+    def room(self, indent: str) -> int:
+        """Return how many columns a table may take; 0: any number."""
+        return max(self.look.width - len(indent), 1) if self.look.width else 0
 
     def cell(self, heading: str | None, cell: str, text: str) -> str:
         """Paint headings, and differences by their direction."""
@@ -168,17 +177,50 @@ def table_lines(
     rows: Sequence[Sequence[str]],
     right: Collection[str],
     paint: Callable[[str | None, str, str], str],
+    room: int = 0,
 ) -> Iterator[str]:
     """Yield the lines of a table: columns as wide as needed, those in `right` hold numbers.
 
     `paint` paints a cell, padded already: given its heading, what it says, and the text to paint. The headings' own
-    heading is None. What is not printable is escaped.
+    heading is None. What is not printable is escaped. `room` is how many columns of the terminal there are (0: enough);
+    where they are too few, the widest columns go on in further lines.
     """
     shown = [[printable(cell) for cell in row] for row in (headings, *rows)]
-    widths = [max(map(columns, column)) for column in zip(*shown, strict=True)]
+    widths = _widths(list(zip(*shown, strict=True)), room)
     for number, row in enumerate(shown):
-        cells = []
-        for place, (heading, cell, width) in enumerate(zip(headings, row, widths, strict=True), start=1):
-            gap = " " * (width - columns(cell)) if heading in right or place < len(row) else ""
-            cells.append(paint(heading if number else None, cell, gap + cell if heading in right else cell + gap))
-        yield "  ".join(cells).rstrip()
+        pieces = [_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
+        for line in itertools.zip_longest(*pieces, fillvalue=""):
+            cells = []
+            for place, (heading, whole, cell, width) in enumerate(zip(headings, row, line, widths, strict=True), 1):
+                gap = " " * (width - columns(cell)) if heading in right or place < len(row) else ""
+                text = gap + cell if heading in right else cell + gap
+                cells.append(paint(heading if number else None, whole, text) if cell else text)
+            yield "  ".join(cells).rstrip()
+
+
+def _widths(cells: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Return how wide columns are, so that they fit into `room` with two blanks between them.
+
+    No column is narrower than its longest word: a name stays in one piece.
+    """
+    widths = [max(map(columns, column)) for column in cells]
+    over = sum(widths) + 2 * (len(widths) - 1) - room if room else 0
+    if over <= 0:
+        return widths
+    least = [max(columns(word) for cell in column for word in cell.split(" ")) for column in cells]
+    while over > 0 and widths != least:
+        widest = max((place for place, width in enumerate(widths) if width > least[place]), key=widths.__getitem__)
+        widths[widest] -= 1
+        over -= 1
+    return widths
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Return the lines of a cell, broken at blanks."""
+    if columns(text) <= width:
+        return [text]
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        lines = [*lines[:-1], longer] if columns(longer) <= width else [*lines, word]
+    return lines

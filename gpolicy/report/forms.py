@@ -37,12 +37,16 @@ OWN_FORMS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """How to show an answer: `budget` is the most bytes of Markdown; `every` has a text show all rows."""
+    """How to show an answer: `budget` is the most bytes of Markdown; `every` has a text show all rows.
+
+    `width` is how many columns the tables of a text may take; 0: any number.
+    """
 
     form: str = "text"
     budget: int = COMMENT_BUDGET
     every: bool = False
     colour: bool = False
+    width: int = 0
 
 
 def forms_of(verb: str) -> tuple[str, ...]:

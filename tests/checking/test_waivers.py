@@ -4,7 +4,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from run_rules import check, codes
+from run_rules import check, cluster, codes
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.policy.loading import load_policy
@@ -137,3 +137,13 @@ def test_an_unused_waiver_can_be_removed(tmp_path: Path) -> None:
     assert only.fix.edits[0].span.line == 4  # the whole document
     (alone,) = check((head + item.format("GP106", "policy.yaml")).removeprefix("---\n"), tmp_path)
     assert alone.fix is None
+
+
+def test_a_warning_about_the_cluster_can_be_accepted_and_an_error_cannot(tmp_path: Path) -> None:
+    state = cluster({"gold": {}})
+    text = "gpolicy: v1\nkind: NodeGroup\nname: godl\n"
+    assert codes(check(text, tmp_path, state=state)) == ["GP728"]
+    assert check(text + waiver("GP728", "group/godl"), tmp_path, state=state) == []
+    assert check(text.replace("godl", "godl  # gpolicy: ignore[GP728] new"), tmp_path, state=state) == []
+    unknown = "gpolicy: v1\nkind: NodeGroup\nname: gold\nnodes: [none]\n"
+    assert codes(check(unknown + waiver("GP701"), tmp_path, state=state)) == ["GP701", "GP904"]

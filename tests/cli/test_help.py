@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import ROOT, STATE, gpolicy
 
-from gpolicy.cli.app import VERBS
+from gpolicy.cli.app import CALLED_ELSEWHERE, VERBS
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.guessing import closest, did_you_mean, did_you_mean_one_of
 
@@ -84,3 +84,18 @@ def test_a_guess_is_of_the_closest_word() -> None:
     assert did_you_mean_one_of("x", "groups", []) == "there are no groups"
     assert did_you_mean_one_of("x", "groups", [f"group-{n:02}" for n in range(25)]).endswith(" and 5 more")
     assert closest("group-1", [f"group-{n}" for n in range(2000)]) is None  # among so many a guess means nothing
+
+
+@pytest.mark.parametrize(
+    ("verb", "meant"),
+    [("validate", "check"), ("import", "adopt"), ("Lint", "check"), ("diff", "plan"), ("chekc", "check")],
+)
+def test_what_other_programs_call_a_verb_is_guessed(verb: str, meant: str) -> None:
+    done = gpolicy(verb)
+    assert done.returncode == 3
+    assert done.stderr == f"gpolicy: there is no verb `{verb}`\n  Did you mean `{meant}`?\n"
+
+
+def test_no_guess_is_a_verb() -> None:
+    assert not CALLED_ELSEWHERE.keys() & VERBS.keys()
+    assert set(CALLED_ELSEWHERE.values()) <= VERBS.keys()

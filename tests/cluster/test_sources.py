@@ -72,3 +72,17 @@ def test_an_address_without_a_kind_gets_a_hint(src: str) -> None:
     with pytest.raises(UsageError, match="--state does not say what kind of source it is") as caught:
         read_state(src)
     assert str(caught.value.hint).startswith("write one of: rapi://HOST[:PORT], Ganeti's remote API; local:")
+
+
+@pytest.mark.parametrize(
+    ("src", "meant"),
+    [
+        ("cluster.json", "snapshot:cluster.json"),
+        ("/var/lib/ganeti/config.data", "config:/var/lib/ganeti/config.data"),
+        ("lab.data", "text:lab.data"),
+    ],
+)
+def test_a_file_without_a_kind_gets_a_guess(src: str, meant: str) -> None:
+    with pytest.raises(UsageError, match="--state does not say what kind of source it is") as caught:
+        read_state(src)
+    assert caught.value.hint == f"Did you mean `{meant}`?"

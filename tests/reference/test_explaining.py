@@ -146,3 +146,16 @@ def test_a_misspelt_word_of_reports_is_guessed() -> None:
 
 def test_every_reason_of_htools_is_explained() -> None:
     assert FAILURES.keys() == {reason.title for reason in FailReason}
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("GP606", "To accept a finding: `# gpolicy: ignore[GP606] REASON` at the end of its line, a Waiver"),
+        ("GP728", "To accept a finding: `# gpolicy: ignore[GP728] REASON`"),
+        ("GP701", "No finding of this rule can be accepted: gpolicy makes no plan with it."),
+        ("GP902", 'To accept all findings of this rule: `ignore = ["GP902"]` in gpolicy.toml.'),
+    ],
+)
+def test_a_rule_says_how_its_findings_are_accepted(rule: str, said: str) -> None:
+    assert said in " ".join(explain(rule).split())
