@@ -74,7 +74,7 @@ def test_verbs_and_options() -> None:
         (["check", "--fail-on"], "n", {"never"}),
         (["schema"], "Node", {"NodeGroup", "NodeSet"}),
         (["explain"], "spec-over", {"spec-overlap"}),
-        (["explain"], "disks", {"disks-stay"}),
+        (["explain"], "disks-s", {"disks-stay"}),
         (["completion"], "", set(SHELLS)),
         (["plan"], "pol", {FILES}),
         (["plan", "-s"], "snapshot:pol", {FILES}),
