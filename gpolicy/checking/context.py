@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from gpolicy.checking.members import Members
 from gpolicy.checking.pairs import Pair, pairs_of
@@ -18,6 +18,9 @@ from gpolicy.fit.desired import Desired, resolve
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.policy.source_file import Pointer
+
+if TYPE_CHECKING:
+    from gpolicy.checking.node_limits import Excess
 
 EXCLUSIVE_STORAGE: Path = ("ndparams", "exclusive_storage")
 MINMAX: Path = ("ipolicy", "minmax")
@@ -122,6 +125,13 @@ class Context:
     def known_groups(self) -> frozenset[str]:
         """The groups that the policy declares, and those of the cluster where its state is known."""
         return frozenset((*(group.name for group in self.groups), *(self.state.groups if self.state else ())))
+
+    @cached_property
+    def excesses(self) -> dict[str, tuple[Excess, ...]]:
+        """The bounds of specs that are above what the largest node of a group gives, by group."""
+        from gpolicy.checking.node_limits import excesses  # noqa: PLC0415 (it asks the context)
+
+        return {group.name: tuple(excesses(self, group)) for group in self.groups}
 
     # --- leaves ------------------------------------------------------------------------------------------------
 

@@ -91,6 +91,8 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
     """Yield the limits of a group: of its hardware where it promises some, else of its observed nodes."""
     hardware = group.hardware
     nodes = context.members.hosts_in(group)
+    if hardware is None and not nodes:
+        return
     exclusive = context.exclusive(group) is not None
     ratio = in_force(context, group, VCPU_RATIO)
     times = ratio.number if ratio is not None else 0
@@ -150,7 +152,10 @@ def total_disk(hardware: Hardware, exclusive: VolumeTerms | None = None) -> int 
 
 def kept_by_node(context: Context, group: GroupPolicy, *names: str) -> int | None:
     """Return what hv_state says that a node keeps, None if it says nothing: the most of the hypervisors' sums."""
-    found = [[context.effective(group, ("hv_state", item, name)) for name in names] for item in HYPERVISORS]
+    paths = [[("hv_state", item, name) for name in names] for item in HYPERVISORS]
+    if not any(context.declares(*of_hypervisor) for of_hypervisor in paths):
+        return None
+    found = [[context.effective(group, path) for path in of_hypervisor] for of_hypervisor in paths]
     said = [[int(number(leaf)) for leaf in leaves if leaf is not None] for leaves in found]
     return max((sum(numbers) for numbers in said if numbers), default=None)
 

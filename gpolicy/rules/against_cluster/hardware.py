@@ -7,7 +7,6 @@ from typing import Final
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, Context, name_of
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.node_limits import excesses
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import own_pool
@@ -38,7 +37,7 @@ class SpecBeyondNodes(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
-            for excess in excesses(context, group):
+            for excess in context.excesses[group.name]:
                 if excess.limit.span is None:
                     message = excess.sentence(f"any node of {name_of(group)}")
                     hint = "make the spec smaller" if excess.bound == "min" else "lower the maximum"

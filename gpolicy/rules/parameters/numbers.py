@@ -11,7 +11,7 @@ from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity, Span
 from gpolicy.ganeti.parameter import Path, Type
-from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.parameters import PARAMETERS, parameter_at
 from gpolicy.ganeti.sensible_ranges import SENSIBLE, SensibleRange
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.model import Declared, Hardware, Leaf
@@ -19,8 +19,13 @@ from gpolicy.rules.examples import GROUP
 from gpolicy.rules.parameters.drbd import RANGES
 from gpolicy.rules.parameters.network import MOST_BITS
 
-_SPECS: Final = {name: SENSIBLE[name] for name in SPEC_PARAMETERS if name in SENSIBLE}
 _GIB: Final = 1024
+_SPECS: Final = tuple(
+    (name, SENSIBLE[name], _GIB if name in SPEC_SIZES else SENSIBLE[name].least)
+    for name in SPEC_PARAMETERS
+    if name in SENSIBLE
+)
+"""With the least number that is sensible and, of a size, cannot lack a unit."""
 _MEMORY_STEP: Final = 64
 """Sizes of memory below 1 GiB that people write on purpose are multiples of this (MiB)."""
 
@@ -33,6 +38,12 @@ _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {("master_netmask",): (0, MO
     ("diskparams", "drbd", name): (low, high) for name, (low, high, _) in RANGES.items()
 }
 """Outside of these the number is refused, as any below 0: rules of their own report that."""
+
+_OF_PARAMETERS: Final = {parameter.path: parameter.sensible for parameter in PARAMETERS if parameter.sensible}
+
+
+def _of_volume_group(leaf: Leaf) -> SensibleRange | None:
+    return SENSIBLE.get(leaf.path[-1])
 
 
 class NumberUnlikely(Rule):
@@ -52,21 +63,11 @@ class NumberUnlikely(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit():
-            parameter = parameter_at(leaf.path)
-            sensible = parameter.sensible if parameter is not None else None
-            if parameter is None or sensible is None:
-                continue
-            value = number(leaf)
-            low, high = _ACCEPTED.get(leaf.path, (0, math.inf))
-            if not low <= value <= high:
-                continue  # an error
-            if not sensible.takes(value):
-                usual = parameter.default if isinstance(parameter.default, int | float) else 0
-                yield self._unlikely(declared, leaf.dotted, sensible, value, leaf.span, usual)
-            elif parameter.type in (Type.SIZE, Type.MIB) and 0 < value < _GIB and _is_bare(leaf, value):
-                whole = context.own(declared, (*leaf.path[:-1], _WHOLE.get(leaf.path[-1], "")))
-                if whole is None or value * _GIB <= number(whole):
-                    yield self._bare(declared, leaf.dotted, value, leaf.span)
+            sensible = _OF_PARAMETERS.get(leaf.path) or (
+                _of_volume_group(leaf) if leaf.path[0] == "disk_state" else None
+            )
+            if sensible is not None:
+                yield from self._value(context, declared, leaf, sensible)
         for declared, pair in context.each_pair():
             yield from self._pair(declared, pair)
         for group in context.groups:
@@ -74,10 +75,26 @@ class NumberUnlikely(Rule):
                 if not SENSIBLE[name].takes(value):
                     yield self._unlikely(group, f"hardware.{name}", SENSIBLE[name], value, span)
 
+    def _value(self, context: Context, declared: Declared, leaf: Leaf, sensible: SensibleRange) -> Iterator[Hit]:
+        value, parameter = number(leaf), parameter_at(leaf.path)
+        low, high = _ACCEPTED.get(leaf.path, (0, math.inf))
+        if parameter is None or not low <= value <= high:
+            return  # an error
+        if not sensible.takes(value):
+            usual = parameter.default if isinstance(parameter.default, int | float) else 0
+            yield self._unlikely(declared, leaf.dotted, sensible, value, leaf.span, usual)
+        elif parameter.type in (Type.SIZE, Type.MIB) and 0 < value < _GIB and _is_bare(leaf, value):
+            whole = context.own(declared, (*leaf.path[:-1], _WHOLE.get(leaf.path[-1], "")))
+            if whole is None or value * _GIB <= number(whole):
+                yield self._bare(declared, leaf.dotted, value, leaf.span)
+
     def _pair(self, declared: Declared, pair: Pair) -> Iterator[Hit]:
         for bound, values in (("min", pair.minimum), ("max", pair.maximum)):
-            for name, sensible in _SPECS.items():
-                value, title = values[name], f"{pair.title}: {bound} {name}"
+            for name, sensible, clear in _SPECS:
+                value = values[name]
+                if clear <= value <= sensible.most:
+                    continue  # most are
+                title = f"{pair.title}: {bound} {name}"
                 if not sensible.takes(value):
                     yield self._unlikely(declared, title, sensible, value, pair.at(bound, name))
                 elif (

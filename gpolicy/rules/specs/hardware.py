@@ -7,7 +7,6 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.node_limits import excesses
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
@@ -38,7 +37,7 @@ class SpecBeyondHardware(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
-            for excess in excesses(context, group):
+            for excess in context.excesses[group.name]:
                 by_spindles = context.exclusive(group) and excess.parameter in ("disk-size", "spindle-use")  # GP405
                 if excess.bound == "min" and excess.limit.span is not None and not by_spindles:
                     related = (Related(excess.limit.span, "the hardware is promised here"),)
@@ -63,7 +62,7 @@ class SpecMaxBeyondHardware(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
-            for excess in excesses(context, group):
+            for excess in context.excesses[group.name]:
                 if excess.bound == "max" and excess.limit.span is not None:
                     related = (Related(excess.limit.span, "the hardware is promised here"),)
                     hint = "lower the maximum to what a node can give"
