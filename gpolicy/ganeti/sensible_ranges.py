@@ -168,6 +168,9 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     ),
     "vcpu-ratio": SensibleRange(0, 32, "", "so many virtual CPUs on one starve", unlimited=True),
     "spindle-ratio": SensibleRange(0, 1024, "", "so many instances on one disk starve", unlimited=True),
+    "oversubscription": SensibleRange(
+        0.25, 8, "", "memory is there once: what several instances share of it is a part"
+    ),
     # the hardware that a group promises
     "memory": SensibleRange(256, 64 * _T, MIB, "no node has less, and x86-64 addresses 64 TiB"),
     "cpus": SensibleRange(1, 4096, "", "no node has more CPUs"),

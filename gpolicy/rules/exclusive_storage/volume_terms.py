@@ -1,4 +1,4 @@
-"""GP420 to GP423: which physical volumes are in which volume group by the policy, and what of them counts."""
+"""GP420 to GP424: which physical volumes are in which volume group by the policy, and what of them counts."""
 
 from __future__ import annotations
 
@@ -70,6 +70,37 @@ class PatternMatchesNothing(Rule):
                     message = f"{pattern} matches no physical volume of {name_of(declared)}"
                     hint = f"there are {', '.join(sorted(names)[:4])}{' and others' if len(names) > 4 else ''}"
                     yield self.hit(declared, message, declared.physical_volumes[key].span, hint=hint)
+
+
+class PatternUnlikely(Rule):
+    info = RuleInfo(
+        code="GP424",
+        name="volume-pattern-unlikely",
+        severity=Severity.WARNING,
+        summary="A name or glob of physical_volumes can match no volume, or excludes all of them.",
+        rationale="The names of volumes start with /dev/, and a glob must match the whole name. If all volumes are"
+        " excluded, capacity counts no disk.",
+        source="Ganeti names volumes as LVM does; pvs(8)",
+        bad=f"{GROUP}physical_volumes: {{exclude: ['sda*']}}\n",
+        good=f"{GROUP}physical_volumes: {{exclude: ['/dev/sda*']}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared in context.cluster_and_groups:
+            terms = volume_terms(None, declared)
+            patterns = [("exclude", pattern) for pattern in terms.exclude]
+            patterns += [("volume_groups", pattern) for of in terms.volume_groups.values() for pattern in of]
+            for key, pattern in patterns:
+                place = declared.physical_volumes[key].span
+                if not pattern.startswith(("/dev/", "/dev*", "/*", "*", "?", "[")):
+                    message = f"{pattern} matches no volume: their names start with /dev/"
+                    yield self.hit(declared, message, place, hint=f"write /dev/{pattern.removeprefix('/')}")
+                elif key == "exclude" and matches(_ANY_VOLUME, [pattern]):
+                    message = f"{pattern} excludes every volume"
+                    yield self.hit(declared, message, place, hint="name the volumes that do not count: /dev/sda*")
+
+
+_ANY_VOLUME: Final = "/dev/a-name-that-no-volume-has"
 
 
 class VolumeInTwoPlaces(Rule):

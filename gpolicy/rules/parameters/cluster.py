@@ -112,6 +112,10 @@ class ReservedVolumesReach(Rule):
                     yield self.hit(
                         declared, message, leaf.at(index), hint=f"write the volume group first: vg/{pattern}"
                     )
+                elif re.search(r"/[*?]", pattern):
+                    message = f"{pattern!r} is a glob: as a regular expression it matches no volume"
+                    hint = f"write {re.sub('/[*]', '/.*', pattern)}" if "/*" in pattern else "write . for any letter"
+                    yield self.hit(declared, message, leaf.at(index), hint=hint)
                 elif any(
                     _covers(pattern, f"{group}/{self._OF_INSTANCE}") for group in _volume_groups(context, pattern)
                 ):

@@ -1,4 +1,4 @@
-"""GP161, GP162 and GP166 to GP168: the network of the cluster and of its instances."""
+"""GP161, GP162 and GP166 to GP169: the network of the cluster and of its instances."""
 
 from __future__ import annotations
 
@@ -134,3 +134,28 @@ class VlanIgnored(Rule):
                 message = f"vlan {vlan.value} has no effect with mode {mode.value}{note}"
                 hint = "write mode: openvswitch, or a bridge of that VLAN as link"
                 yield self.hit(declared, message, place, hint=hint, related=related)
+
+
+_BRIDGE_NAME: Final = re.compile(r"(xen-?|vir)?br[-_.]?[0-9]+")
+
+
+class RoutedBridge(Rule):
+    info = RuleInfo(
+        code="GP169",
+        name="routed-bridge",
+        severity=Severity.WARNING,
+        summary="Network interfaces are routed, but their link is the name of a bridge.",
+        rationale="With mode routed the link is a routing table, a number or a name of /etc/iproute2/rt_tables. With"
+        " another word the interface is not set up when an instance starts.",
+        source="gnt-instance(8), link",
+        bad=f"{CLUSTER}nicparams: {{mode: routed, link: br0}}\n",
+        good=f'{CLUSTER}nicparams: {{mode: routed, link: "100"}}\n',
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, (mode, link) in together(context, _MODE, _LINK):
+            if mode.value == "routed" and _BRIDGE_NAME.fullmatch(str(link.value)):
+                place, related, note = places(context, declared, link, mode)
+                message = f"link {link.value} is a bridge, but mode routed wants a routing table{note}"
+                yield self.hit(declared, message, place, hint="write the table, or mode: bridged", related=related)

@@ -26,6 +26,7 @@ _SPECS: Final = tuple(
     if name in SENSIBLE
 )
 """With the least number that is sensible and, of a size, cannot lack a unit."""
+_OVERSUBSCRIPTION: Final = "oversubscription"
 _MEMORY_STEP: Final = 64
 """Sizes of memory below 1 GiB that people write on purpose are multiples of this (MiB)."""
 
@@ -70,6 +71,11 @@ class NumberUnlikely(Rule):
                 yield from self._value(context, declared, leaf, sensible)
         for declared, pair in context.each_pair():
             yield from self._pair(declared, pair)
+        for item in context.cluster_and_groups:
+            ratio = item.limits.get(_OVERSUBSCRIPTION)
+            if ratio is not None and not SENSIBLE[_OVERSUBSCRIPTION].takes(ratio.value):
+                title = f"limits.{_OVERSUBSCRIPTION}"
+                yield self._unlikely(item, title, SENSIBLE[_OVERSUBSCRIPTION], ratio.value, ratio.span)
         for group in context.groups:
             for name, value, span in _promised(group.hardware):
                 if not SENSIBLE[name].takes(value):

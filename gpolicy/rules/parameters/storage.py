@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number
+from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number, texts
 from gpolicy.checking.in_force import in_force, places
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import METAVG, VOLUME_GROUP, own_pool
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.model import ClusterPolicy, GroupPolicy
+from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP
 from gpolicy.rules.parameters.values import is_access
 
@@ -44,6 +44,51 @@ class VolumeGroupName(Rule):
                 message = f"{leaf.dotted}: LVM has no volume group called {name!r}"
                 hint = "write letters, digits and + _ . -, but no - at the start"
                 yield self.hit(declared, message, leaf.span, hint=hint)
+
+
+_LOOK_ALIKE: Final = str.maketrans("oil", "011")
+
+
+class VolumeGroupLookAlike(Rule):
+    info = RuleInfo(
+        code="GP137",
+        name="volume-group-look-alike",
+        severity=Severity.WARNING,
+        summary="A volume group differs from the cluster's only in capital letters, or in an O for a 0.",
+        rationale="LVM takes them for two volume groups. If the second does not exist, no DRBD disk can be created,"
+        " `gnt-cluster verify` ignores no volume, or capacity counts no disk.",
+        source="lvm(8)",
+        bad=f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: vgO}}\n",
+        good=f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: vg0}}\n",
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        cluster = context.policy.cluster
+        for declared, leaf in context.explicit():
+            for name, span in _volume_groups_of(leaf):
+                own = in_force(context, cluster or declared, VOLUME_GROUP)
+                wanted = str(own.value) if own is not None else ""
+                if name != wanted and _looks_as(name) == _looks_as(wanted):
+                    message = f"{leaf.dotted} names the volume group {name}, but the cluster's is {wanted}"
+                    yield self.hit(declared, message, span, hint=f"Did you mean `{wanted}`?")
+
+
+def _volume_groups_of(leaf: Leaf) -> Iterator[tuple[str, Span]]:
+    """Yield the volume groups that a leaf names, beside the cluster's own, with their places."""
+    if leaf.path == METAVG:
+        yield str(leaf.value), leaf.span
+    elif leaf.path == _RESERVED:
+        yield from ((text.partition("/")[0], leaf.at(index)) for index, text in enumerate(texts(leaf)))
+    elif leaf.path[0] == "disk_state":
+        yield leaf.path[2], leaf.document.key_span(leaf.pointer[:3])
+
+
+_RESERVED: Final[Path] = ("reserved_lvs",)
+
+
+def _looks_as(name: str) -> str:
+    return name.lower().translate(_LOOK_ALIKE)
 
 
 class UserspaceWithoutKvm(Rule):

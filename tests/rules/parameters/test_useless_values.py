@@ -98,6 +98,18 @@ def pvm(text: str) -> str:
         (f"{CLUSTER}default_iallocator: ours\n", []),
         (f'{CLUSTER}default_iallocator: ""\ndefault_iallocator_params: {{ignore-dynu: ""}}\n', ["GP148"]),
         (f'{CLUSTER}nicparams: {{mode: routed, vlan: ".7"}}\n', ["GP168"]),
+        (f'{CLUSTER}nicparams: {{mode: routed, link: "br0"}}\n', ["GP169"]),
+        (f"{CLUSTER}nicparams: {{mode: routed, link: main}}\n", []),
+        (f"{CLUSTER}volume_group_name: vg0\nreserved_lvs: [vgO/root, vg0/swap]\n", ["GP137"]),
+        (f"{CLUSTER}volume_group_name: data\ndisk_state:\n  plain:\n    Data: {{disk_total: 4T}}\n", ["GP137"]),
+        (f"{CLUSTER}volume_group_name: vg1\ndiskparams:\n  drbd: {{metavg: vg2}}\n", []),
+        (f'{CLUSTER}reserved_lvs: ["vg0/*"]\n', ["GP160"]),
+        (f'{CLUSTER}reserved_lvs: ["vg0/roo.*"]\n', []),
+        (f"{GROUP}physical_volumes: {{exclude: ['*']}}\n", ["GP424"]),
+        (f"{GROUP}physical_volumes: {{exclude: ['*1']}}\n", []),
+        (f"{GROUP}physical_volumes: {{volume_groups: {{ssdvg: ['nvme*']}}}}\n", ["GP424"]),
+        (f"{GROUP}limits: {{oversubscription: 15}}\n", ["GP152"]),
+        (f"{GROUP}limits: {{oversubscription: 2}}\n", []),
         (f"{CLUSTER}enabled_hypervisors: [fake]\n", []),  # a cluster for tests
         (f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  lxc: {{num_ttys: 4}}\n", ["GP112"]),
         (f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  lxc: {{num_ttys: 6}}\n", []),  # Ganeti's default
