@@ -51,6 +51,7 @@ class Gpolicy:
         with self._patch.context() as patch:
             patch.chdir(cwd)
             patch.delenv("GPOLICY_STATE", raising=False)
+            patch.setenv("SOURCE_DATE_EPOCH", "1767225600")  # two runs compared may be seconds apart
             for name, value in (env or {}).items():
                 patch.setenv(name, value)
             code = run([os.fspath(word) for word in words])
