@@ -168,10 +168,10 @@ def test_a_domain_that_only_the_cluster_has_is_judged_where_the_policy_tags_its_
     ("nodes", "allow", "expected"),
     [
         ({"n1": "hv:1", "n2": "hv:1"}, "", []),
-        ({"n1": "hv:1", "n2": ""}, "", ["GP518"]),
+        ({"n1": "hv:1", "n2": ""}, "", []),
         ({"n1": "hv:1", "n2": "hv:2", "n3": "hv:2"}, "", ["GP518"]),
         ({"n1": "hv:1", "n2": "hv:2", "n3": "hv:2"}, '{from: "hv:1", to: "hv:2"}', []),
-        ({"n1": "hv:1", "n2": "hv:2"}, '{from: "hv:1", to: "hv:2"}', ["GP518"]),
+        ({"n1": "hv:1", "n2": "hv:2"}, '{from: "hv:1", to: "hv:2"}', []),
         ({"n1": "hv:1"}, "", []),
     ],
 )

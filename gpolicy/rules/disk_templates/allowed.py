@@ -100,16 +100,19 @@ class OnlyDiskless(Rule):
         name="only-diskless",
         severity=Severity.WARNING,
         summary="Only the template diskless is allowed, but the specs have disks.",
-        rationale="No instance with a disk can be created, and the bounds of disk-size and disk-count have no effect.",
+        rationale="No instance with a disk can be created, and the bounds of disk-size and disk-count have no effect."
+        " Where no other template is enabled either, and the specs want no disk, that is on purpose.",
         source="Ganeti 3.0, checks of instances",
         bad=f"{CLUSTER}ipolicy:\n  disk-templates: [diskless]\n{_PAIR}",
         good=f"{CLUSTER}ipolicy:\n  disk-templates: [diskless, plain]\n{_PAIR}",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
+        enabled = context.cluster_leaf(ENABLED_TEMPLATES)
+        bound = "minimum" if enabled is not None and set(texts(enabled)) == {"diskless"} else "maximum"
         for declared, (allowed, _) in context.combined(DISK_TEMPLATES, MINMAX):
             about_disks = any(
-                pair.maximum["disk-count"] and pair.maximum["disk-size"] for pair in context.pairs(declared)
+                getattr(pair, bound)["disk-count"] and pair.maximum["disk-size"] for pair in context.pairs(declared)
             )
             if set(texts(allowed)) == {"diskless"} and about_disks and not context.exclusive(declared):
                 message = f"{name_of(declared)} allows only diskless: no instance there can have a disk"

@@ -209,10 +209,10 @@ class DedicatedCpuRatio(Rule):
     info = RuleInfo(
         code="GP406",
         name="dedicated-vcpu-ratio",
-        severity=Severity.WARNING,
+        severity=Severity.INFO,
         summary="vcpu-ratio is above 1, but exclusive storage is on.",
         rationale="A partitioned node gives each instance its own hardware. With more virtual than physical CPUs the"
-        " instances share them.",
+        " instances share them. Exclusive disks with shared CPUs are possible, if that is what you want.",
         source="Partitioned Ganeti, Dedicated CPUs",
         bad=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 4}}\n",
         good=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 1}}\n",
@@ -222,7 +222,7 @@ class DedicatedCpuRatio(Rule):
         for declared, (exclusive, ratio) in context.combined(EXCLUSIVE_STORAGE, ("ipolicy", "vcpu-ratio")):
             if exclusive.value is True and number(ratio) > 1:
                 message = f"{name_of(declared)} shares its CPUs: vcpu-ratio is {ratio.value:g}"
-                hint = "write vcpu-ratio: 1"
+                hint = "write vcpu-ratio: 1 if each instance is to have CPUs of its own"
                 yield exclusive_hit(self, context, declared, ratio, exclusive, message, hint)
 
 

@@ -125,9 +125,14 @@ class ReservedVolumesReach(Rule):
 
 
 def _volume_groups(context: Context, pattern: str) -> set[str]:
-    """Return volume groups that the pattern may be about: the declared one, and what stands before its slash."""
+    """Return the volume groups of instances that the pattern may be about.
+
+    They are the declared one and that of DRBD's metadata; if the policy declares none, what stands before the slash
+    may be it.
+    """
     declared = context.cluster_leaf(("volume_group_name",))
-    return {str(declared.value) if declared else "xenvg", pattern.partition("/")[0]}
+    metadata = {str(leaf.value) for _, leaf in context.explicit_at(("diskparams", "drbd", "metavg"))}
+    return {*metadata, str(declared.value) if declared else pattern.partition("/")[0] or "xenvg"}
 
 
 def _covers(pattern: str, volume: str) -> bool:

@@ -13,6 +13,7 @@ from gpolicy.ganeti.sensible_ranges import is_without_limit
 from gpolicy.rules.examples import GROUP
 
 _SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
+_COUNT: Final[Path] = ("ndparams", "spindle_count")
 _USED: Final[dict[Path, str]] = {("ipolicy", "vcpu-ratio"): "CPUs", _SPINDLES: "spindles"}
 
 
@@ -21,18 +22,22 @@ class RatioBelowOne(Rule):
         code="GP114",
         name="ratio-below-one",
         severity=Severity.WARNING,
-        summary="vcpu-ratio or spindle-ratio is below 1.",
+        summary="vcpu-ratio or spindle-ratio is far below 1.",
         rationale="The ratio is how many virtual CPUs, or spindles of instances, a node accepts for each of its own."
-        " Below 1 a node refuses instances before its own CPUs or spindles are used once. Ganeti accepts such a ratio.",
+        " Far below 1 a node refuses instances long before its own CPUs or spindles are used once. A ratio of 0.95"
+        " keeps some for the node on purpose. Where spindle_count is declared it may be any weight, and the rule does"
+        " not look at spindle-ratio.",
         source="Resource model, Instance policies; Ganeti 3.0 does not check it",
         bad=f"{GROUP}ipolicy: {{vcpu-ratio: 0.25}}\n",
-        good=f"{GROUP}ipolicy: {{vcpu-ratio: 4}}\n",
+        good=f"{GROUP}ipolicy: {{vcpu-ratio: 0.95}}\n",
+        parameters=(RuleParameter(name="least", default=0.75, summary="Report a ratio below this.", least=0),),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
+        least = context.settings.parameter(self.info, "least")
         for declared, leaf in context.explicit_at(*_USED):
-            ignored = leaf.path == _SPINDLES and context.exclusive(declared)
-            if number(leaf) < 1 and not ignored:
+            ignored = leaf.path == _SPINDLES and (context.exclusive(declared) or context.declares(_COUNT))
+            if number(leaf) < least and not ignored:
                 what = _USED[leaf.path]
                 message = f"{leaf.dotted} is {number(leaf):g}: a node is full before its {what} are used once"
                 hint = f"write 1 to use the {what} once; 4 means four times over"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from heapq import nsmallest
 from typing import Final
 
@@ -173,8 +173,9 @@ class MigrationDeadEnd(Rule):
         severity=Severity.WARNING,
         summary="Because of its migration tags a node cannot migrate to any other node of its group.",
         rationale="A target must have every migration tag of the source, or another tag that an exception allows"
-        " instead. Instances cannot leave the first upgraded node, or the last one with an old tag: hbal and hail"
-        " leave them there, and the node cannot be emptied by migration.",
+        " instead. Instances cannot leave the last node with an old tag: hbal and hail leave them there, and the node"
+        " cannot be emptied by migration. A node that all others may migrate to is not reported: it is the first"
+        " upgraded one.",
         source=_SOURCE,
         bad=_NODES + _rules("") + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
         good=_NODES + _rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
@@ -188,8 +189,11 @@ class MigrationDeadEnd(Rule):
         allowed = {*declared, *(tuple(suffix.split("::")) for suffix in observed(context, "allowmigration"))}
         for group, nodes in context.tagged_nodes.items() if names else ():
             for node in nodes if len(nodes) > 1 else ():
-                tags = frozenset(tag for name in names for tag in node.of(name))
-                if not tags or any(_may_receive(other, tags, allowed) for other in nodes if other is not node):
+                tags = _migration_tags(node, names)
+                others = [other for other in nodes if other is not node]
+                if not tags or any(_may_receive(other, tags, allowed) for other in others):
+                    continue
+                if all(_may_receive(node, _migration_tags(other, names), allowed) for other in others):
                     continue
                 label, span = next((place for tag in sorted(tags) if (place := node.tags[tag])), ("cluster", None))
                 tag = next((names[name] for name in names if node.of(name)), None)
@@ -199,6 +203,10 @@ class MigrationDeadEnd(Rule):
                 )
                 hint = "give another node the same tags, or allow the migration"
                 yield self.hit(label, message, span, hint=hint)
+
+
+def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
+    return frozenset(tag for name in names for tag in node.of(name))
 
 
 def _may_receive(target: TaggedNode, tags: frozenset[str], allowed: set[tuple[str, ...]]) -> bool:

@@ -10,6 +10,7 @@ REASONS: Final = {
     "numbers for a controller that is off": "GP122 reports it as an info, and ignores Ganeti's default numbers, which"
     " every cluster has.",
     "a static rate beside the dynamic controller": "GP122 reports it as an info, and ignores Ganeti's default rate.",
+    "CPUs of a dedicated group shared": "GP406 reports it as an info: exclusive disks with shared CPUs are possible.",
     "a switch without Open vSwitch": "GP143 reports it as an info: the values are stored and have no effect.",
     "a parameter pasted from the neighbouring pair": "GP218 reports it as an info: sizes for databases beside sizes for"
     " archives look the same.",
