@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.number_bounds import parse_bounded_size
@@ -36,6 +36,10 @@ Report = Callable[[Finding], None]
 
 MAX_UID = 2**32 - 1
 """The highest user ID in a pool (Ganeti's constant UIDPOOL_UID_MAX)."""
+
+
+LEAST_WITHOUT_UNIT: Final = 128
+"""MiB. A smaller number has most likely lost its unit, and nobody knows which: Ganeti's own least memory is 128."""
 
 
 class Builder:
@@ -215,6 +219,8 @@ class Builder:
             message = f"{written} is not a multiple of 4 MiB: Ganeti stores {size} MiB"
             hint = f"write {size}"
             fix = edits.fix(hint, edits.replace_value(self.document, pointer, str(size)))
+            if exact < LEAST_WITHOUT_UNIT and not str(written)[-1:].isalpha():
+                hint, fix = f"write {written}G, if GiB are meant; a number without a unit is in MiB", None
             self._report(SIZE_ROUNDED.finding(message, self.document.value_span(pointer), hint=hint, fix=fix))
         return size
 

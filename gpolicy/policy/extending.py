@@ -8,6 +8,7 @@ from typing import TypeVar, cast
 
 from gpolicy.findings import Finding, Related
 from gpolicy.ganeti.parameter import Path
+from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, Leaves, NodeSetPolicy
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.policy.structure import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE, EXTENDS_UNKNOWN
@@ -27,7 +28,7 @@ class Bases:
     """The objects of one place that others may extend, by kind and name, and the broken documents."""
 
     def __init__(self, objects: Iterable[Declared], broken: Iterable[YamlDocument]) -> None:
-        self._broken = [document for document in broken if isinstance(document.root, dict)]
+        self._broken = list(broken)
         self._kinds: dict[type[Declared], list[Declared]] = {}
         self._named: dict[tuple[type[Declared], str], list[Declared]] = {}
         for item in objects:
@@ -49,8 +50,19 @@ class Bases:
 
     def _pick_broken(self, declared: Declared, name: str | None) -> YamlDocument | None:
         kind = declared.document.root["kind"]
-        alike = (item for item in self._broken if item.root.get("kind") == kind)
-        return next((item for item in alike if name in (None, item.root.get("name"))), None)
+        return next((item for item in self._broken if _may_be(item, kind, name)), None)
+
+
+def _may_be(broken: YamlDocument, kind: str, name: str | None) -> bool:
+    """Return whether a broken document, or what follows it, may be the one of this kind and name.
+
+    What cannot be read there, because it is missing, misspelt or behind an error, may be anything.
+    """
+    if broken is broken.source.unfinished or not isinstance(broken.root, dict):
+        return True
+    written = broken.root.get("name")
+    is_kind = broken.root.get("kind") == kind or broken.root.get("kind") not in KIND_NAMES
+    return is_kind and (name is None or written == name or not isinstance(written, str))
 
 
 class Extender:

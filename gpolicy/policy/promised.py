@@ -15,11 +15,43 @@ MOST_NODES: Final = 1000
 _PART = re.compile(r"\[([^\]!][^\]]{0,250})\]|([^\[\]*?]++)")
 
 
+_LETTERS: Final = re.compile(r"[A-Za-z0-9._*?!\[\]-]+")
+_RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")
+_NUMBERS: Final = re.compile(r"(?!.-.$)([0-9]{1,9})-([0-9]{1,9})")
+
+
+def unlikely(pattern: str) -> str:
+    """Return why a name or pattern can match no node, or not those that are meant; or nothing."""
+    if not pattern:
+        return "it is empty"
+    if not _LETTERS.fullmatch(pattern):
+        odd = next(letter for letter in pattern if not _LETTERS.fullmatch(letter))
+        return f"no node has {odd!r} in its name"
+    if pattern != pattern.lower():
+        return "Ganeti stores names of nodes in lower case"
+    if pattern.endswith("."):
+        return "no name ends with a dot"
+    if pattern.rfind("[") > pattern.rfind("]") or "]" in pattern.partition("[")[0]:
+        return "a bracket is not closed, or not opened"
+    for before_end in pattern.split("]")[:-1]:
+        content = before_end.partition("[")[2].removeprefix("!")
+        numbers = _NUMBERS.fullmatch(content)
+        if numbers is not None and int(numbers[1]) <= int(numbers[2]):
+            return f"[{content}] stands for one letter, not for the numbers from {numbers[1]} to {numbers[2]}"
+        for low, high in _RANGE.findall(content):
+            if low > high:
+                return f"the range {low}-{high} is empty"
+        letters = list(content) if "-" not in content else []
+        if len(letters) != len(set(letters)) or (content.isalpha() and len(letters) > 2 and letters != sorted(letters)):
+            return f"[{content}] stands for one of these letters, not for the word"
+    return ""
+
+
 def promised_nodes(group: GroupPolicy) -> tuple[str, ...] | None:
-    """Return the names of the group's nodes; None if a pattern is not definite or there is none."""
+    """Return the names of the group's nodes; None if a pattern is not definite or has a slip, or there is none."""
     names: dict[str, None] = {}
     for pattern in group.nodes or ():
-        found = written_out(pattern.value)
+        found = None if unlikely(pattern.value) else written_out(pattern.value)
         if found is None:
             return None
         names.update(dict.fromkeys(found))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gpolicy.findings import Finding, Fix
 from gpolicy.ganeti.number_bounds import BOUNDS
 from gpolicy.ganeti.text_forms import FORMS, PATHS
-from gpolicy.guessing import did_you_mean
+from gpolicy.guessing import closest, did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.conformance import all_different, first_double
 from gpolicy.policy.kinds import KIND_NAMES
@@ -53,7 +53,11 @@ def _explained(document: YamlDocument) -> list[Finding]:
     validator = extend(Draft7Validator, {"uniqueItems": _unique_items})
     errors = islice(validator(schema).iter_errors(document.root), _MOST_ERRORS)
     findings: dict[tuple[object, ...], Finding] = {}
-    for error in sorted(errors, key=lambda error: str(error.path)):
+    everything = sorted(errors, key=lambda error: str(error.path))
+    unclear = {(*error.absolute_path, "expect") for error in everything if error.validator == "oneOf"}
+    for error in everything:
+        if any(tuple(error.absolute_path)[: len(pointer)] == pointer for pointer in unclear):
+            continue  # what can be expected depends on what is done
         for finding in _explain(error, document):
             findings[finding.sort_key()] = finding
             if len(findings) == _MOST_FINDINGS:
@@ -106,8 +110,8 @@ def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding
             sure = word if times[word] == 1 else None  # otherwise the meaning is ambiguous
             yield _unknown_key(document, pointer, key, known, sure)
     elif error.validator == "required" and isinstance(instance, dict):
-        missing = [name for name in argument if name not in instance]
-        if error.message.startswith(f"'{missing[0]}'" if missing else ""):  # one finding for all, not one each
+        missing = [name for name in argument if name not in instance and name not in _misspelt(error)]
+        if missing and error.message.startswith(f"'{missing[0]}'"):  # one finding for all, not one each
             message = f"{place} lacks {_enumerate(missing)}"
             yield MISSING_KEY.finding(message, document.key_span(pointer), hint=_missing_hint(pointer, missing))
     elif error.validator in ("anyOf", "oneOf"):
@@ -157,6 +161,13 @@ def _unknown_key(document: YamlDocument, pointer: Pointer, key: str, known: list
         fix = edits.fix(f"write {meant}", edits.rename_key(document, (*pointer, key), meant))
     message = f"unknown key {_quote(key)} {where}"
     return UNKNOWN_KEY.finding(message, document.key_span((*pointer, key)), hint=hint, fix=fix)
+
+
+def _misspelt(error: ValidationError) -> set[str | None]:
+    """Return the known keys that unknown keys of a mapping look like: those are reported, and not as missing, too."""
+    known = list(_schema(error).get("properties", {}))
+    unknown = islice((str(key) for key in error.instance if key not in known), _MOST_FINDINGS)  # type: ignore[union-attr]
+    return {closest(key, known) for key in unknown}
 
 
 def _known_hint(known: list[str]) -> str:

@@ -8,7 +8,7 @@ number of nodes, aliases followed, are bounded; nothing recurses.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -33,6 +33,9 @@ MAX_BYTES: Final = 16 * 1024 * 1024
 MAX_DEPTH: Final = 64
 MAX_NODES: Final = 500_000
 """The greatest number of values of a file, with aliases followed."""
+
+_MOST_DOUBLES: Final = 20
+"""Keys that a finding names."""
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -103,6 +106,8 @@ class _Open:
     key: str | None = None
     key_mark: Mark = (1, 1, 1, 1)
     dropped: bool = False  # the next value belongs to a dropped key
+    doubles: tuple[str, ...] = ()  # keys that occur twice
+    reported: int = 0  # the place of the finding about them
     is_mapping: bool = False
 
     def add(self, value: Any, mark: Mark) -> None:
@@ -241,18 +246,33 @@ class _Reader:
             self._unsupported("YAML 1.2 has no merge key <<", mark, hint="use extends: to share settings")
             parent.dropped = True
         elif key in parent.value:
-            first = Span(self._source.name, *parent.value.key_marks[key])
-            self._source.findings.append(
-                DUPLICATE_KEY.finding(
-                    f"the key {key!r} occurs twice here",
-                    Span(self._source.name, *mark),
-                    hint="keep one of the two; YAML would silently take the last",
-                    related=(Related(first, "first here"),),
-                )
-            )
+            self._double(parent, key, mark)
             parent.dropped = True
         else:
             parent.key, parent.key_mark = key, mark
+
+    def _double(self, parent: _Open, key: str, mark: Mark) -> None:
+        """Report a key that occurs twice, in the finding about the first of them where a mapping has several."""
+        assert isinstance(parent.value, YamlMapping)  # noqa: S101 (the caller has seen to it)
+        findings = self._source.findings
+        if not parent.doubles:
+            parent.doubles, parent.reported = (key,), len(findings)
+            related = (Related(Span(self._source.name, *parent.value.key_marks[key]), "first here"),)
+            hint = "keep one of the two; YAML would silently take the last"
+            place = Span(self._source.name, *mark)
+            findings.append(
+                DUPLICATE_KEY.finding(f"the key {key!r} occurs twice here", place, hint=hint, related=related)
+            )
+        elif key not in parent.doubles and len(parent.doubles) < _MOST_DOUBLES:
+            parent.doubles += (key,)
+            missing = (
+                "the line --- before the second document" if "gpolicy" in parent.doubles else "a `- ` before an item"
+            )
+            findings[parent.reported] = replace(
+                findings[parent.reported],
+                message=f"the keys {', '.join(map(repr, parent.doubles))} occur twice here",
+                hint=f"keep one of each, or add what may be missing: {missing}",
+            )
 
     def _unsupported(self, message: str, mark: Mark, hint: str = "") -> None:
         self._source.findings.append(UNSUPPORTED_YAML.finding(message, Span(self._source.name, *mark), hint=hint))

@@ -58,7 +58,14 @@ def test_a_duplicate_key_names_both_places() -> None:
 
 
 def test_keys_that_differ_in_writing_only_are_one_key() -> None:
-    assert found("a: 1\n'a': 2\n\"a\": 3\n") == [("GP003", 2, 1), ("GP003", 3, 1)]
+    assert found("a: 1\n'a': 2\n\"a\": 3\n") == [("GP003", 2, 1)]
+
+
+def test_the_double_keys_of_a_mapping_are_one_finding() -> None:
+    text = "gpolicy: v1\nkind: Cluster\nname: a\ngpolicy: v1\nkind: NodeGroup\nname: b\n"
+    (finding,) = read_yaml(text, "f").findings
+    assert finding.message == "the keys 'gpolicy', 'kind', 'name' occur twice here"
+    assert "---" in finding.hint
 
 
 def test_the_value_of_a_dropped_key_is_dropped_whole() -> None:

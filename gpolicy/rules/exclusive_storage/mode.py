@@ -34,7 +34,7 @@ class TemplateNotExclusive(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
             others = [template for template in texts(allowed) if template not in ("plain", "diskless")]
-            if exclusive.value is True and others:
+            if exclusive.value is True and others and "plain" in texts(allowed):  # without plain: GP408
                 message = f"{name_of(declared)} allows {', '.join(others)}: exclusive storage is for plain only"
                 hint = "allow only plain (and diskless) here"
                 yield exclusive_hit(self, context, declared, allowed, exclusive, message, hint)

@@ -14,7 +14,6 @@ from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.units import SIZE_STEP_MIB
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
-from gpolicy.policy import edits
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.rules.examples import bounds
 from gpolicy.rules.exclusive_storage.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES
@@ -188,7 +187,6 @@ class SpindleParameterIgnored(Rule):
         source=_SPINDLES,
         bad=f"{EXCLUSIVE}ipolicy: {{spindle-ratio: 32}}\n",
         good=f"{EXCLUSIVE}ipolicy: {{vcpu-ratio: 1}}\n",
-        fix="Removes the parameter.",
     )
     _IGNORED: Final[tuple[Path, ...]] = (("ipolicy", "spindle-ratio"), ("ndparams", "spindle_count"))
 
@@ -200,9 +198,9 @@ class SpindleParameterIgnored(Rule):
                 if leaf is not None and exclusive is not None:
                     related = (Related(exclusive.span, "exclusive storage is on"),)
                     message = f"{path[1]} is ignored in {name_of(group)}"
-                    removal = edits.remove_entry(leaf.document, leaf.pointer, climb=True)
-                    fix = edits.fix(f"remove {path[1]}", removal) if not leaf.overridden else None
-                    yield self.hit(group, message, leaf.span, related=related, fix=fix)
+                    yield self.hit(
+                        group, message, leaf.span, hint="remove it, if exclusive storage is meant", related=related
+                    )
 
 
 class SpindlesWithoutExclusiveStorage(Rule):

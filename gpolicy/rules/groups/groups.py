@@ -12,7 +12,6 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.fit.fit_rules import RENAME_CLASH
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy import edits
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.source_file import Located
 from gpolicy.rules.examples import GROUP, bounds
@@ -78,7 +77,6 @@ class RenameImpossible(Rule):
         source="Ganeti 3.0, gnt-group rename",
         bad=f"{GROUP}renamed_from: silver\n---\n{_SILVER}",
         good=f"{GROUP}renamed_from: silver\n",
-        fix="Removes a renamed_from that is the group's own name.",
     )
     finds_more_with_state = True
 
@@ -94,9 +92,7 @@ class RenameImpossible(Rule):
                 continue
             if old.value == group.name:
                 message = f"{group.name} is to be renamed from itself"
-                removal = edits.remove_entry(group.document, ("renamed_from",))
-                fix = edits.fix("remove renamed_from", removal)
-                yield self.hit(group, message, old.span, hint="leave it out", fix=fix)
+                yield self.hit(group, message, old.span, hint="write the old name, or leave renamed_from out")
             elif other is not None and other.renamed_from is None:
                 related = (Related(other.span, f"{old.value} is declared here"),)
                 yield self._but(group, old, f"the policy also declares {old.value}", "remove one of the two", related)

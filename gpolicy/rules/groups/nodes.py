@@ -13,7 +13,7 @@ from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared, GroupPolicy
-from gpolicy.policy.promised import written_out
+from gpolicy.policy.promised import unlikely, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.rules.examples import GROUP
 
@@ -70,7 +70,6 @@ class PatternWithoutNode(Rule):
 
 
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
-_LETTERS: Final = re.compile(r"[A-Za-z0-9._*?!\[\]-]+")
 _EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
 MOST_LOOKED_AT: Final = 1_000_000
 MOST_COMPARED: Final = 50_000
@@ -78,8 +77,6 @@ MOST_COMPARED: Final = 50_000
 MOST_NAMES: Final = 500_000
 """Names that patterns are written out to, to compare them."""
 _WILDCARD: Final = re.compile(r"[*?\[]")
-_RANGE: Final = re.compile(r"([^\[\]!-])-([^\]])")
-_NUMBERS: Final = re.compile(r"(?!.-.$)([0-9]{1,9})-([0-9]{1,9})")
 
 
 class PatternsOverlap(Rule):
@@ -195,11 +192,11 @@ class PatternUnlikely(Rule):
         groups = [(group, group.nodes or ()) for group in context.groups]
         for declared, entries in (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)):
             for entry in entries:
-                reason = _unlikely(entry.value)
+                reason = unlikely(entry.value)
                 if reason:
                     hint = "write * for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
                     turned = _EMPTY_RANGE.sub(_turned, entry.value)
-                    can_fix = turned != entry.value and not _unlikely(turned)
+                    can_fix = turned != entry.value and not unlikely(turned)
                     fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
                     yield self.hit(declared, f"{entry.value}: {reason}", entry.span, hint=hint, fix=fix)
 
@@ -207,31 +204,6 @@ class PatternUnlikely(Rule):
 def _turned(match: re.Match[str]) -> str:
     low, high = match[1], match[2]
     return f"[{high}-{low}]" if low > high else match[0]
-
-
-def _unlikely(pattern: str) -> str:
-    """Return why no node can be meant, or nothing."""
-    if not _LETTERS.fullmatch(pattern):
-        odd = next(letter for letter in pattern if not _LETTERS.fullmatch(letter))
-        return f"no node has {odd!r} in its name"
-    if pattern != pattern.lower():
-        return "Ganeti stores names of nodes in lower case"
-    if pattern.endswith("."):
-        return "no name ends with a dot"
-    if pattern.rfind("[") > pattern.rfind("]") or "]" in pattern.partition("[")[0]:
-        return "a bracket is not closed, or not opened"
-    for before_end in pattern.split("]")[:-1]:
-        content = before_end.partition("[")[2].removeprefix("!")
-        numbers = _NUMBERS.fullmatch(content)
-        if numbers is not None and int(numbers[1]) <= int(numbers[2]):
-            return f"[{content}] stands for one letter, not for the numbers from {numbers[1]} to {numbers[2]}"
-        for low, high in _RANGE.findall(content):
-            if low > high:
-                return f"the range {low}-{high} is empty"
-        letters = list(content) if "-" not in content else []
-        if len(letters) != len(set(letters)) or (content.isalpha() and len(letters) > 2 and letters != sorted(letters)):
-            return f"[{content}] stands for one of these letters, not for the word"
-    return ""
 
 
 class NodeSetNodeUnknown(Rule):
@@ -250,9 +222,10 @@ class NodeSetNodeUnknown(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         groups: list[GroupPolicy] = context.groups
-        if not groups or not all(group.nodes for group in groups):
-            return
-        known = _Known([entry.value for group in groups for entry in group.nodes or ()])
+        entries = [entry.value for group in groups for entry in group.nodes or ()]
+        if not groups or not all(group.nodes for group in groups) or any(map(unlikely, entries)):
+            return  # the node may be one that a pattern with a slip means
+        known = _Known(entries)
         for nodes in context.policy.node_sets:
             for entry in nodes.nodes:
                 if not known.may_have(entry.value):

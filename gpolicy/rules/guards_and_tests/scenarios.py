@@ -9,7 +9,7 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.policy.model import GroupPolicy
-from gpolicy.policy.promised import promised_nodes
+from gpolicy.policy.promised import promised_nodes, unlikely
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.rules.examples import GROUP, bounds
@@ -233,7 +233,8 @@ class WithoutHardwareTest(Rule):
             if scenario.action is Action.CHECK_INSTANCE or not scenario.stage.promised:
                 continue
             asked = [item for item in context.groups if scenario.group is None or item.name == scenario.group.value]
-            if asked and not any(_enough(group) for group in asked):
+            slips = any(unlikely(node.value) for group in asked for node in group.nodes or ())
+            if asked and not slips and not any(_enough(group) for group in asked):
                 hint = "write `on: {simulate: …}`, or the hardware and the nodes of the group"
                 message = "no cluster to run on: the groups promise too little hardware"
                 yield self.hit(_label(scenario), message, scenario.span, hint=hint)

@@ -180,7 +180,7 @@ class BackendDefaultsOutside(Rule):
         cluster = context.policy.cluster
         pairs = [pair for item in context.cluster_and_groups for pair in context.pairs(item)]
         declared = {path: leaf for path in self._DEFAULTS if (leaf := context.cluster_leaf(path)) is not None}
-        if cluster is None or not context.pairs(cluster) or not declared:
+        if cluster is None or not context.pairs(cluster) or not declared or not all(pair.possible for pair in pairs):
             return
         wanted = {self._DEFAULTS[path]: int(cast(int, leaf.value)) for path, leaf in declared.items()}
         if any(_allows(pair, wanted) for pair in pairs):

@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import RuleInfo, RuleParameter, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.sensible_ranges import is_without_limit
 from gpolicy.rules.examples import GROUP

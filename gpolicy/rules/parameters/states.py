@@ -43,10 +43,12 @@ class StateOfDisabledHypervisor(Rule):
         enabled = context.enabled_hypervisors()
         if enabled is None:
             return
+        seen: set[tuple[str, str]] = set()
         for declared in context.policy.objects:
             leaves = [leaf for leaf in reversed(context.leaves(declared).values()) if _is_of_hypervisor(leaf)]
             for (family, hypervisor), leaf in {leaf.path[:2]: leaf for leaf in leaves}.items():
-                if hypervisor not in enabled.values:
+                if hypervisor not in enabled.values and (family, hypervisor) not in seen:
+                    seen.add((family, hypervisor))
                     related = (Related(enabled.span, "enabled here"),) if enabled.span else ()
                     message = f"{family} describes {hypervisor}, which {enabled.source} does not enable"
                     span = leaf.document.key_span(leaf.pointer[:2])

@@ -31,13 +31,18 @@ class MinAboveMax(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, pair in context.each_pair():
-            for name in SPEC_PARAMETERS:
+            above = [name for name in SPEC_PARAMETERS if pair.minimum[name] > pair.maximum[name]]
+            if len(above) > 1 and all(pair.minimum[name] >= pair.maximum[name] for name in SPEC_PARAMETERS):
+                hint = "the smaller numbers belong under min"
+                at_min = pair.leaf.at(pair.index, "min")
+                yield self.hit(declared, f"{pair.title}: min and max are exchanged", at_min, hint=hint)
+                continue
+            for name in above:
                 low, high = pair.minimum[name], pair.maximum[name]
-                if low > high:
-                    message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
-                    related = (Related(pair.at("max", name), "the maximum is here"),)
-                    hint = "swap the two, or correct one of them"
-                    yield self.hit(declared, message, pair.at("min", name), hint=hint, related=related)
+                message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
+                related = (Related(pair.at("max", name), "the maximum is here"),)
+                hint = "swap the two, or correct one of them"
+                yield self.hit(declared, message, pair.at("min", name), hint=hint, related=related)
 
 
 class SpecAllowsNothing(Rule):
@@ -185,6 +190,8 @@ class SpecUnlikely(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         least, most, factor = (context.settings.parameter(self.info, name) for name in ("each", "most", "factor"))
         for declared, pair in context.each_pair():
+            if not pair.possible:
+                continue  # GP206
             each = {bound: _memory_of_cpu(values) for bound, values in (("min", pair.minimum), ("max", pair.maximum))}
             low, high = each["min"], each["max"]
             wrong = {bound: size for bound, size in each.items() if size is not None and not least <= size <= most}

@@ -34,7 +34,9 @@ class StdOutside(Rule):
             return
         paths: dict[str, Path] = {name: ("ipolicy", "std", name) for name in SPEC_PARAMETERS}
         std = {name: found for name, path in paths.items() if (found := context.cluster_leaf(path))}
-        pairs = [pair for pair in context.pairs(cluster) if pair.possible]
+        pairs = context.pairs(cluster)
+        if not all(pair.possible for pair in pairs):
+            return  # std may lie in what is meant
         outside = [
             [name for name, leaf in std.items() if not pair.minimum[name] <= number(leaf) <= pair.maximum[name]]
             for pair in pairs

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import Fix
+from gpolicy.guessing import closest
 from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Pointer, YamlDocument
@@ -53,6 +55,25 @@ def domains(context: Context, family: str) -> dict[str, Tag | None]:
         if tag.family == family and tag.suffix and not tag.suffix.startswith(HTOOLS) and not tag.suffix.endswith(":"):
             found[tag.suffix] = tag
     return found
+
+
+def misspelt_domains(context: Context) -> set[str]:
+    """Return the declared domains that no node has, where several tags of nodes begin with almost the same word.
+
+    Then the domain is the slip (GP517), and not the tags.
+    """
+    prefixes = Counter(text.partition(":")[0] for text in declared_node_tags(context) if ":" in text)
+    several = [prefix for prefix, times in prefixes.items() if times > 1]
+    names = {**domains(context, "nlocation"), **domains(context, "migration")}
+    return {
+        name
+        for name, tag in names.items()
+        if tag is not None and name.partition(":")[0] not in prefixes and closest(name, several, CLOSE) is not None
+    }
+
+
+CLOSE: Final = 0.75
+"""How much of two words must be the same for one to be taken for the other mistyped."""
 
 
 _RULES: Final[tuple[Pointer, ...]] = (

@@ -11,7 +11,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import RuleInfo, Severity, Span
 from gpolicy.rules.examples import GROUP
-from gpolicy.rules.tags.domains import LOCATION, domains, observed, suffixes
+from gpolicy.rules.tags.domains import LOCATION, domains, misspelt_domains, observed, suffixes
 
 _MOST_GROUPS: Final = 6  # named in one message
 _GROUP: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
@@ -44,6 +44,8 @@ class DesiredLocationWithoutDomain(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         tags = list(context.tags)
         domains = suffixes(tags, "nlocation") | observed(context, "nlocation")
+        if misspelt_domains(context):
+            return
         for tag in tags:
             if tag.family != "desiredlocation" or not tag.suffix or (tag.typed and tag.suffix.startswith(HTOOLS)):
                 continue

@@ -13,6 +13,7 @@ from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.policy.misspelt import Guesses
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.tags.domains import (
+    CLOSE,
     LOCATION,
     cluster_tags,
     declared_node_tags,
@@ -144,7 +145,7 @@ class TagWithoutNode(Rule):
             for domain, tag in domains(context, family).items():
                 if tag is None or domain in used:
                     continue
-                close = guess(domain, kinds, cutoff=0.75)
+                close = guess(domain, kinds, cutoff=CLOSE)
                 if context.state is not None or close:
                     hint = f"Did you mean `{close}`?" if close else f"tag the nodes {domain}:…"
                     yield self.hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint=hint)

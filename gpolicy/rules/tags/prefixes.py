@@ -9,6 +9,7 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS
 from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.ganeti.parameter import Level
 from gpolicy.policy import edits
 from gpolicy.rules.tags.domains import LOCATION, cluster_tags, sides, without_prefix
 from gpolicy.rules.tags.htools import is_of_tool
@@ -33,6 +34,8 @@ class RawPrefix(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for tag in context.tags:
+            if tag.level is not Level.CLUSTER:
+                continue  # no tool reads it there: GP509
             if tag.family in _RAW and not tag.typed and tag.suffix[-1:] not in ("", ":"):
                 message = f"{tag.text} matches every instance tag that starts with {tag.suffix!r}"
                 hint = f"write {tag.text}: for tags {tag.suffix}:…, or use `raw` in TagRules for the bare prefix"
@@ -104,7 +107,7 @@ class PrefixCovered(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        tags = [tag for tag in context.tags if tag.family in _RAW and tag.suffix]
+        tags = [tag for tag in context.tags if tag.family in _RAW and tag.suffix and tag.level is Level.CLUSTER]
         first = {(tag.family, tag.suffix): tag for tag in reversed(tags)}
         for tag in tags:
             shorter = (tag.suffix[:length] for length in range(1, len(tag.suffix)))

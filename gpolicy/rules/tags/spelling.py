@@ -12,12 +12,10 @@ from gpolicy.findings import RuleInfo, RuleParameter, Severity
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import MOST_KNOWN
 from gpolicy.policy.misspelt import MOST_GUESSES
-from gpolicy.rules.tags.domains import LOCATION, domains
+from gpolicy.rules.tags.domains import CLOSE, LOCATION, domains, misspelt_domains
 
 _RULES: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
-_CLOSE: Final = 0.75
-"""How much of two words must be the same for one to be taken for the other mistyped."""
 
 
 class _Names:
@@ -51,7 +49,7 @@ class _Names:
 
 def _is_slip(written: str, name: str) -> bool:
     letters = sorted(written) == sorted(name) and len(name) > 2  # two letters in the wrong order
-    return letters or (len(name) > 2 and SequenceMatcher(None, written, name).ratio() >= _CLOSE)
+    return letters or (len(name) > 2 and SequenceMatcher(None, written, name).ratio() >= CLOSE)
 
 
 class TagAlmostInDomain(Rule):
@@ -69,7 +67,8 @@ class TagAlmostInDomain(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        names = _Names((*domains(context, "nlocation"), *domains(context, "migration")))
+        misspelt = misspelt_domains(context)
+        names = _Names({*domains(context, "nlocation"), *domains(context, "migration")} - misspelt)
         for tag in context.tags:
             if tag.level is Level.NODE and not tag.family:
                 reason = _almost(tag.text, names)

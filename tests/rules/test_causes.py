@@ -1,0 +1,107 @@
+"""One mistake makes one finding: what only follows from it is not reported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+from run_rules import TODAY, check
+
+from gpolicy.checking.checking import check_policy
+from gpolicy.findings import Severity
+from gpolicy.policy.loading import load_policy
+from gpolicy.rules.examples import bounds
+
+CLUSTER: Final = 'gpolicy: v1\nkind: Cluster\nname: c.example.org\nganeti_version: "3.0"\n'
+GROUP: Final = "---\ngpolicy: v1\nkind: NodeGroup\nname: g\n"
+TESTS: Final = "---\ngpolicy: v1\nkind: Test\ntests:\n  - name: t\n    "
+SPECS: Final = (
+    "ipolicy:\n  std: {memory-size: 2G, cpu-count: 1, disk-size: 20G, disk-count: 1, nic-count: 1, spindle-use: 1}\n"
+)
+HARDWARE: Final = "hardware: {memory: 64G, cpus: 16, pv_count: 2, pv_size: 500G}\n"
+SET: Final = "---\ngpolicy: v1\nkind: NodeSet\nname: {0}\nnodes: [{0}]\n"
+RULES: Final = "---\ngpolicy: v1\nkind: TagRules\n"
+
+_MIN_FIRST: Final = bounds("1G 4G", "1 4", "10G 40G")
+EXCHANGED: Final = _MIN_FIRST.replace("min:", "?").replace("max:", "min:").replace("?", "max:")
+
+CASES: Final = {
+    "a pattern with a slip": (
+        (
+            f'{CLUSTER}{GROUP}nodes: ["n[1-4.example.org"]\n{HARDWARE}'
+            f"{SET.format('n1.example.org')}ndparams: {{spindle_count: 2}}\n"
+            f"{TESTS}redundancy: {{group: g}}\n    expect: {{survives: true}}\n"
+        ),
+        ["GP612"],
+    ),
+    "min and max exchanged": (
+        f"{CLUSTER}beparams: {{maxmem: 2G}}\n{SPECS}  minmax:\n    - {EXCHANGED}",
+        ["GP206"],
+    ),
+    "a domain misspelt": (
+        (
+            f"{CLUSTER}{RULES}failure_domains: [racks]\ndesired_location: [rack]\n"
+            f'{SET.format("n1")}tags: ["rack:a"]\n{SET.format("n2")}tags: ["rack:b"]\n'
+        ),
+        ["GP517"],
+    ),
+    "a tag of the cluster on a group": (
+        f'{CLUSTER}{GROUP}tags: ["htools:iextags:service"]\n{RULES}exclusion: [service]\n',
+        ["GP509"],
+    ),
+    "exclusive storage without plain": (
+        f"{CLUSTER}ipolicy: {{disk-templates: [rbd]}}\n{GROUP}ndparams: {{exclusive_storage: true}}\n",
+        ["GP408"],
+    ),
+    "a hypervisor in three places": (
+        (
+            f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state: {{lxc: {{mem_node: 1G}}}}\n"
+            f"{GROUP}hv_state: {{lxc: {{mem_total: 64G}}}}\n"
+        ),
+        ["GP112"],
+    ),
+    "two actions": (
+        f"{CLUSTER}{TESTS}place: {{spec: a}}\n    capacity: {{}}\n    expect: {{refused: true, standard: 4}}\n",
+        ["GP012"],
+    ),
+    "a required key misspelt": (f"{CLUSTER}{GROUP.replace('name:', 'nmae:')}", ["GP011"]),
+    "the line between documents lost": (CLUSTER + GROUP.removeprefix("---\n"), ["GP003"]),
+    "the dash of an item lost": (
+        (
+            f"{CLUSTER}{SPECS}  minmax:\n    - name: a\n      {bounds('8G 16G', '4 8', '40G 90G')}"
+            f"      name: b\n      {bounds('1G 4G', '1 2', '10G 30G')}"
+        ),
+        ["GP003"],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_cause_alone_is_reported(case: str, tmp_path: Path) -> None:
+    text, codes = CASES[case]
+    found = check(text, tmp_path)
+    assert [finding.code for finding in found if finding.severity is not Severity.INFO] == codes
+
+
+@pytest.mark.parametrize(
+    ("base", "code"),
+    [
+        ("gpolicy: v1\nkind: [Cluster\nname: fleet\n", "GP002"),
+        ("gpolicy: v1\nkind: Clsuter\nname: fleet\n", "GP010"),
+        ("gpolicy: v1\nkind: Cluster\nnmae: fleet\n", "GP011"),
+        ("gpolicy: v1\nkind: Cluster\nname: 7\n", "GP012"),
+        (f"{CLUSTER}template: true\nx: [\n---\ngpolicy: v1\nkind: Cluster\nname: fleet\n", "GP002"),
+    ],
+)
+def test_what_extends_a_broken_base_is_not_to_blame(base: str, code: str, tmp_path: Path) -> None:
+    (tmp_path / "base.yaml").write_text(base, encoding="utf-8")
+    (tmp_path / "policy.yaml").write_text(f"{CLUSTER}extends: base.yaml#fleet\n", encoding="utf-8")
+    assert [finding.code for finding in check_policy(load_policy(tmp_path), today=TODAY)] == [code]
+
+
+def test_a_base_that_is_nowhere_is_reported_beside_a_broken_object_of_another_name(tmp_path: Path) -> None:
+    base = f"{CLUSTER}x: 1\n"
+    (tmp_path / "base.yaml").write_text(base, encoding="utf-8")
+    (tmp_path / "policy.yaml").write_text(f"{CLUSTER.replace('c.', 'd.')}extends: base.yaml#flet\n", encoding="utf-8")
+    assert [finding.code for finding in check_policy(load_policy(tmp_path), today=TODAY)] == ["GP011", "GP021"]
