@@ -50,7 +50,17 @@ _MAX_DIGITS: Final = 400  # beyond a double's range; a longer number stays text 
 _FIRST_OF_NUMBER: Final = frozenset("-+.0123456789")
 
 _TAG: Final = "tag:yaml.org,2002:"
-_KNOWN_TAGS: Final = frozenset({f"{_TAG}{name}" for name in ("str", "map", "seq", "int", "float", "bool", "null")})
+_TYPES: Final[dict[str, tuple[type, ...]]] = {
+    f"{_TAG}str": (str,),
+    f"{_TAG}map": (YamlMapping,),
+    f"{_TAG}seq": (YamlSequence,),
+    f"{_TAG}bool": (bool,),
+    f"{_TAG}int": (int,),
+    f"{_TAG}float": (float,),
+    f"{_TAG}null": (type(None),),
+}
+_ODD: Final = re.compile("[\x85\u2028\u2029]|(?!^)\ufeff")
+"""Letters that some readers take for the end of a line, or for the beginning of a text, and others do not."""
 
 
 def read_yaml(text: str, file: str) -> SourceFile:
@@ -80,6 +90,10 @@ def read_yaml(text: str, file: str) -> SourceFile:
     except (yaml.YAMLError, ValueError) as error:  # an unpaired surrogate, which no file can have, has no place
         source.findings.append(YAML_SYNTAX.finding(_one_line(str(error)), Span(file, 1, 1, 1, 1)))
     source.unfinished = reader.unfinished
+    if not source.findings and (odd := _ODD.search(text)):
+        message = f"the character U+{ord(odd[0]):04X}: some readers of YAML end a line there, others do not"
+        hint = "take it out, or write it as an escape in double quotes; an editor may not show it"
+        source.findings.append(UNSUPPORTED_YAML.finding(message, source.span(*odd.span()), hint=hint))
     return source
 
 
@@ -169,21 +183,26 @@ class _Reader:
 
     def _begin(self, event: Any, value: YamlMapping | YamlSequence) -> None:
         mark = _mark(event)
-        if event.tag is not None and event.tag not in _KNOWN_TAGS:
-            self._unknown_tag(event.tag, mark)
+        self._check_tag(event.tag, value, mark)
         if len(self._open) >= MAX_DEPTH:
             self._stop(f"nested more than {MAX_DEPTH} levels deep", mark)
             return
         self._open.append(_Open(value, mark, event.anchor, is_mapping=isinstance(value, YamlMapping)))
 
-    def _unknown_tag(self, tag: str, mark: Mark) -> None:
-        self._unsupported(f"the tag {tag!r} means nothing in a policy", mark, hint="if it is text, quote it")
+    def _check_tag(self, tag: str | None, value: Any, mark: Mark) -> None:
+        """Report a tag that no policy has, or that is not the one of the value."""
+        if tag is not None and tag not in _TYPES:
+            self._unsupported(f"the tag {tag!r} means nothing in a policy", mark, hint="if it is text, quote it")
+        elif tag is not None and type(value) not in _TYPES[tag]:
+            self._unsupported(
+                f"the tag !!{tag.removeprefix(_TAG)} does not fit its value", mark, hint="leave the tag out"
+            )
 
     def _tagged(self, event: Any, mark: Mark) -> Any:
         text: str = event.value
-        if event.tag not in _KNOWN_TAGS and event.tag != "!":
-            self._unknown_tag(event.tag, mark)
-        return text if event.tag in ("!", f"{_TAG}str") else resolve(text)
+        value = text if event.tag == f"{_TAG}str" else resolve(text)
+        self._check_tag(event.tag, value, mark)
+        return value
 
     def _alias(self, event: Any) -> None:
         mark = _mark(event)
