@@ -3,22 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from difflib import ndiff
+from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE
-from gpolicy.findings import RuleInfo
-from gpolicy.reference.blocks import Block, Heading, Link, Paragraph, Table
-from gpolicy.reference.rules import families, rule_blocks
+from gpolicy.findings import RuleInfo, Severity
+from gpolicy.reference.blocks import Block, Heading, Link, Listing, Paragraph, Table
+from gpolicy.reference.rules import families, settings_text
 from reference.markdown import anchor
+
+_SEVERITIES: Final = {
+    Severity.ERROR: (
+        (
+            "Ganeti, htools or gpolicy refuses it, or it breaks what runs; or it cannot be meant: two values exclude"
+            " each other, a name occurs twice, or is the name of nothing (a group, spec, node, base, file or rule)."
+        ),
+        "No plan is made.",
+    ),
+    Severity.WARNING: (
+        (
+            "Ganeti accepts it. Most likely it is not what you mean, it never works, or it harms later. Also a tag or a"
+            " pattern that nothing matches: the cluster may have what the policy does not show. A comment is never an"
+            " error."
+        ),
+        "A plan is made, and shows it.",
+    ),
+    Severity.INFO: (
+        "It is what you write, and often on purpose; but it has no effect, or one that is easily overlooked.",
+        "A plan is made.",
+    ),
+}
 
 
 def rules_page(rules: Iterable[RuleInfo] = CATALOGUE) -> Iterator[Block]:
-    """Yield the index by family, then each rule."""
-    by_family = [(title, members) for title, members in families(rules)]
+    """Yield what severities mean and the families, then each family with its rules."""
+    known = list(rules)
+    by_family = list(families(known))
     yield Heading("Rules", 1)
     yield Paragraph(
         "For everybody who has a finding: what each rule of `gpolicy check` means, and how to fix what it finds."
-        " `gpolicy explain CODE` shows the same on the terminal. [Check a policy](../guides/check.md) says how to"
-        " choose rules and to accept findings."
+        " In the examples, `-` marks what the rule finds, and `+` what it does not; `gpolicy explain CODE` shows whole"
+        " policies. [Check a policy](../guides/check.md) says how to choose rules, to accept findings, and to change"
+        " severities."
     )
     yield Table(
         ("family", "rules"),
@@ -27,18 +53,41 @@ def rules_page(rules: Iterable[RuleInfo] = CATALOGUE) -> Iterator[Block]:
             for title, members in by_family
         ),
     )
+    yield Heading("Severities")
+    yield Table(
+        ("severity", "rules", "consequence", "meaning"),
+        tuple(
+            (str(severity), str(sum(info.severity is severity for info in known)), consequence, meaning)
+            for severity, (meaning, consequence) in _SEVERITIES.items()
+        ),
+    )
     for title, members in by_family:
         yield Heading(title)
-        yield Table(("code", "name", "severity"), tuple(_row(info) for info in members))
+        yield Table(("code", "severity", "finding"), tuple(_row(info) for info in members))
         for info in members:
             yield Heading(_title(info), 3)
-            yield Paragraph(f"Severity: {info.severity}.")
-            yield from rule_blocks(info)
+            yield from _blocks(info)
 
 
 def _row(info: RuleInfo) -> tuple[Link | str, ...]:
-    return Link(info.code, f"#{anchor(_title(info))}", literal=False), info.name, str(info.severity)
+    return Link(info.code, f"#{anchor(_title(info))}", literal=False), str(info.severity), info.summary
 
 
 def _title(info: RuleInfo) -> str:
     return f"{info.code} {info.name}"
+
+
+def _blocks(info: RuleInfo) -> Iterator[Block]:
+    fix = f" `check --fix`: {info.fix}" if info.fix else ""
+    yield Paragraph(f"{info.rationale}{fix}")
+    if info.parameters:
+        yield Listing(settings_text(info), "toml")
+    if info.bad and info.good:
+        yield Listing(_difference(info.bad, info.good), "diff")
+
+
+def _difference(bad: str, good: str) -> str:
+    """Return the lines in which two policies differ; the whole bad one if the rule needs a cluster to find it."""
+    lines = [line for line in ndiff(bad.splitlines(), good.splitlines()) if not line.startswith("?")]
+    changed = [line for line in lines if line[0] in "+-"]
+    return "\n".join(changed) if changed else "\n".join(f"  {line}" for line in bad.splitlines())

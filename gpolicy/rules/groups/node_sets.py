@@ -38,7 +38,7 @@ class NodeSetUnknownGroup(Rule):
     info = RuleInfo(
         code="GP605",
         name="node-set-unknown-group",
-        severity=Severity.WARNING,
+        severity=Severity.ERROR,
         summary="A node set names a group that neither the policy nor the cluster has.",
         rationale="Most likely the name is misspelt, and the set matches no node. Without the cluster's state gpolicy"
         " knows only the groups of the policy.",
