@@ -66,3 +66,20 @@ def test_many_tags_and_nodes(tmp_path: Path) -> None:
 def test_a_refused_promised_size_has_one_finding(hardware: str, tmp_path: Path) -> None:
     text = f"gpolicy: v1\nkind: NodeGroup\nname: g\nhardware: {{{hardware}}}\n"
     assert codes(check(text, tmp_path)) == ["GP012"]
+
+
+def test_long_values_of_hypervisors_and_paths(tmp_path: Path) -> None:
+    start = time.process_time()
+    words = ":".join(f"zz{number}" for number in range(50_000))
+    text = f"""{CLUSTER}default_iallocator: "{"a" * 400_000}"
+file_storage_dir: "{"/a/.." * 50_000}"
+reserved_lvs: ["{"/*" * 50_000}"]
+hvparams:
+  kvm:
+    migration_caps: "{words}"
+    kvm_extra: "{"-m x " * 50_000}"
+    cpu_mask: "{"1," * 100_000}1"
+  xen-hvm: {{pci_pass: "{";".join(["01-0"] * 50_000)}"}}
+"""
+    assert {"GP145", "GP160", "GP178", "GP181", "GP182"} <= set(codes(check(text, tmp_path)))
+    assert time.process_time() - start < 5

@@ -17,6 +17,7 @@ from defects import (  # noqa: F401 (each registers its defects)
     tag_defects,
     template_defects,
     text_defects,
+    unit_defects,
     value_defects,
 )
 from defects.bases import good_policies
