@@ -50,7 +50,7 @@ WAIVER_UNUSED: Final = RuleInfo(
     code="GP902",
     name="waiver-unused",
     severity=Severity.WARNING,
-    summary="A waiver accepts nothing.",
+    summary="A waiver accepts nothing, or what another one accepts already.",
     rationale="A waiver that outlives its reason would hide the next finding of that rule in that place.",
     bad=_GROUP + _waiver("spec-overlap", "2999-12-31"),
     good=_GOOD,
@@ -118,6 +118,7 @@ class Waivers:
         Where its `where` names one of `places`, labels of objects or files, it can go: nothing in it is misspelt.
         """
         places = list(places)
+        first: dict[tuple[str, str], Waiver] = {}
         for number, (waiver, info) in enumerate(self._active):
             if number not in self._used and ran(info.code):
                 message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: the waiver is not needed"
@@ -127,6 +128,10 @@ class Waivers:
                 yield WAIVER_UNUSED.finding(
                     message, waiver.span, hint=hint, fix=self._removal(waiver) if is_known else None
                 )
+            elif number in self._used and first.setdefault((info.code, waiver.where), waiver) is not waiver:
+                message = f"another waiver accepts {info.code} {info.name} at {waiver.where!r} as well"
+                hint = "keep the one that is right"
+                yield WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=self._removal(waiver))
 
     def _removal(self, waiver: Waiver) -> Fix | None:
         if waiver.document is None:

@@ -25,6 +25,7 @@ from gpolicy.printable import some
 
 _ENABLED: Path = ("enabled_disk_templates",)
 _ALLOWED: Path = ("ipolicy", "disk-templates")
+_DIRECTORIES: dict[str, Path] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}
 _EXCLUSIVE: Path = ("ndparams", "exclusive_storage")
 
 
@@ -330,6 +331,9 @@ def _storage_set_up(view: Outlook) -> Iterator[Objection]:
         yield view.object_to(text, ("volume_group_name",), _ENABLED)
     if touched & {_ENABLED, ("drbd_usermode_helper",)} and "drbd" in enabled and helper == "":
         yield view.object_to("drbd needs a helper: declare drbd_usermode_helper", ("drbd_usermode_helper",), _ENABLED)
+    for template, path in _DIRECTORIES.items():
+        if touched & {_ENABLED, path} and template in enabled and view.cluster_after.get(path) == "":
+            yield view.object_to(f"{template} needs a directory: declare {path[0]}", path, _ENABLED)
 
 
 GUARDS: dict[str, Callable[[Outlook], Iterator[Objection]]] = {

@@ -49,7 +49,8 @@ BUILT_IN: Final = {
     "groups-empty": BuiltIn("A group that the plan removes has no nodes and is not the last one."),
     "pairs-together": BuiltIn("Both nodes of a DRBD instance stay in one group."),
     "storage-set-up": BuiltIn(
-        "The templates `plain` and `drbd` have a volume group, and `drbd` has its usermode helper."
+        "The templates `plain` and `drbd` have a volume group, `drbd` has its usermode helper, and `file` and"
+        " `sharedfile` have their directories."
     ),
     "disks-stay": BuiltIn(
         "Existing disks stay where they are. Another RADOS pool or Gluster volume makes Ganeti look for them there at"

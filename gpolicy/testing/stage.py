@@ -38,18 +38,21 @@ class Stages:
 
     def cluster(self, stage: Stage, name: str) -> ClusterState:
         """Return the cluster of the test called `name`. Raise GpolicyError if it cannot be made."""
-        if stage.simulated:
-            state = simulated_cluster(self._policy, stage.simulated, f"test {name!r}")
-        elif stage.snapshot is not None:
-            state = self._once(stage.snapshot.value, lambda: self._read(stage.snapshot))
-        elif self._given is not None:
-            given = self._given
-            state = self._once("", lambda: self._under_policy(given, None))
-        else:
-            state = self._once("promised", lambda: promised_cluster(self._policy, "the promised hardware"))
+        state = self.before_edits(stage, name)
         for edit in stage.edits:
             state = edited(self._policy, state, edit)
         return state
+
+    def before_edits(self, stage: Stage, name: str) -> ClusterState:
+        """Return the cluster of a test without its edits. Raise GpolicyError if it cannot be made."""
+        if stage.simulated:
+            return simulated_cluster(self._policy, stage.simulated, f"test {name!r}")
+        if stage.snapshot is not None:
+            return self._once(stage.snapshot.value, lambda: self._read(stage.snapshot))
+        if self._given is not None:
+            given = self._given
+            return self._once("", lambda: self._under_policy(given, None))
+        return self._once("promised", lambda: promised_cluster(self._policy, "the promised hardware"))
 
     def _once(self, key: str, make: Callable[[], ClusterState]) -> ClusterState:
         if key not in self._known:

@@ -55,7 +55,7 @@ def test_the_last_day_is_still_covered(tmp_path: Path) -> None:
 
 def test_each_unused_waiver_is_named(tmp_path: Path) -> None:
     found = check(gold(waiver(), waiver(), waiver("spec-overlap")), tmp_path)
-    assert [(finding.code, finding.span and finding.span.line) for finding in found] == [("GP902", 20)]
+    assert [(finding.code, finding.span and finding.span.line) for finding in found] == [("GP902", 15), ("GP902", 20)]
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_a_file_is_named_by_the_end_of_its_path(tmp_path: Path) -> None:
 def test_a_guard_and_a_test_are_named_by_their_kind(tmp_path: Path) -> None:
     text = (
         "gpolicy: v1\nkind: Guards\nguards:\n  - {name: no-shrink, capacity_loss: {at_most: 100%}}\n---\n"
-        "gpolicy: v1\nkind: Test\ntests:\n"
-        "  - {name: a, check_instance: {memory-size: 1G}, expect: {refused: true}}\n"
-        "  - {name: a, check_instance: {memory-size: 2G}, expect: {refused: true}}\n"
+        "gpolicy: v1\nkind: NodeGroup\nname: gold\n---\ngpolicy: v1\nkind: Test\ntests:\n"
+        "  - {name: a, check_instance: {memory-size: 64G}, expect: {refused: true}}\n"
+        "  - {name: a, check_instance: {memory-size: 65G}, expect: {refused: true}}\n"
     )
     assert codes(check(text, tmp_path)) == ["GP806", "GP813"]
     waivers = "".join(

@@ -30,11 +30,8 @@ _TWO = cluster({"gold": {}, "silver": {}}, {"node1.example.org": "gold"})
 _MOVING = cluster({"gold": {}, "silver": {}}, {"node1.example.org": "silver"})
 _INSTANCE = {"node": "node1.example.org", "hypervisor": "kvm"}
 
-_PAIR = with_instance(
-    cluster({"gold": {}, "silver": {}}, {"node1.example.org": "gold", "node2.example.org": "gold"}),
-    template="drbd",
-    **_INSTANCE,
-)
+_BOTH = cluster({"gold": {}, "silver": {}}, {"node1.example.org": "gold", "node2.example.org": "gold"})
+_PAIR = with_instance(_BOTH, template="drbd", **_INSTANCE)
 
 OBSERVED: dict[str, ClusterState] = {
     "GP309": with_enabled(with_instance(_ONE, template="drbd", **_INSTANCE), "drbd", "plain"),
@@ -48,7 +45,7 @@ OBSERVED: dict[str, ClusterState] = {
     "GP725": with_resources(_ONE, memory_total=64 * 1024, cpu_total=16),
     "GP726": cluster({"gold": {("ndparams", "spindle_count"): 0}}, {"node1.example.org": "gold"}),
     "GP728": _TWO,
-    "GP727": replace(with_volumes(_ONE, 1000, 64), cluster=ClusterObject(own={("volume_group_name",): "xenvg"})),
+    "GP727": replace(with_volumes(_BOTH, 1000, 64), cluster=ClusterObject(own={("volume_group_name",): "xenvg"})),
     "GP742": _ONE,
     "GP743": _ONE,
     "GP744": cluster({"silver": {}}),

@@ -13,6 +13,7 @@ from gpolicy.policy.guard import BUILT_IN
 from gpolicy.rules.against_cluster.moves import LastGroupRemoved, RemovedGroupHasNodes
 from gpolicy.rules.disk_templates.enabled import (
     DrbdWithoutHelper,
+    FilesWithoutDirectory,
     LvmWithoutVolumeGroup,
     StaleGroupTemplates,
     TemplateInUse,
@@ -29,7 +30,7 @@ _BETTER: Final[dict[str, tuple[type[Rule], ...]]] = {
     "templates-in-use": (TemplateInUse,),
     "std-in-bounds": (StdOutside,),
     "groups-empty": (LastGroupRemoved, RemovedGroupHasNodes),
-    "storage-set-up": (LvmWithoutVolumeGroup, DrbdWithoutHelper),
+    "storage-set-up": (LvmWithoutVolumeGroup, DrbdWithoutHelper, FilesWithoutDirectory),
     "exclusive-storage": (ExclusiveStorageOnOtherDisks,),
 }
 """Rules that find the same as a guard, at a better place: where one of them does, the guard adds nothing."""

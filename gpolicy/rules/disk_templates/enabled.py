@@ -1,4 +1,4 @@
-"""GP301, GP304, GP305, GP307 to GP309 and GP311: the templates that the cluster has enabled."""
+"""GP301, GP304, GP305 and GP307 to GP309: the templates that the cluster has enabled."""
 
 from __future__ import annotations
 

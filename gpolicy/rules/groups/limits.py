@@ -1,12 +1,13 @@
-"""GP615: limits of groups that no cluster can keep."""
+"""GP615 and GP617: limits and disk templates that need more nodes than a group has."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpolicy.checking.context import Context
+from gpolicy.checking.context import DISK_TEMPLATES, Context, name_of, texts
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
+from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import GROUP
 
@@ -32,3 +33,36 @@ class LimitsNeverHold(Rule):
                 message = f"max_node_failures is {failures.value}, and the group has {len(nodes)} nodes: none is left"
                 hint = f"write at most {len(nodes) - 1}"
                 yield self.hit(group, message, failures.span, hint=hint)
+
+
+class MirrorsWithoutPartner(Rule):
+    info = RuleInfo(
+        code="GP617",
+        name="mirrors-without-partner",
+        severity=Severity.WARNING,
+        summary="A group is to have DRBD disks, but has only one node.",
+        rationale="A DRBD disk needs a second node of the same group: no instance with such disks can be created.",
+        source="Ganeti 3.0, creation of instances",
+        bad=f"{GROUP}nodes: [node1.example.org]\nipolicy: {{disk-templates: [drbd]}}\n",
+        good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\nipolicy: {{disk-templates: [drbd]}}\n",
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for group in context.groups:
+            own, enabled = context.own(group, DISK_TEMPLATES), context.enabled_templates()
+            leaf = own or context.cluster_leaf(DISK_TEMPLATES)
+            templates = {*texts(leaf)} if leaf else {*enabled.values} if enabled else set()
+            is_meant = own is not None or not templates - {"drbd", "diskless"}  # else the others are there for it
+            if "drbd" in templates and is_meant and _node_count(context, group) == 1:
+                message = f"{name_of(group)} has one node: no instance with DRBD disks can be created there"
+                hint = "allow templates that need no second node, or add nodes"
+                yield self.hit(group, message, own.span if own else group.span, hint=hint)
+
+
+def _node_count(context: Context, group: GroupPolicy) -> int | None:
+    """Return how many nodes of a group can have instances; None where nobody knows."""
+    if context.state is not None:
+        return len(context.members.hosts_in(group))
+    names = promised_nodes(group)
+    return None if names is None else len(names)

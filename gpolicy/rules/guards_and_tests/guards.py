@@ -8,8 +8,8 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, Severity
-from gpolicy.policy.guard import ABOUT_SPECS, BUILT_IN, Guard, Measure
+from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
+from gpolicy.policy.guard import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import GROUP, bounds
@@ -142,26 +142,27 @@ class GuardNeverPasses(Rule):
             if guard.measure is Measure.MAX_CHANGES and guard.limit == 0:
                 message = f"guard {guard.name.value} stops every plan that changes anything"
                 yield self.hit(_label(guard), message, guard.span, hint="write how many changes one plan may make")
-            group = next((item for item in context.groups if guard.group and item.name == guard.group.value), None)
-            nodes = promised_nodes(group) if group is not None else None
-            if group is None or nodes is None:
-                continue
-            reason = ""
-            if guard.measure is Measure.NODE_FAILURES and guard.limit >= len(nodes):
-                reason = f"the group has {len(nodes)} nodes"
-            elif guard.measure is Measure.AT_LEAST and guard.spec is not None:
-                reason = _too_many(context, group, guard, len(nodes))
+            asked = (item for item in context.groups if guard.group is None or item.name == guard.group.value)
+            reason = next(filter(None, (_unreachable(context, group, guard) for group in asked)), "")
             if reason:
                 message = f"guard {guard.name.value} can never pass: it requires {guard.shown_limit}, but {reason}"
                 yield self.hit(_label(guard), message, guard.span, hint="lower the number, or correct the hardware")
 
 
-def _too_many(context: Context, group: GroupPolicy, guard: Guard, nodes: int) -> str:
-    for index, pair in enumerate(context.pairs(group), start=1):
-        if guard.spec is not None and guard.spec.value == (pair.name or str(index)):
+def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
+    """Return why a group can never give what a guard requires of it, or nothing."""
+    nodes = len(promised_nodes(group) or ())
+    if not nodes:
+        return ""
+    if guard.measure is Measure.NODE_FAILURES and guard.limit >= nodes:
+        return f"group {group.name} has {nodes} nodes"
+    for index, pair in enumerate(context.pairs(group) if guard.measure is Measure.AT_LEAST else (), start=1):
+        if guard.spec is None or guard.spec.value == (pair.name or str(index)):
             for name, most in _most(context, group, pair):
                 if guard.limit > most * nodes:
-                    return f"at most {most * nodes} of {pair.title} fit the {name} of {nodes} nodes"
+                    return (
+                        f"at most {most * nodes} of {pair.title} fit the {name} of {nodes} nodes of group {group.name}"
+                    )
     return ""
 
 
@@ -186,15 +187,26 @@ class GuardNeverFails(Rule):
         name="guard-never-fails",
         severity=Severity.WARNING,
         summary="A guard lets every plan pass.",
-        rationale="At least 0 instances always fit, and no loss is larger than 100%: this guard protects nothing.",
+        rationale="At least 0 instances always fit, no loss is larger than 100%, and no plan changes a million values:"
+        " this guard protects nothing.",
         bad=_guards('name: no-shrink, capacity_loss: {at_most: "100%"}'),
         good=_guards('name: no-shrink, capacity_loss: {at_most: "10%"}'),
+        parameters=(
+            RuleParameter(
+                name="most",
+                default=10000,
+                summary="Report a guard that lets so many changes or instances pass.",
+                least=1,
+            ),
+        ),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
+        most = context.settings.parameter(self.info, "most")
         for guard in context.policy.guards:
-            nothing = guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES) and guard.limit == 0
-            everything = guard.measure in ABOUT_SPECS and guard.percent and guard.limit == 100
+            least_wanted = guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES)
+            nothing = least_wanted and guard.limit == 0
+            everything = guard.limit >= (100 if guard.percent else most) and not least_wanted
             if nothing or everything:
                 message = f"guard {guard.name.value}: {guard.measure} {guard.shown_limit} lets every plan pass"
                 yield self.hit(_label(guard), message, guard.span, hint="write a limit, or remove the guard")

@@ -145,8 +145,9 @@ class NamedTwiceTest(Rule):
         code="GP813",
         name="test-named-twice",
         severity=Severity.WARNING,
-        summary="Two tests have the same name.",
-        rationale="A report by name (`-k NAME`, JUnit) could not tell which of the two failed.",
+        summary="Two tests have the same name, or are the same under two names.",
+        rationale="A report by name (`-k NAME`, JUnit) could not tell which of the two failed. And a copy that was not"
+        " changed tests nothing more.",
         bad=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true")),
         good=_tests(_test(_CHECK, "refused: true"), _test(_CHECK.replace("2G", "1G"), "refused: true", name="other")),
     )
@@ -159,6 +160,24 @@ class NamedTwiceTest(Rule):
                 related = (Related(earlier.span, "the first is here"),)
                 message = f"a second test {scenario.name.value!r}"
                 yield self.hit(_label(scenario), message, scenario.span, hint="give it another name", related=related)
+        written: dict[str, str] = {}
+        for name, content in _contents(context):
+            same = written.setdefault(content, name)
+            copy, original = first.get(name), first.get(same)
+            if same != name and copy is not None and original is not None:
+                related = (Related(original.span, f"{same!r} is here"),)
+                message = f"the test {name!r} asks and expects the same as {same!r}"
+                yield self.hit(_label(copy), message, copy.span, hint="change or remove it", related=related)
+
+
+def _contents(context: Context) -> Iterator[tuple[str, str]]:
+    """Yield the name of each test with all else that is written of it."""
+    for document in context.policy.documents:
+        root = document.root
+        tests = root.get("tests") if isinstance(root, dict) and root.get("kind") == "Test" else None
+        for test in tests if isinstance(tests, list) else ():
+            if isinstance(test, dict):
+                yield str(test.get("name")), repr(sorted((key, value) for key, value in test.items() if key != "name"))
 
 
 class UnknownNodeTest(Rule):
@@ -170,7 +189,7 @@ class UnknownNodeTest(Rule):
         rationale="The test itself names simulated nodes; on promised hardware the nodes are those that the groups"
         " name.",
         bad=_tests(_test("place: {spec: large}", "node: full", on="{simulate: {nodes: {empty: 1}}}")),
-        good=_tests(_test("place: {spec: large}", "node: empty", on="{simulate: {nodes: {empty: 1}}}")),
+        good=_tests(_test("place: {spec: large}", "node: empty-2", on="{simulate: {nodes: {empty: 2}}}")),
     )
     needs_whole_policy = True
 
@@ -224,7 +243,7 @@ class WithoutHardwareTest(Rule):
         bad=_tests(
             _test("capacity: {}", "standard: {at_least: 1}"), group=_GROUP.replace("[n1, n2]", "['node*.example.org']")
         ),
-        good=_tests(_test("capacity: {}", "standard: {at_least: 1}")),
+        good=_tests(_test("capacity: {}", "specs: {large: {at_least: 1}}")),
     )
     needs_whole_policy = True
 

@@ -97,7 +97,7 @@ class SpecNameTwice(Rule):
         code="GP208",
         name="spec-name-twice",
         severity=Severity.ERROR,
-        summary="Two specs of one list have the same name.",
+        summary="Two specs of one list have the same name, or names that differ only in case.",
         rationale="Guards, tests and reports refer to a spec by its name.",
         bad=group_with(LARGE, SMALL.replace("small", "large")),
         good=GOOD,
@@ -107,9 +107,13 @@ class SpecNameTwice(Rule):
         for declared, _, pairs in context.minmax():
             first: dict[str, Pair] = {}
             for pair in pairs:
-                if pair.name is not None and first.setdefault(pair.name, pair) is not pair:
-                    related = first[pair.name].here
-                    message = f"a second spec is named {pair.name!r}"
+                if pair.name is None:
+                    continue
+                other = first.setdefault(pair.name.lower(), pair)
+                if other is not pair:
+                    related = other.here
+                    almost = "" if pair.name == other.name else f", almost as {other.name!r}"
+                    message = f"a second spec is named {pair.name!r}{almost}"
                     span = pair.leaf.at(pair.index, "name")
                     yield self.hit(declared, message, span, hint="give it another name", related=related)
 

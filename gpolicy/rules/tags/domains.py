@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
 from gpolicy.checking.context import Context
@@ -27,6 +27,11 @@ def sides(tag: Tag) -> list[str]:
     """Return what stands on the two sides of the double colon; something else than two texts if malformed."""
     found = tag.suffix.split("::")
     return found if all(found) else []
+
+
+def begins_of(tag: str) -> list[str]:
+    """Return what a tag begins with, up to each of its colons: the domains that it may be of."""
+    return [tag[:place] for place, letter in enumerate(tag) if letter == ":"]
 
 
 def suffixes(tags: Iterable[Tag], family: str) -> set[str]:
@@ -103,6 +108,22 @@ def known_node_tags(context: Context) -> set[str]:
     """Return all tags that a node set declares or a node of the cluster has."""
     observed = context.state.nodes.values() if context.state else ()
     return {*declared_node_tags(context), *(tag for node in observed for tag in node.tags)}
+
+
+def exceptions(context: Context) -> list[Tag]:
+    """Return the declared allowmigration tags that are well formed."""
+    return [tag for tag in context.tags if tag.family == "allowmigration" and len(sides(tag)) == 2]
+
+
+def allowed_migrations(context: Context) -> set[tuple[str, ...]]:
+    """Return the pairs of tags between which an exception allows migration, declared or observed."""
+    declared = (tuple(sides(tag)) for tag in exceptions(context))
+    return {*declared, *(tuple(suffix.split("::")) for suffix in observed(context, "allowmigration"))}
+
+
+def may_receive(target: Collection[str], tags: frozenset[str], allowed: set[tuple[str, ...]]) -> bool:
+    """Return whether a node with the tags `target` may receive from one with these migration tags."""
+    return all(tag in target or any((tag, own) in allowed for own in target) for tag in tags)
 
 
 def declared_node_tags(context: Context) -> Iterator[str]:

@@ -19,13 +19,15 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.tags.domains import LOCATION, cluster_tags, without_tag
+from gpolicy.rules.tags.domains import LOCATION, begins_of, cluster_tags, suffixes, without_tag
 
 _LONGEST: Final = 128
 _REPAIR: Final = "ganeti:watcher:autorepair:"
 _REPAIR_TYPES: Final = ("fix-storage", "migrate", "failover", "reinstall")
 _STANDBY: Final = "htools:standby:"
 _OF_TOOLS: Final = (f"{_REPAIR}pending:", f"{_REPAIR}result:", f"{_STANDBY}auto")
+_SEPARATORS: Final = re.compile(r"[^A-Za-z]")
+_LIKE_HTOOLS: Final = re.compile(r"htools(?!:[a-z]+:)")
 _FAMILIES: Final = (*(prefix.rstrip(":") for prefix in TAG_FAMILIES.values()), _STANDBY.rstrip(":"))
 
 
@@ -82,6 +84,9 @@ class HtoolsTagUnknown(Rule):
 
 def _misspelt_family(tag: Tag) -> tuple[str, str]:
     """Return what the tag begins with in place of a family, and the family that must be meant (or nothing for each)."""
+    run_together = _run_together(tag.text)
+    if run_together[0]:
+        return run_together
     first, _, rest = tag.text.partition(":")
     begin = f"{first}:{rest.partition(':')[0]}" if rest else first
     if begin in _FAMILIES:
@@ -92,6 +97,17 @@ def _misspelt_family(tag: Tag) -> tuple[str, str]:
     if tag.level is Level.CLUSTER and rest:
         close = [family for family in _FAMILIES if family == f"{HTOOLS}{first.lower()}"]
         return (first, close[0]) if close else ("", "")
+    return "", ""
+
+
+def _run_together(text: str) -> tuple[str, str]:
+    """Return a begin with the letters of a family, but not its colons, and the family (or nothing for each)."""
+    for family in _FAMILIES if _LIKE_HTOOLS.match(text) else ():
+        parts = _SEPARATORS.sub("", family)
+        begin = next((text[:end] for end in range(len(text) + 1) if _SEPARATORS.sub("", text[:end]) == parts), "")
+        rest = text[len(begin) :]
+        if begin and begin != family and rest[:1] in (*"-_./:", ""):
+            return begin, family
     return "", ""
 
 
@@ -161,18 +177,20 @@ class TagWrongLevel(Rule):
         name="tag-wrong-level",
         severity=Severity.WARNING,
         summary="A tag is on an object where its tool does not read it.",
-        rationale="htools reads its rules from the cluster's tags only, htools:standby: from nodes, and autorepair"
-        " from cluster, groups and instances. Elsewhere the tag has no effect.",
+        rationale="htools reads its rules from the cluster's tags only, htools:standby: and the tags of failure and"
+        " migration domains from nodes, and autorepair from cluster, groups and instances. Elsewhere the tag has no"
+        " effect.",
         source=f"{LOCATION}; htools, harep and hsqueeze of Ganeti 2.15 to 3.1",
         bad=f'{GROUP}tags: ["htools:nlocation:rack"]\n',
         good=cluster_tags('"htools:nlocation:rack"'),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
+        names = suffixes(context.tags, "nlocation") | suffixes(context.tags, "migration")
         for tag in context.tags:
             if tag.family and tag.level is not Level.CLUSTER:
                 right = "the cluster"
-            elif tag.text.startswith(_STANDBY) and tag.level is not Level.NODE:
+            elif tag.level is not Level.NODE and _is_of_nodes(tag.text, names):
                 right = "nodes"
             elif tag.text.startswith(_REPAIR) and tag.level is Level.NODE:
                 right = "the cluster, groups and instances"
@@ -180,6 +198,10 @@ class TagWrongLevel(Rule):
                 continue
             message = f"{tag.text} has no effect on a {tag.level}"
             yield self.hit(tag.label, message, tag.span, hint=f"tools read it from {right} only")
+
+
+def _is_of_nodes(text: str, names: set[str]) -> bool:
+    return text.startswith(_STANDBY) or not names.isdisjoint(begins_of(text))
 
 
 class AutorepairUnknown(Rule):
@@ -195,7 +217,13 @@ class AutorepairUnknown(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
+        first: dict[str, Tag] = {}
         for tag in context.tags:
+            if tag.text.removeprefix(_REPAIR) in _REPAIR_TYPES and tag.text.startswith(_REPAIR):
+                other = first.setdefault(tag.label, tag)
+                if other.text != tag.text:
+                    message = f"{other.text} is there too, and harep takes the gentler of the two"
+                    yield self.hit(tag.label, message, tag.span, hint="keep one of them")
             begin, kind = tag.text[: len(_REPAIR)], tag.text.removeprefix(_REPAIR)
             if begin != _REPAIR:
                 is_close = _alike(tag.text.partition(":")[0], "ganeti") and _alike(begin.lower(), _REPAIR)

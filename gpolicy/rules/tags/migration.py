@@ -8,17 +8,21 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
+from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.policy.misspelt import Guesses
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.tags.domains import (
     CLOSE,
     LOCATION,
+    allowed_migrations,
+    begins_of,
     cluster_tags,
     declared_node_tags,
     domains,
+    exceptions,
     known_node_tags,
+    may_receive,
     observed,
     sides,
     suffixes,
@@ -80,7 +84,7 @@ class AllowMigrationWithoutDomain(Rule):
         domains = suffixes(tags, "migration") | observed(context, "migration")
         for tag in tags:
             for side in sides(tag) if tag.family == "allowmigration" and len(sides(tag)) == 2 else ():
-                if domains.isdisjoint(_domains_of(side)) and not (tag.typed and side.startswith(HTOOLS)):
+                if domains.isdisjoint(begins_of(side)) and not (tag.typed and side.startswith(HTOOLS)):
                     message = f"{side!r} belongs to no migration domain"
                     hint = f"declare the domain {side.partition(':')[0]!r} (TagRules: migration.domains)"
                     yield self.hit(tag.label, message, tag.span, hint=hint)
@@ -101,7 +105,7 @@ class AllowMigrationPointless(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         first: dict[str, Tag] = {}
-        for tag in _exceptions(context):
+        for tag in exceptions(context):
             source, target = sides(tag)
             earlier = first.setdefault(tag.suffix, tag)
             if source == target:
@@ -114,11 +118,6 @@ class AllowMigrationPointless(Rule):
                 yield self.hit(tag.label, message, tag.span, hint="remove it", related=related, fix=fix)
 
 
-def _exceptions(context: Context) -> list[Tag]:
-    """Return the declared allowmigration tags that are well formed."""
-    return [tag for tag in context.tags if tag.family == "allowmigration" and len(sides(tag)) == 2]
-
-
 class TagWithoutNode(Rule):
     info = RuleInfo(
         code="GP517",
@@ -126,8 +125,8 @@ class TagWithoutNode(Rule):
         severity=Severity.WARNING,
         summary="A failure domain, a migration domain or an exception is about tags that no node has.",
         rationale="The rule has no effect. Most likely the tag is misspelt, in the rule or on the nodes. Without the"
-        " cluster's state gpolicy reports this only if node sets declare tags of the domain (for an exception), or a"
-        " similar tag.",
+        " cluster's state gpolicy reports this only if node sets declare tags of domains (for an exception: of its"
+        " domain).",
         source=LOCATION,
         bad=_rules('{from: "hv:4", to: "hv:6"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
         good=_rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
@@ -138,33 +137,29 @@ class TagWithoutNode(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         known = known_node_tags(context)
         kinds = {tag.partition(":")[0] for tag in known if ":" in tag}
-        used = {begin for tag in known for begin in _domains_of(tag)}
-        declared = {begin for tag in declared_node_tags(context) for begin in _domains_of(tag)}
+        used = {begin for tag in known for begin in begins_of(tag)}
+        declared = {begin for tag in declared_node_tags(context) for begin in begins_of(tag)}
+        names = {*domains(context, "nlocation"), *domains(context, "migration")}
         guess = Guesses()
         for family in ("nlocation", "migration"):
             for domain, tag in domains(context, family).items():
                 if tag is None or domain in used:
                     continue
                 close = guess(domain, kinds, cutoff=CLOSE)
-                if context.state is not None or close:
+                if context.state is not None or close or not used.isdisjoint(names):
                     hint = f"Did you mean `{close}`?" if close else f"tag the nodes {domain}:…"
                     yield self.hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint=hint)
         migration = domains(context, "migration")
-        for tag in _exceptions(context):
+        for tag in exceptions(context):
             for side in dict.fromkeys(sides(tag)):
-                covering = {name for name in _domains_of(side) if name in migration}
+                covering = {name for name in begins_of(side) if name in migration}
                 is_judged = context.state is not None or not covering.isdisjoint(declared)
                 if covering and side not in known and is_judged:
                     hint = "tag the nodes, or remove the exception"
                     if guess(side, known, cutoff=0.6):
-                        alike = (text for text in known if not covering.isdisjoint(_domains_of(text)))
+                        alike = (text for text in known if not covering.isdisjoint(begins_of(text)))
                         hint = f"nodes have {', '.join(nsmallest(8, alike))}"
                     yield self.hit(tag.label, f"no node has the tag {side}", tag.span, hint=hint)
-
-
-def _domains_of(tag: str) -> list[str]:
-    """Return what a tag begins with, up to each of its colons: the domains that it may be of."""
-    return [tag[:place] for place, letter in enumerate(tag) if letter == ":"]
 
 
 class MigrationDeadEnd(Rule):
@@ -186,15 +181,14 @@ class MigrationDeadEnd(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         names = domains(context, "migration")
-        declared = [tuple(sides(tag)) for tag in _exceptions(context)]
-        allowed = {*declared, *(tuple(suffix.split("::")) for suffix in observed(context, "allowmigration"))}
+        allowed = allowed_migrations(context)
         for group, nodes in context.tagged_nodes.items() if names else ():
             for node in nodes if len(nodes) > 1 else ():
                 tags = _migration_tags(node, names)
                 others = [other for other in nodes if other is not node]
-                if not tags or any(_may_receive(other, tags, allowed) for other in others):
+                if not tags or any(may_receive(other.tags, tags, allowed) for other in others):
                     continue
-                if all(_may_receive(node, _migration_tags(other, names), allowed) for other in others):
+                if all(may_receive(node.tags, _migration_tags(other, names), allowed) for other in others):
                     continue
                 label, span = next((place for tag in sorted(tags) if (place := node.tags[tag])), ("cluster", None))
                 tag = next((names[name] for name in names if node.of(name)), None)
@@ -208,8 +202,3 @@ class MigrationDeadEnd(Rule):
 
 def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
     return frozenset(tag for name in names for tag in node.of(name))
-
-
-def _may_receive(target: TaggedNode, tags: frozenset[str], allowed: set[tuple[str, ...]]) -> bool:
-    """Return whether a node may receive from one with these migration tags."""
-    return all(tag in target.tags or any((tag, own) in allowed for own in target.tags) for tag in tags)

@@ -71,9 +71,10 @@ class SuffixColon(Rule):
         code="GP513",
         name="tag-suffix-colon",
         severity=Severity.WARNING,
-        summary="An nlocation or migration tag has a closing colon.",
+        summary="An nlocation or migration tag has a closing colon, or another rule has two.",
         rationale="htools adds the colon itself: htools:nlocation:rack: matches node tags rack::…, which hardly any"
-        " node has. (Only iextags and desiredlocation need a closing colon.)",
+        " node has. (iextags and desiredlocation need one closing colon, which gpolicy adds to the"
+        " entries of a TagRules document.)",
         source=f"{LOCATION}; htools of Ganeti 2.15 to 3.1",
         bad=cluster_tags('"htools:nlocation:rack:"'),
         good=cluster_tags('"htools:nlocation:rack"'),
@@ -91,6 +92,9 @@ class SuffixColon(Rule):
                     edits.replace_word(context.policy, tag.span, tag.text, meant) if is_new else None
                 )  # a list may not name it twice
                 yield self.hit(tag.label, message, tag.span, hint=f"write {meant}", fix=fix)
+            elif tag.family in _RAW and tag.suffix.endswith("::"):
+                message = f"{tag.text} matches tags {tag.suffix}…, with two colons"
+                yield self.hit(tag.label, message, tag.span, hint=f"write one colon less: {tag.suffix[:-1]}…")
 
 
 class PrefixCovered(Rule):
@@ -124,17 +128,24 @@ class OwnedPrefixReach(Rule):
         code="GP515",
         name="owned-prefix-reach",
         severity=Severity.WARNING,
-        summary="An owned prefix has no closing colon.",
+        summary="An owned prefix has no closing colon, covers all rules of htools, or is owned twice.",
         rationale="gpolicy removes every undeclared tag that starts with the prefix: `rack` also owns the tags"
-        " rackspace and rack-unit:7 of somebody else.",
+        " rackspace and rack-unit:7 of somebody else, and `htools:` the rules that nobody here declares.",
         bad='gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: rack, "on": [node]}\n',
         good='gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: "rack:", "on": [node]}\n',
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
+        seen: dict[str, set[Level]] = {}
         for rules in context.policy.tag_rules:
             for owned in rules.owns:
-                prefix = owned.value.prefix
-                if not prefix.endswith(":") and not is_of_tool(owned.value):
+                prefix, levels = owned.value.prefix, owned.value.levels
+                if levels & seen.setdefault(prefix, set()):
+                    yield self.hit("cluster", f"{prefix} is owned twice", owned.span, hint="remove one of the two")
+                seen[prefix] |= levels
+                if HTOOLS.startswith(prefix) and Level.CLUSTER in levels and not is_of_tool(owned.value):
+                    message = f"owning {prefix} removes every rule of htools that the policy does not declare"
+                    yield self.hit("cluster", message, owned.span, hint="own families: iextags, nlocation, …")
+                elif not prefix.endswith(":") and not is_of_tool(owned.value):
                     message = f"owning {prefix} removes every tag that starts with it, such as {prefix}x:…"
                     yield self.hit("cluster", message, owned.span, hint=f"write {prefix}: with a colon")

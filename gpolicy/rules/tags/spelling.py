@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import Final
@@ -12,10 +13,11 @@ from gpolicy.findings import RuleInfo, RuleParameter, Severity
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import MOST_KNOWN
 from gpolicy.policy.misspelt import MOST_GUESSES
-from gpolicy.rules.tags.domains import CLOSE, LOCATION, domains, misspelt_domains
+from gpolicy.rules.tags.domains import CLOSE, LOCATION, begins_of, domains, misspelt_domains
 
 _RULES: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
+_ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
 
 
 class _Names:
@@ -57,9 +59,10 @@ class TagAlmostInDomain(Rule):
         code="GP522",
         name="tag-almost-in-domain",
         severity=Severity.WARNING,
-        summary="A node's tag looks like one of a failure or migration domain, but is not.",
-        rationale="htools takes the tags that start with the exact name of the domain and a colon. With another"
-        " spelling the node is in no domain, or in one without a name, and no tool reports it.",
+        summary="A node's tag looks like one of a failure or migration domain, but is not; or like another tag of it.",
+        rationale="htools takes the tags that start with the exact name of the domain and a colon, and compares them"
+        " letter by letter. With another spelling the node is in no domain, or in one of its own (rack:A is not rack:a,"
+        " and rack:01 not rack:1), and no tool reports it.",
         source=f"{LOCATION}, Failure tags and Migration tags",
         bad=f'{_RULES}{_SET}["rack:a", "rack-b"]\n',
         good=f'{_RULES}{_SET}["rack:a", "reck-b:c"]\n',
@@ -74,6 +77,15 @@ class TagAlmostInDomain(Rule):
                 reason = _almost(tag.text, names)
                 if reason:
                     yield self.hit(tag.label, f"{tag.text}: {reason}", tag.span, hint="correct the tag, or the domain")
+        first: dict[str, str] = {}
+        of_nodes = (tag for tag in context.tags if tag.level is Level.NODE and not tag.family)
+        for tag in of_nodes:
+            if names.known.isdisjoint(begins_of(tag.text)):
+                continue
+            other = first.setdefault(_ZEROS.sub("", tag.text.lower().replace("_", "-")), tag.text)
+            if other != tag.text:
+                message = f"{tag.text} and {other} are two tags for htools"
+                yield self.hit(tag.label, message, tag.span, hint="write the tag in one way")
 
 
 def _almost(tag: str, names: _Names) -> str:

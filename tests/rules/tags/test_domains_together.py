@@ -1,0 +1,112 @@
+"""Domains, exclusion and tags beside one another: what they leave, and what is of the wrong kind."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from run_rules import check, codes
+
+HEAD = "gpolicy: v1\nkind: "
+GROUP = f"{HEAD}NodeGroup\nname: gold\nnodes: [n1, n2, n3, n4]\n"
+
+
+def rules(text: str) -> str:
+    return f"---\n{HEAD}TagRules\n{text}\n"
+
+
+def tagged(**nodes: str) -> str:
+    return "".join(
+        f'---\n{HEAD}NodeSet\nname: {name}\nnodes: [{name}]\ntags: ["{tags.replace(" ", chr(34) + ", " + chr(34))}"]\n'
+        for name, tags in nodes.items()
+    )
+
+
+RACKS_AND_VERSIONS = tagged(n1="rack:1 hv:4", n2="rack:1 hv:4", n3="rack:2 hv:5", n4="rack:2 hv:5")
+CROSSED = tagged(n1="rack:1 hv:4", n2="rack:1 hv:5", n3="rack:2 hv:4", n4="rack:2 hv:5")
+POWER = tagged(n1="rack:1 power:a", n2="rack:1 power:b", n3="rack:2 power:a", n4="rack:2 power:a")
+
+
+@pytest.mark.parametrize(
+    ("group", "rule", "nodes", "wanted"),
+    [
+        (GROUP, "failure_domains: [rack]\nmigration: {domains: [hv]}", RACKS_AND_VERSIONS, ["GP526"]),
+        (GROUP, "failure_domains: [rack]\nmigration: {domains: [hv]}", CROSSED, []),
+        (GROUP, "failure_domains: [rack]\nmigration: {domains: [rack]}", CROSSED, ["GP526"]),
+        (
+            GROUP,
+            'failure_domains: [rack]\nmigration: {domains: [hv], allow: [{from: "hv:4", to: "hv:5"}]}',
+            RACKS_AND_VERSIONS,
+            [],
+        ),
+        (GROUP, "failure_domains: [rack]", RACKS_AND_VERSIONS, []),
+        (GROUP, "failure_domains: [rack, power]", POWER, ["GP526"]),  # n2 leaves n1 none by both, and n3, n4
+        (
+            GROUP + "ipolicy: {disk-templates: [plain]}\n",
+            "failure_domains: [rack]\nmigration: {domains: [hv]}",
+            RACKS_AND_VERSIONS,
+            [],
+        ),
+    ],
+)
+def test_what_domains_leave_together(group: str, rule: str, nodes: str, wanted: list[str], tmp_path: Path) -> None:
+    assert codes(check(group + rules(rule) + nodes, tmp_path)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("rule", "more", "wanted"),
+    [
+        ("exclusion: [rack]\nfailure_domains: [rack]", "", ["GP525"]),
+        ("exclusion: [service]\nfailure_domains: [rack]", "", []),
+        ("exclusion: [service]\nfailure_domains: [rack]", tagged(n1="rack:1 service:dns"), ["GP525", "GP520"]),
+        ('exclusion: ["service:"]', "", []),
+        ('exclusion: [{raw: "service::"}]', "", ["GP513"]),
+        ("failure_domains: [rack, power]", CROSSED, ["GP517"]),
+        ("failure_domains: [rack, power]", tagged(n1="ssd:yes"), []),  # others tag the nodes
+        ("failure_domains: [rack]", f'---\n{HEAD}NodeGroup\nname: silver\ntags: ["rack:9"]\n', ["GP509"]),
+        ("failure_domains: [rack]", f'---\n{HEAD}NodeGroup\nname: silver\ntags: ["racks:9"]\n', []),
+        (
+            "failure_domains: [rack]",
+            tagged(n1="rack:a", n2="rack:A", n3="rack:b", n4="rack:c"),
+            ["GP522"],
+        ),
+        ("failure_domains: [rack]", tagged(n1="rack:1", n2="rack:01", n3="rack:10", n4="rack:100"), ["GP522"]),
+        ("migration: {domains: [hv]}", tagged(n1="hv:4 hv:5", n2="hv:4 hv:5", n3="hv:4", n4="hv:4"), ["GP527"] * 2),
+        ('owns: [{prefix: "htools:", "on": [cluster]}]', "", ["GP515"]),
+        ('owns: [{prefix: "hv:", "on": [node]}, {prefix: "hv:", "on": [node, group]}]', "", ["GP515"]),
+        ('owns: [{prefix: "hv:", "on": [node]}, {prefix: "hv:", "on": [group]}]', "", []),
+    ],
+)
+def test_tags_of_the_wrong_kind(rule: str, more: str, wanted: list[str], tmp_path: Path) -> None:
+    assert codes(check(GROUP + rules(rule) + more, tmp_path)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("tag", "wanted"),
+    [
+        ("htools-iextags:x:", ["GP502"]),
+        ("htools_nlocation:rack", ["GP502"]),
+        ("htoolsiextags:x", ["GP502"]),
+        ("htools::migration:hv", ["GP502"]),
+        ("htools:iextags:x:", []),
+        ("ganeti:watcher:autorepair:migrate", []),
+    ],
+)
+def test_prefixes_with_other_separators(tag: str, wanted: list[str], tmp_path: Path) -> None:
+    assert codes(check(f'{HEAD}Cluster\nname: c.example.org\ntags: ["{tag}"]\n', tmp_path)) == wanted
+
+
+def test_two_repairs_of_one_object(tmp_path: Path) -> None:
+    tags = ", ".join(f'"ganeti:watcher:autorepair:{kind}"' for kind in ("migrate", "reinstall"))
+    assert codes(check(f"{HEAD}NodeGroup\nname: gold\ntags: [{tags}]\n", tmp_path)) == ["GP510"]
+
+
+def test_hundreds_of_nodes_with_tags_of_their_own_take_no_time(tmp_path: Path) -> None:
+    names = [f"n{number}" for number in range(900)]
+    text = f"{HEAD}NodeGroup\nname: gold\nnodes: [{', '.join(names)}]\n"
+    text += rules("failure_domains: [rack, power]\nmigration: {domains: [hv]}")
+    text += tagged(**{name: f"rack:{name} power:{name} hv:4" for name in names})
+    start = time.process_time()
+    assert check(text, tmp_path) == []
+    assert time.process_time() - start < 5
