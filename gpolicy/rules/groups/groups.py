@@ -56,7 +56,7 @@ class GroupNameUnlikely(Rule):
         first: dict[str, GroupPolicy] = {}
         for group in context.groups:
             place = group.document.value_span(("name",))
-            other = first.setdefault(group.name.lower().replace("_", "-").strip(), group)
+            other = first.setdefault(_plain(group.name), group)
             if "/" in group.name or group.name != group.name.strip():
                 what = "a slash" if "/" in group.name else "a blank at its end"
                 yield self.hit(group, f"{group.name!r} has {what}", place, hint="write letters, digits, - and _")
@@ -64,6 +64,19 @@ class GroupNameUnlikely(Rule):
                 related = (Related(other.span, f"{other.name} is declared here"),)
                 message = f"{group.name} and {other.name} are almost the same name"
                 yield self.hit(group, message, place, hint="rename one of the two groups", related=related)
+        for group in context.groups:
+            old = group.renamed_from
+            taken = first.get(_plain(old.value)) if old else None
+            if old is not None and taken is not None and taken is not group and old.value != taken.name:
+                related = (Related(taken.span, f"{taken.name} is declared here"),)
+                message = f"{group.name} is to be renamed from {old.value}, which is almost the name of {taken.name}"
+                yield self.hit(
+                    group, message, old.span, hint="write the old name as the cluster has it", related=related
+                )
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("_", "-").strip()
 
 
 class RenameImpossible(Rule):

@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.tags import HTOOLS, Tag
+from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.policy.misspelt import Guesses
 from gpolicy.rules.examples import GROUP

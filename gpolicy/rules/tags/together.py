@@ -147,9 +147,9 @@ class NodeInTwoMigrationDomains(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         reported = set()
         for name in domains(context, "migration"):
-            for node in (node for nodes in context.tagged_nodes.values() for node in nodes):
+            for node in (node for nodes in context.tagged_nodes.values() for node in nodes if len(node.of(name)) > 1):
                 places = [place for tag in sorted(node.of(name)) if (place := node.tags[tag]) is not None]
-                if len(node.of(name)) > 1 and places and places[-1] not in reported:
+                if places and places[-1] not in reported:
                     reported.add(places[-1])
                     message = f"node {node.name} is {' and '.join(sorted(node.of(name)))} at once"
                     yield self.hit(places[-1][0], message, places[-1][1], hint="leave it one of the tags")

@@ -81,3 +81,9 @@ def test_names_of_groups(name: str, wanted: int, tmp_path: Path) -> None:
     groups = "".join(f"{HEAD}NodeGroup\nname: {other}\n---\n" for other in ("gold", "rack-1") if other != name)
     found = [item.code for item in check(f"{groups}{HEAD}NodeGroup\nname: {name}\n", tmp_path)]
     assert found == ["GP616"] * wanted
+
+
+@pytest.mark.parametrize(("old", "wanted"), [("Gold", 1), ("main", 0), ("MAIN", 0)])
+def test_an_old_name_that_is_almost_another_group(old: str, wanted: int, tmp_path: Path) -> None:
+    text = f"{HEAD}NodeGroup\nname: gold\n---\n{HEAD}NodeGroup\nname: Main\nrenamed_from: {old}\n"
+    assert codes(check(text, tmp_path)) == ["GP616"] * wanted
