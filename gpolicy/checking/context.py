@@ -171,6 +171,10 @@ class Context:
                     if leaf is not None:
                         yield declared, leaf
 
+    def explicit_by_path(self) -> Iterator[tuple[Path, list[tuple[Declared, Leaf]]]]:
+        """Yield each path that any object declares, with all explicit leaves there."""
+        yield from self._declared_at.items()
+
     def declares(self, *paths: Path) -> bool:
         """Return whether any object has an explicit leaf at one of `paths`."""
         return any(path in self._declared_at for path in paths)

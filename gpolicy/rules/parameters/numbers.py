@@ -10,8 +10,8 @@ from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity, Span
-from gpolicy.ganeti.parameter import Path, Type
-from gpolicy.ganeti.parameters import PARAMETERS, parameter_at
+from gpolicy.ganeti.parameter import Parameter, Path, Type
+from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.sensible_ranges import SENSIBLE, SensibleRange
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.model import Declared, Hardware, Leaf
@@ -40,12 +40,6 @@ _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {("master_netmask",): (0, MO
 }
 """Outside of these the number is refused, as any below 0: rules of their own report that."""
 
-_OF_PARAMETERS: Final = {parameter.path: parameter.sensible for parameter in PARAMETERS if parameter.sensible}
-
-
-def _of_volume_group(leaf: Leaf) -> SensibleRange | None:
-    return SENSIBLE.get(leaf.path[-1])
-
 
 class NumberUnlikely(Rule):
     info = RuleInfo(
@@ -63,12 +57,15 @@ class NumberUnlikely(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit():
-            sensible = _OF_PARAMETERS.get(leaf.path) or (
-                _of_volume_group(leaf) if leaf.path[0] == "disk_state" else None
-            )
-            if sensible is not None:
-                yield from self._value(context, declared, leaf, sensible)
+        for path, leaves in context.explicit_by_path():
+            parameter = parameter_at(path)
+            sensible = parameter.sensible if parameter is not None else None
+            if parameter is None or sensible is None:
+                continue
+            clear = _GIB if parameter.type in (Type.SIZE, Type.MIB) else sensible.least
+            for declared, leaf in leaves:
+                if not clear <= number(leaf) <= sensible.most:  # few are not
+                    yield from self._value(context, declared, leaf, parameter, sensible)
         for declared, pair in context.each_pair():
             yield from self._pair(declared, pair)
         for item in context.cluster_and_groups:
@@ -81,10 +78,12 @@ class NumberUnlikely(Rule):
                 if not SENSIBLE[name].takes(value):
                     yield self._unlikely(group, f"hardware.{name}", SENSIBLE[name], value, span)
 
-    def _value(self, context: Context, declared: Declared, leaf: Leaf, sensible: SensibleRange) -> Iterator[Hit]:
-        value, parameter = number(leaf), parameter_at(leaf.path)
+    def _value(
+        self, context: Context, declared: Declared, leaf: Leaf, parameter: Parameter, sensible: SensibleRange
+    ) -> Iterator[Hit]:
+        value = number(leaf)
         low, high = _ACCEPTED.get(leaf.path, (0, math.inf))
-        if parameter is None or not low <= value <= high:
+        if not low <= value <= high:
             return  # an error
         if not sensible.takes(value):
             usual = parameter.default if isinstance(parameter.default, int | float) else 0

@@ -64,11 +64,15 @@ class VolumeGroupLookAlike(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        cluster = context.policy.cluster
-        for declared, leaf in context.explicit():
+        named = [
+            leaves
+            for path, leaves in context.explicit_by_path()
+            if path in (METAVG, _RESERVED) or path[0] == "disk_state"
+        ]
+        own = in_force(context, context.policy.cluster or named[0][0][0], VOLUME_GROUP) if named else None
+        wanted = str(own.value) if own is not None else ""
+        for declared, leaf in (item for leaves in named for item in leaves):
             for name, span in _volume_groups_of(leaf):
-                own = in_force(context, cluster or declared, VOLUME_GROUP)
-                wanted = str(own.value) if own is not None else ""
                 if name != wanted and _looks_as(name) == _looks_as(wanted):
                     message = f"{leaf.dotted} names the volume group {name}, but the cluster's is {wanted}"
                     yield self.hit(declared, message, span, hint=f"Did you mean `{wanted}`?")
@@ -80,7 +84,7 @@ def _volume_groups_of(leaf: Leaf) -> Iterator[tuple[str, Span]]:
         yield str(leaf.value), leaf.span
     elif leaf.path == _RESERVED:
         yield from ((text.partition("/")[0], leaf.at(index)) for index, text in enumerate(texts(leaf)))
-    elif leaf.path[0] == "disk_state":
+    else:  # of disk_state
         yield leaf.path[2], leaf.document.key_span(leaf.pointer[:3])
 
 
