@@ -18,7 +18,8 @@ an error or a warning that the good policy does not have. The kinds of mistakes 
 design documents, not from the rules.
 
 `tests/rules/defects/` has the kinds, each with the reason why it is wrong. `tests/rules/test_seeded_defects.py`
-makes the same changes at every run and requires that at least 95 % are caught.
+makes the same changes at every run and requires that at least 92 % are caught. Almost half of the kinds were written
+without a look at the rules. Two thirds of those mistakes were caught then; rules were written for most of the others.
 """
 
 
