@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
+from real_ganeti import RELEASE
 from strategies import Document, as_written, document
 
 from gpolicy.cluster.state import ClusterState
@@ -17,7 +18,6 @@ from gpolicy.ganeti.parameters import known_in, parameters_of
 from gpolicy.ganeti.values import canonical
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
 
-VERSION: Final = "3.0"
 INHERIT: Final = "inherit"
 GROUP: Final = "default"
 NODE: Final = "node2"
@@ -114,9 +114,9 @@ NOT_UNDONE: Final[dict[Path, str]] = {
 """Parameters that do not get their first value back, and why."""
 
 
-def levels() -> list[tuple[Parameter, Level]]:
-    """Return every parameter that this release of Ganeti has, with each level that has it."""
-    return [(item, level) for level in Level for item in parameters_of(level) if known_in(item, VERSION)]
+def levels(release: str = RELEASE) -> list[tuple[Parameter, Level]]:
+    """Return every parameter that a release of Ganeti has, with each level that has it."""
+    return [(item, level) for level in Level for item in parameters_of(level) if known_in(item, release)]
 
 
 def concrete(path: Path) -> Path:

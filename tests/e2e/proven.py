@@ -1,4 +1,7 @@
-"""What the live tests have shown of each parameter, as recorded, and docs/how-we-know/proven.md made from it."""
+"""What the live tests have shown of each parameter, as recorded, and docs/how-we-know/proven.md made from it.
+
+Each release of Ganeti has its record: `proven/RELEASE/WAY.json`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from parameter_values import FIXED, NOT_UNDONE, VERSION
+from parameter_values import FIXED, NOT_UNDONE
 
 from gpolicy.ganeti.commands import only_route
 from gpolicy.ganeti.parameter import Level
@@ -21,8 +24,9 @@ ROUTE_NAMES: Final = {"local": "argv", "rapi": "rapi"}
 
 @dataclass(slots=True)
 class Proof:
-    """What was shown by one way to the cluster: by level and parameter the steps, or why not."""
+    """What was shown on one release by one way to the cluster: by level and parameter the steps, or why not."""
 
+    release: str
     route: str
     shown: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     lacking: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -42,50 +46,55 @@ class Proof:
 
     def _reason(self, name: str) -> str:
         path = tuple(name.split("."))
-        route = only_route(path, version=VERSION)
+        route = only_route(path, version=self.release)
         if route is not None and route != ROUTE_NAMES[self.route]:
-            return f"{'the command line' if route == 'rapi' else 'RAPI'} of Ganeti 3.0 cannot set it"
+            return f"{'the command line' if route == 'rapi' else 'RAPI'} of Ganeti cannot set it"
         reason = {**FIXED, **NOT_UNDONE}.get(path)
         assert reason is not None, f"{name} was not shown, and nothing says why"
         return reason
 
     def as_json(self) -> dict[str, Any]:
         """Return it as it is recorded."""
-        return {"route": self.route, "ganeti": "3.0.2", "shown": self.shown, "not_shown": self.lacking}
+        return {"shown": self.shown, "not_shown": self.lacking}
 
 
-def read_proofs() -> dict[str, Any]:
-    """Return what is recorded, by way."""
-    return {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in sorted(DIRECTORY.glob("*.json"))}
+def read_proofs() -> dict[str, dict[str, Any]]:
+    """Return what is recorded, by release and way."""
+    return {
+        folder.name: {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in sorted(folder.glob("*.json"))}
+        for folder in sorted(DIRECTORY.iterdir())
+    }
 
 
 def write_proofs(proof: Proof) -> None:
     """Record a result, and write the page anew."""
-    DIRECTORY.mkdir(exist_ok=True)
+    folder = DIRECTORY / proof.release
+    folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(proof.as_json(), indent=1, sort_keys=True)
-    (DIRECTORY / f"{proof.route}.json").write_text(f"{text}\n", encoding="utf-8")
-    if len(read_proofs()) == len(ROUTE_NAMES):
-        PAGE.write_text(page(read_proofs()), encoding="utf-8")
+    (folder / f"{proof.route}.json").write_text(f"{text}\n", encoding="utf-8")
+    proofs = read_proofs()
+    if all(proofs[release].keys() == ROUTE_NAMES.keys() for release in proofs):
+        PAGE.write_text(page(proofs), encoding="utf-8")
 
 
 _HEAD: Final = """\
 # What was shown on a real cluster
 
 For those who want to know which parameters were tried on a real cluster, and how. Each parameter was set, changed
-and reset, at each level that has it, on a real Ganeti {ganeti} of five nodes: through the command line
-(`--to local:`) and through the remote API (`--to rapi://`). After every step the cluster was read again from
+and reset, at each level that has it, on a real cluster of five nodes of each release, {releases}: through the command
+line (`--to local:`) and through the remote API (`--to rapi://`). After every step the cluster was read again from
 config.data, over RAPI and on the master. Every source that shows the parameter showed the declared value, and a new
-plan was empty. `scripts/e2e` repeats this and fails if a result differs from this page.
+plan was empty. `scripts/e2e` and `scripts/e2e --ganeti 3.1` repeat this and fail if a result differs from this page.
 
 To reset a parameter of a group or node is to remove its own value; to reset one of the cluster is to set the value
 of the fresh cluster. A group's `access` is set to the cluster's value (trap T11).
 
-{count} steps were shown: each is one of set, changed, reset, of one parameter at one level by one way.
+{count} steps were shown: each is one of set, changed, reset, of one parameter at one level by one way on one release.
 
 ## Parameters
 
 *Both*: all three steps were shown by both ways. *Command line* and *RAPI*: all three were shown by this way only.
-An empty cell: the level does not have the parameter.
+Where the releases differ, each is named. An empty cell: the level does not have the parameter.
 
 | family | parameters | cluster | group | node |
 |---|---|---|---|---|
@@ -99,7 +108,11 @@ def page(proofs: Mapping[str, Any]) -> str:
         *family, last = name.split(".")
         families.setdefault((".".join(family), *cells), []).append(last)
     count = sum(
-        len(steps) for proof in proofs.values() for shown in proof["shown"].values() for steps in shown.values()
+        len(steps)
+        for of_release in proofs.values()
+        for proof in of_release.values()
+        for shown in proof["shown"].values()
+        for steps in shown.values()
     )
     lines = [
         f"| {f'`{family}`' if family else ''} | {_quoted(names)} | {' | '.join(cells)} |"
@@ -107,7 +120,7 @@ def page(proofs: Mapping[str, Any]) -> str:
     ]
     lines += ["\n## What was not shown\n", "| parameters | way | why |", "|---|---|---|"]
     lines += [f"| {_quoted(names)} | {way} | {reason} |" for (reason, way), names in _not_shown(proofs).items()]
-    return _HEAD.format(ganeti=proofs["local"]["ganeti"], count=count) + "\n".join(lines) + "\n" + _SUITE
+    return _HEAD.format(releases=" and ".join(proofs), count=count) + "\n".join(lines) + "\n" + _SUITE
 
 
 _SUITE: Final = """
@@ -140,12 +153,23 @@ def _cells(proofs: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return, by parameter, what was shown of it at each level."""
     names = {
         name
-        for proof in proofs.values()
+        for of_release in proofs.values()
+        for proof in of_release.values()
         for key in ("shown", "not_shown")
         for found in proof[key].values()
         for name in found
     }
-    return {name: [_cell(proofs, level, name) for level in Level] for name in names}
+    return {
+        name: [_of_releases({release: _cell(proofs[release], level, name) for release in proofs}) for level in Level]
+        for name in names
+    }
+
+
+def _of_releases(said: Mapping[str, str]) -> str:
+    """Return what holds on every release, or what on each."""
+    if len(set(said.values())) == 1:
+        return next(iter(said.values()))
+    return ", ".join(f"{release}: {text or 'gone'}" for release, text in said.items())
 
 
 def _cell(proofs: Mapping[str, Any], level: Level, name: str) -> str:
@@ -160,14 +184,15 @@ def _cell(proofs: Mapping[str, Any], level: Level, name: str) -> str:
 
 def _not_shown(proofs: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:
     """Return the parameters that were not shown, by the reason and the ways that it holds for."""
-    ways: dict[tuple[str, str], list[str]] = {}
-    for route, way in _WAYS.items():
-        for lacking in proofs[route]["not_shown"].values():
-            for name, reason in lacking.items():
-                ways.setdefault((name, reason), []).append(way)
+    ways: dict[tuple[str, str], set[str]] = {}
+    for of_release in proofs.values():
+        for route, way in _WAYS.items():
+            for lacking in of_release[route]["not_shown"].values():
+                for name, reason in lacking.items():
+                    ways.setdefault((name, reason), set()).add(way)
     result: dict[tuple[str, str], list[str]] = {}
     for (name, reason), found in sorted(ways.items()):
-        result.setdefault((reason, "both" if len(found) > 1 else found[0]), []).append(name)
+        result.setdefault((reason, "both" if len(found) > 1 else min(found)), []).append(name)
     return result
 
 

@@ -14,7 +14,6 @@ from parameter_values import (
     GROUP,
     INHERIT,
     NODE,
-    VERSION,
     alone_values,
     concrete,
     first_values,
@@ -25,6 +24,7 @@ from parameter_values import (
     written_values,
 )
 from proven import Proof, read_proofs, write_proofs
+from real_ganeti import RELEASE
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import only_route
@@ -67,7 +67,7 @@ def seen(cluster: LiveCluster, wanted: Wanted) -> set[tuple[str, Level]]:
 def by_way(route: str, values: Wanted) -> Wanted:
     """Return what this way can carry: two parameters can be set by one of the ways alone."""
     other = {"local": "rapi", "rapi": "argv"}[route]
-    return only(lambda path: only_route(path, version=VERSION) != other, values)
+    return only(lambda path: only_route(path, version=RELEASE) != other, values)
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -84,7 +84,7 @@ def test_every_parameter_is_set_changed_and_reset(fresh: LiveCluster, tmp_path: 
         ("changed", alone_values(1)),
         ("reset", only(lambda path: path in ALONE, first)),
     ]
-    proof = Proof(route)
+    proof = Proof(RELEASE, route)
     for number, (what, values) in enumerate(runs):
         wanted = by_way(route, values)
         policy = write_policy(tmp_path / f"{number}.yaml", policy_documents(fresh.state(), wanted))
@@ -95,4 +95,4 @@ def test_every_parameter_is_set_changed_and_reset(fresh: LiveCluster, tmp_path: 
     proof.complete([(".".join(concrete(item.path)), level) for item, level in levels()])
     if os.environ.get("GPOLICY_E2E_RECORD"):
         write_proofs(proof)
-    assert read_proofs()[route] == proof.as_json(), "run scripts/e2e --record"
+    assert read_proofs()[RELEASE][route] == proof.as_json(), "run scripts/e2e with --record"

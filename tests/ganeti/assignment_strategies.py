@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from hypothesis import strategies as st
+from real_ganeti import RELEASE
 from strategies import formed
 
 from gpolicy.ganeti.expressible import RESET, Assignments, Reset
@@ -12,7 +13,7 @@ from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import PARAMETERS, known_in, parameters_of
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 
-VERSION: Final = "3.0"
+VERSION: Final = RELEASE
 
 hostile_texts: Final = st.one_of(
     st.sampled_from(

@@ -1,4 +1,4 @@
-"""Values of hypervisor parameters to ask about, and what Ganeti 3.0.2 answered (`tests/data/hypervisors`).
+"""Values of hypervisor parameters to ask about, and what real Ganetis answered (`tests/data/hypervisors`, by release).
 
 `python tests/ganeti/hypervisor_questions.py` asks again where Ganeti is installed, and writes the answers.
 """
@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpolicy.ganeti.parameter import Type
+from gpolicy.ganeti.parameters import known_in
 from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS, hvparams
 
-ANSWERS: Final = Path(__file__).resolve().parents[1] / "data" / "hypervisors" / "3.0.2.json"
+DIRECTORY: Final = Path(__file__).resolve().parents[1] / "data" / "hypervisors"
+RELEASES: Final = ("3.0", "3.1")
 Values = dict[str, Any]
 
 KNOWN: Final = {parameter.path[1:]: parameter for parameter in hvparams()}
@@ -47,7 +49,7 @@ TOGETHER: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
         "cpu_mask": ("all", "0:1"),
         "disk_aio": ("threads", "native"),
         "disk_cache": ("default", "none", "writeback", "writethrough"),
-        "disk_discard": ("default", "unmap"),
+        "disk_discard": ("ignore", "unmap"),
         "disk_type": ("paravirtual", "ide", "scsi-hd"),
         "floppy_image_path": ("", "/f"),
         "initrd_path": ("", "/i"),
@@ -98,9 +100,9 @@ TOGETHER: Final[dict[str, dict[str, tuple[Any, ...]]]] = {
 """Values whose pairs are asked for."""
 
 
-def parameters() -> list[tuple[str, ...]]:
+def parameters(release: str) -> list[tuple[str, ...]]:
     """Return each hypervisor with each of its parameters."""
-    return list(KNOWN)
+    return [path for path, parameter in KNOWN.items() if known_in(parameter, release)]
 
 
 def alone(hypervisor: str, name: str) -> tuple[Any, ...]:
@@ -118,12 +120,12 @@ def pairs() -> Iterator[tuple[str, Values]]:
 
 
 def ask() -> dict[str, Any]:
-    """Return Ganeti's answers: what it takes of each parameter alone, and which pairs it refuses."""
-    from real_ganeti import real_ganeti
+    """Return the answers of the installed Ganeti: what it takes of each parameter alone, which pairs it refuses."""
+    from real_ganeti import RELEASE, real_ganeti
 
     ganeti = real_ganeti()
     taken: dict[str, Any] = {}
-    for hypervisor, name in parameters():
+    for hypervisor, name in parameters(RELEASE):
         asked = alone(hypervisor, name)
         some = [value for value in asked if ganeti.takes(hypervisor, {name: value})]
         taken[f"{hypervisor}.{name}"] = ALL if len(some) == len(asked) else some
@@ -131,9 +133,9 @@ def ask() -> dict[str, Any]:
     return {"taken": taken, "refused_pairs": refused}
 
 
-def recorded() -> dict[str, Any]:
-    """Return the answers that are kept."""
-    answers: dict[str, Any] = json.loads(ANSWERS.read_text(encoding="utf-8"))
+def recorded(release: str) -> dict[str, Any]:
+    """Return the answers of a release that are kept."""
+    answers: dict[str, Any] = json.loads((DIRECTORY / f"{release}.json").read_text(encoding="utf-8"))
     return answers
 
 
@@ -145,4 +147,6 @@ def as_text(answers: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    ANSWERS.write_text(as_text(ask()), encoding="utf-8")
+    from real_ganeti import RELEASE
+
+    (DIRECTORY / f"{RELEASE}.json").write_text(as_text(ask()), encoding="utf-8")
