@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Final
 
@@ -19,6 +19,7 @@ from gpolicy.checking.suppressing import Suppressions
 from gpolicy.checking.waiving import Waivers, can_be_waived
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Accepted, Finding, Span, by_place
+from gpolicy.ganeti.releases import release_of
 from gpolicy.policy.model import Policy
 
 WAIVER, COMMENT, BASELINE = "waiver", "comment", "baseline"
@@ -65,6 +66,8 @@ def examine(
     `to_plan` the caller makes a plan or compares: what its guards say is not said here. An
     exception in a rule is a fault of gpolicy and not caught.
     """
+    if state is not None and settings.ganeti_version is None:
+        settings = replace(settings, ganeti_version=release_of(state.software_version))
     context = Context(policy, state, settings)
     rules = [rule for rule in RULES if _runs_in(rule, context) and not (to_plan and rule.said_by_plan)]
     waivers = Waivers(policy.waivers, find_rule, today)

@@ -57,8 +57,8 @@ class Context:
 
     @property
     def version(self) -> str:
-        """The release of Ganeti that the policy is for."""
-        return self.policy.version
+        """The release of Ganeti to check for: the one that was asked for, the observed cluster's, or the policy's."""
+        return self.settings.ganeti_version or self.policy.version
 
     @cached_property
     def whole(self) -> bool:

@@ -12,6 +12,7 @@ from gpolicy.checking.settings import DEFAULT, Settings, reason_to_keep
 from gpolicy.checking.settings_file import FAIL_ON, NEVER, read_settings, settings_for
 from gpolicy.errors import UsageError
 from gpolicy.findings import Severity
+from gpolicy.ganeti.releases import VERSIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +26,7 @@ class Overrides:
     config: Path | None = None
     isolated: bool = False
     baseline: Path | None = None
+    ganeti_version: str | None = None
 
 
 NONE: Final = Overrides()
@@ -56,7 +58,16 @@ def settings_of(root: Path, overrides: Overrides = NONE) -> Settings:
     settings = replace(settings, ignored=ignored, severities=severities)
     if overrides.baseline is not None:
         settings = replace(settings, baseline=overrides.baseline)
+    if overrides.ganeti_version is not None:
+        settings = replace(settings, ganeti_version=_release(overrides.ganeti_version))
     return settings if overrides.fail_on is None else replace(settings, fail_on=_fail_on(overrides.fail_on))
+
+
+def _release(word: str) -> str:
+    if word not in VERSIONS:
+        hint = f"gpolicy knows {', '.join(VERSIONS)}"
+        raise UsageError(f"--ganeti-version: there is no release {word[:60]!r}", hint=hint)
+    return word
 
 
 def _words(option: str, given: Iterable[str]) -> Iterator[str]:

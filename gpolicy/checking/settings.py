@@ -26,7 +26,8 @@ class Settings:
     """The settings of one check. `severities` by rule code; `parameters` by rule code, then by name.
 
     `ignored` are the codes of rules that do not count anywhere; `fail_on` is the least severity that makes a check
-    fail, None if nothing does; `source` is the file that the settings come from.
+    fail, None if nothing does; `source` is the file that the settings come from. `ganeti_version` is the release of
+    Ganeti to check for, None for the cluster's or else the policy's.
     """
 
     severities: Mapping[str, Severity] = field(default_factory=dict)
@@ -36,6 +37,7 @@ class Settings:
     fail_on: Severity | None = Severity.ERROR
     baseline: Path | None = None
     source: Path | None = None
+    ganeti_version: str | None = None
 
     def parameter(self, info: RuleInfo, name: str) -> float:
         """Return the number `name` of a rule: the repository's, or the rule's default. KeyError for an unknown one."""

@@ -77,6 +77,15 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
             "--config", metavar="FILE", help="The settings; default: the nearest gpolicy.toml or pyproject.toml."
         ),
     ] = None,
+    ganeti_version: Annotated[
+        str | None,
+        typer.Option(
+            "--ganeti-version",
+            metavar="RELEASE",
+            help="Check for this release of Ganeti: what if the cluster is upgraded? Default: the cluster's with"
+            " --state, else the policy's.",
+        ),
+    ] = None,
     rapi_credentials: Credentials = None,
     rapi_ca: Authority = None,
     *,
@@ -110,6 +119,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
         config=config,
         isolated=isolated,
         baseline=baseline,
+        ganeti_version=ganeti_version,
     )
     request = checking.Request(
         paths=[*(paths or ()), *(policies or ())] or [Path()],
