@@ -24,7 +24,7 @@ from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import as_text
-from gpolicy.report.forms import OWN_FORMS, Look
+from gpolicy.report.forms import OWN_FORMS, Display
 
 if TYPE_CHECKING:
     from gpolicy.checking.checking import Checked
@@ -43,7 +43,7 @@ class Request:
     paths: list[Path]
     state: str | None
     options: SourceOptions
-    look: Look
+    display: Display
     overrides: Overrides
     fix: bool = False
     diff: bool = False
@@ -64,7 +64,7 @@ def check(request: Request) -> int:
 
         if request.diff:
             return diff(checker)
-        return _report(fix(checker, aside=request.look.form != "text"), request, fixable=False)
+        return _report(fix(checker, aside=request.display.form != "text"), request, fixable=False)
     with working("checking"):
         checked = checker.check()
     if request.write_baseline is not None:
@@ -85,8 +85,8 @@ def _refuse_options_together(request: Request) -> None:
         raise UsageError(f"{' and '.join(names)} do not go together", hint="use one of them at a time")
     if request.write_baseline is not None and request.overrides.baseline is not None:
         raise UsageError("--write-baseline and --baseline do not go together", hint="leave out --baseline")
-    if request.diff and request.look.form != "text":
-        raise UsageError(f"--diff has no format {request.look.form!r}", hint="leave out --format")
+    if request.diff and request.display.form != "text":
+        raise UsageError(f"--diff has no format {request.display.form!r}", hint="leave out --format")
 
 
 def _report(checked: list[Checked], request: Request, *, fixable: bool = True) -> int:
@@ -105,7 +105,7 @@ def _report(checked: list[Checked], request: Request, *, fixable: bool = True) -
         return findings_text(findings, files, colour=colour, fixable=count, accepted=accepted_count, looked_at=about)
 
     write_report(
-        request.look,
+        request.display,
         lambda: findings_answer(findings, files, fails=fails, locate=repository_path),
         {form: partial(findings_in, form, findings, files, fails, accepted) for form in ("json", *OWN_FORMS["check"])}
         | {"text": text},
@@ -229,7 +229,7 @@ def read(src: str | None, options: SourceOptions) -> ClusterState:
         return read_state(src, options)
 
 
-def show(path: Path, look: Look, *, origin: bool) -> int:
+def show(path: Path, display: Display, *, origin: bool) -> int:
     """Print the effective policy."""
     from gpolicy.report.show_answer import show_answer  # noqa: PLC0415
     from gpolicy.report.show_json import show_data  # noqa: PLC0415
@@ -239,7 +239,9 @@ def show(path: Path, look: Look, *, origin: bool) -> int:
     if policy is None:
         return int(ExitCode.FINDINGS)
     view = effective_view(policy)
-    write_report(look, lambda: show_answer(view, origin=origin), {"json": lambda: json_text(show_data(view))}, [path])
+    write_report(
+        display, lambda: show_answer(view, origin=origin), {"json": lambda: json_text(show_data(view))}, [path]
+    )
     return int(ExitCode.FINE)
 
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import errors_among, policy_with_findings, read, reader_today
-from gpolicy.cli.output import look_on, looked_at, report_text, show_errors
+from gpolicy.cli.output import display_on, looked_at, report_text, show_errors
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import complain, working
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.json_values import json_text
-from gpolicy.report.forms import Look
+from gpolicy.report.forms import Display
 
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
@@ -29,7 +29,7 @@ class Request:
     path: Path
     state: str | None
     options: SourceOptions
-    look: Look
+    display: Display
     output: Path | None
 
 
@@ -74,7 +74,7 @@ def _rendered(request: Request, report: DriftReport, policy: Policy) -> str:
 
     now = time.time()
     return report_text(
-        look_on(sys.stdout, request.look) if request.output is None else request.look,
+        display_on(sys.stdout, request.display) if request.output is None else request.display,
         lambda: drift_answer(report, policy.files, of=f"{request.path} ({looked_at([policy], policy.files)})"),
         {
             "json": lambda: json_text(drift_data(report, compared_at=now)),
@@ -89,7 +89,7 @@ def _write(request: Request, text: str) -> None:
 
     if request.output is None:
         write_long(text)
-    elif request.look.form == "prometheus":  # read by the node exporter, which is another user
+    elif request.display.form == "prometheus":  # read by the node exporter, which is another user
         write_public(request.output, text.encode())
     else:
         write_private(request.output, text.encode())
@@ -99,7 +99,7 @@ def _write_failure(request: Request) -> None:
     """Write metrics that say that this run could not compare; never in place of the error that tells why."""
     from gpolicy.report.drift_prometheus import failure_metrics  # noqa: PLC0415
 
-    if request.look.form != "prometheus":
+    if request.display.form != "prometheus":
         return
     try:
         before = None if request.output is None else _written_before(request.output)

@@ -11,7 +11,7 @@ import typer
 from gpolicy.cluster.sources import SCHEMES, SourceOptions
 from gpolicy.errors import UsageError
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, Look, forms_of
+from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, Display, forms_of
 
 if TYPE_CHECKING:
     from gpolicy.plan.signature import Signers
@@ -119,7 +119,7 @@ def form_option(verb: str) -> Any:
     return typer.Option("--format", "-f", metavar="|".join(forms_of(verb)), help="Form of the output.")
 
 
-def look_of(verb: str, form: str, budget: int | None = None, *, every: bool = False) -> Look:
+def display_of(verb: str, form: str, budget: int | None = None, *, every: bool = False) -> Display:
     """Return how to show a report. Raise UsageError for a form that the verb does not have, or a budget without use."""
     if form not in forms_of(verb):
         raise UsageError(f"unknown format {form!r}", hint=did_you_mean_one_of(form, "formats", forms_of(verb)))
@@ -129,7 +129,7 @@ def look_of(verb: str, form: str, budget: int | None = None, *, every: bool = Fa
         )
     if budget is not None and budget < LEAST_BUDGET:
         raise UsageError(f"a budget of {budget} bytes is too small", hint=f"the minimum is {LEAST_BUDGET}")
-    return Look(form=form, budget=COMMENT_BUDGET if budget is None else budget, every=every)
+    return Display(form=form, budget=COMMENT_BUDGET if budget is None else budget, every=every)
 
 
 def signers_for(plan: Path, allowed: Path | None, signature: Path | None) -> Signers | None:

@@ -16,7 +16,7 @@ from gpolicy.cli.terminal import wants_colour
 from gpolicy.opening import real_path
 from gpolicy.printable import count
 from gpolicy.provenance import UNKNOWN
-from gpolicy.report.forms import Look, render
+from gpolicy.report.forms import Display, render
 
 if TYPE_CHECKING:
     from gpolicy.findings import Finding
@@ -28,31 +28,31 @@ Forms = Mapping[str, Callable[[], str]]
 """The forms that a verb makes of its own value, by name."""
 
 
-def write_report(look: Look, answer: Callable[[], Answer], own: Forms, policy: Iterable[Path] = ()) -> None:
+def write_report(display: Display, answer: Callable[[], Answer], own: Forms, policy: Iterable[Path] = ()) -> None:
     """Write a report to standard output: one of the verb's own forms, or its answer. `policy` is what it is of."""
-    text = report_text(look_on(sys.stdout, look), answer, own, policy)
-    if look.form == "github":
+    text = report_text(display_on(sys.stdout, display), answer, own, policy)
+    if display.form == "github":
         write_commands(sys.stdout, text)
     else:
         write_long(text)
 
 
-def look_on(stream: TextIO, look: Look) -> Look:
-    """Return a look with what `stream` can show: colour and columns if it is a terminal."""
+def display_on(stream: TextIO, display: Display) -> Display:
+    """Return a display with what `stream` can show: colour and columns if it is a terminal."""
     width = shutil.get_terminal_size().columns if stream.isatty() else 0
-    return replace(look, colour=wants_colour(stream), width=width)
+    return replace(display, colour=wants_colour(stream), width=width)
 
 
-def report_text(look: Look, answer: Callable[[], Answer], own: Forms, policy: Iterable[Path] = ()) -> str:
+def report_text(display: Display, answer: Callable[[], Answer], own: Forms, policy: Iterable[Path] = ()) -> str:
     """Return that report. What is kept or sent (Markdown and pages) says when it was made, and from which commit."""
-    if look.form in own:
-        return own[look.form]()
+    if display.form in own:
+        return own[display.form]()
     made = answer()
-    if made.provenance is UNKNOWN and look.form != "text":
+    if made.provenance is UNKNOWN and display.form != "text":
         from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415 (most reports are text)
 
         made = replace(made, provenance=provenance_of(policy))
-    return render(made, look)
+    return render(made, display)
 
 
 def show_errors(errors: Iterable[Finding], sources: Files) -> None:

@@ -16,7 +16,7 @@ from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode
 from gpolicy.findings import Severity
 from gpolicy.printable import as_text, count
-from gpolicy.report.forms import Look
+from gpolicy.report.forms import Display
 
 if TYPE_CHECKING:
     from gpolicy.analysis.pair_names import PairNames
@@ -42,7 +42,7 @@ class Request:
     options: SourceOptions
     output: Path | None
     allowed: frozenset[str]
-    look: Look
+    display: Display
     detailed_exitcode: bool
     with_impact: bool = True
     failures: int | None = None
@@ -66,7 +66,7 @@ def plan(request: Request) -> int:
     state = read(request.state, request.options)
     policy, found = policy_with_findings(request.path, state)
     if errors := errors_among(found):
-        if request.look.form != "text":  # there the errors say it all
+        if request.display.form != "text":  # there the errors say it all
             _show(refused_plan(policy, state, errors), Sides(state, state, PairNames()), None, policy, request)
         show_errors(errors, policy.files)
         return int(ExitCode.FINDINGS)
@@ -90,7 +90,7 @@ def plan(request: Request) -> int:
     if request.output is not None:
         write_private(request.output, plan_text(made, _impact_data(known)).encode())
     _show(made, Sides(before, after, names), known, policy, request)
-    if request.output is not None and request.look.form == "text":
+    if request.output is not None and request.display.form == "text":
         sys.stdout.write(as_text(["", f"wrote {request.output}", *_following(made, request.output)]))
     return _exit_code(made, detailed=request.detailed_exitcode)
 
@@ -123,7 +123,7 @@ def _show(made: Plan, sides: Sides, known: Impact | None, policy: Policy, reques
 
     places = {guard.name.value: guard.name.span for guard in policy.guards}
     write_report(
-        request.look,
+        request.display,
         lambda: plan_answer(made, impact=known, sides=sides, sources=policy.files, locate=repository_path),
         {
             "json": lambda: plan_text(made, _impact_data(known)),

@@ -11,7 +11,7 @@ from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
 from gpolicy.policy.files import policy_roots
-from gpolicy.report.forms import Look
+from gpolicy.report.forms import Display
 
 if TYPE_CHECKING:
     from gpolicy.cluster.sources import SourceOptions
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome
 
 
-def run(path: Path, state: str | None, options: SourceOptions, look: Look, *, name: str | None) -> int:
+def run(path: Path, state: str | None, options: SourceOptions, display: Display, *, name: str | None) -> int:
     """Run the tests of each policy at the path, print the outcomes, return the exit code.
 
     With a `name` only those that have it in their own.
@@ -46,7 +46,7 @@ def run(path: Path, state: str | None, options: SourceOptions, look: Look, *, na
         for policy, scenarios in chosen:
             outcomes += _run(policy, scenarios, observed)
     write_report(
-        look,
+        display,
         lambda: outcomes_answer(outcomes),
         {"json": lambda: json_text(outcomes_data(outcomes)), "junit": lambda: _junit(outcomes)},
         [path],

@@ -28,7 +28,7 @@ from gpolicy.report.answer import (
     with_content,
 )
 from gpolicy.report.findings_text import TONES
-from gpolicy.report.forms import Look
+from gpolicy.report.forms import Display
 from gpolicy.report.glossary import CAUSES, terms_of
 
 _CLASSES: Final = {Tone.GOOD: "good", Tone.BAD: "bad", Tone.CAREFUL: "warn", Tone.QUIET: "quiet"}
@@ -43,7 +43,7 @@ class _Drawn:
     value: Any
 
 
-def render(answer: Answer, look: Look) -> str:  # noqa: ARG001 (pages have one look)
+def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have one)
     """Return the answer as a page. Strings are escaped, without control characters.
 
     The page's own style and script are the only ones that its content security policy allows, by their digests.

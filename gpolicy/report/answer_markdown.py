@@ -30,7 +30,7 @@ from gpolicy.report.answer import (
     Weight,
     with_content,
 )
-from gpolicy.report.forms import Look
+from gpolicy.report.forms import Display
 from gpolicy.report.glossary import terms_of
 from gpolicy.report.markdown import (
     CLOSE,
@@ -76,8 +76,8 @@ def marker(cluster: str, verb: str = "plan") -> str:
     return f"<!-- gpolicy {verb} {named}-->"
 
 
-def render(answer: Answer, look: Look) -> str:
-    """Return the answer as Markdown of at most `look.budget` bytes (at least `forms.LEAST_BUDGET`)."""
+def render(answer: Answer, display: Display) -> str:
+    """Return the answer as Markdown of at most `display.budget` bytes (at least `forms.LEAST_BUDGET`)."""
     figures = (f"- {item.name}: **{prose(item.value)}** {prose(item.detail)}" for item in answer.figures if item.detail)
     terms = [f"**{prose(term)}**: {prose(meaning)}" for term, meaning in terms_of(answer).items()]
     blocks = [
@@ -91,7 +91,7 @@ def render(answer: Answer, look: Look) -> str:
     ]
     blocks = [block for block in blocks if block.head or block.items]
     blocks.sort(key=lambda block: block.importance == _Importance.AS_BEFORE)
-    return Document(blocks, tail=tuple(_foot(answer))).text(look.budget)
+    return Document(blocks, tail=tuple(_foot(answer))).text(display.budget)
 
 
 def _head(answer: Answer) -> Iterator[str]:

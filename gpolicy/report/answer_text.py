@@ -10,7 +10,7 @@ from gpolicy.colour import Painter, Tone
 from gpolicy.printable import as_text, columns, printable
 from gpolicy.report.answer import Answer, Entries, Findings, Part, Section, Table, Weight, plain_text
 from gpolicy.report.findings_text import findings_text
-from gpolicy.report.forms import Look
+from gpolicy.report.forms import Display
 from gpolicy.report.glossary import terms_of
 
 _MOST_NAMES: Final = 4
@@ -19,14 +19,14 @@ _FIGURE: Final = ("", "value", "detail")
 _ONE_SCREEN: Final = 20  # lines; below longer ones the verdict stands once more
 
 
-def render(answer: Answer, look: Look) -> str:
+def render(answer: Answer, display: Display) -> str:
     """Return the answer as text."""
-    return as_text(_Writer(answer, look).lines())
+    return as_text(_Writer(answer, display).lines())
 
 
 class _Writer:
-    def __init__(self, answer: Answer, look: Look) -> None:
-        self.answer, self.look, self.paint = answer, look, Painter(look.colour)
+    def __init__(self, answer: Answer, display: Display) -> None:
+        self.answer, self.display, self.paint = answer, display, Painter(display.colour)
 
     def lines(self) -> Iterator[str]:
         answer = self.answer
@@ -104,7 +104,7 @@ class _Writer:
     def part(self, part: Part, indent: str, *, never_cut: bool) -> Iterator[str]:
         match part:
             case Findings():
-                yield from findings_text(part.findings, part.sources, colour=self.look.colour).splitlines()
+                yield from findings_text(part.findings, part.sources, colour=self.display.colour).splitlines()
             case Entries():
                 yield from self.entries(part, indent)
             case Table():
@@ -124,14 +124,14 @@ class _Writer:
                     yield f"{indent}    {self.paint(line.tone, text)}"
 
     def table(self, table: Table, indent: str, *, never_cut: bool) -> Iterator[str]:
-        if table.weight is Weight.SAME and not self.look.every:
+        if table.weight is Weight.SAME and not self.display.every:
             yield self.paint(Tone.QUIET, f"{indent}{table.title} ({len(table):,}): {_first_names(table)}")
             return
         if not never_cut:
             yield f"{indent}{table.title}"
             indent = f"{indent}  "
-        most = len(table) if never_cut or self.look.every else table.most
-        names = 0 if self.look.every else _FEW_NAMES if table.last_apart else _MOST_NAMES
+        most = len(table) if never_cut or self.display.every else table.most
+        names = 0 if self.display.every else _FEW_NAMES if table.last_apart else _MOST_NAMES
         rows = [[plain_text(cell, names) for cell in row] for row in itertools.islice(table.shown_rows, most)]
         if table.last_apart:
             lines = table_lines(table.headings[:-1], [row[:-1] for row in rows], table.right, self.cell)
@@ -147,7 +147,7 @@ class _Writer:
 
     def room(self, indent: str) -> int:
         """Return how many columns a table may take; 0: any number."""
-        return max(self.look.width - len(indent), 1) if self.look.width else 0
+        return max(self.display.width - len(indent), 1) if self.display.width else 0
 
     def cell(self, heading: str | None, cell: str, text: str) -> str:
         """Paint headings, and differences by their direction."""

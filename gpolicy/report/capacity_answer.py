@@ -103,7 +103,7 @@ def _tiered(items: Sequence[GroupCapacity]) -> Table:
 
 def _stranded(items: Sequence[GroupCapacity]) -> Table:
     return Table(
-        title="What is free and of no use to any size, of all that is free",
+        title="Free resources that no size can use",
         of="groups",
         headings=("group", *ROOM_HEADINGS),
         rows=tuple((_name(item), *room_cells(item.stranded)) for item in items if item.stranded and item.nodes),

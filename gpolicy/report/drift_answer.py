@@ -68,8 +68,8 @@ def since_text(since: Identity) -> str:
     serial = "" if since.serial_no is None else f" (serial {since.serial_no})"
     when = utc(since.mtime)
     if when is None:
-        return f"since when is not known{serial}"
-    return f"since {when} at the latest, the last write to it{serial}"
+        return f"when it was changed is not known{serial}"
+    return f"last changed no later than {when}{serial}"
 
 
 def utc(seconds: float | None) -> str | None:

@@ -36,7 +36,7 @@ OWN_FORMS: Final = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Display:
     """How to show an answer: `budget` is the most bytes of Markdown; `every` has a text show all rows.
 
     `width` is how many columns the tables of a text may take; 0: any number.
@@ -55,7 +55,7 @@ def forms_of(verb: str) -> tuple[str, ...]:
     return (text, "json", *others, *OWN_FORMS.get(verb, ()))
 
 
-def render(answer: Answer, look: Look) -> str:
+def render(answer: Answer, display: Display) -> str:
     """Return the answer in one of `ANSWER_FORMS`."""
-    text: str = import_module(ANSWER_FORMS[look.form]).render(answer, look)
+    text: str = import_module(ANSWER_FORMS[display.form]).render(answer, display)
     return text

@@ -16,7 +16,7 @@ from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.report.capacity_answer import capacity_answer
 from gpolicy.report.capacity_json import capacity_data
-from gpolicy.report.forms import Look, render
+from gpolicy.report.forms import Display, render
 
 NODES = [f"n{n}|8192|0|{8192 - 1024 * (n == 0)}|102400|90000|8|N|u|8||N|0|0|1.0" for n in range(3)]
 MIRRORED = "i|1024|10240|1|running|Y|n0|n1|drbd||1|-|N"
@@ -49,7 +49,7 @@ def test_without_mirrored_instances_or_other_nodes_it_is_zero() -> None:
 
 def test_reports_say_it() -> None:
     report = capacity(from_text(text(MIRRORED)))
-    shown = render(capacity_answer(report, components=True), Look(form="text"))
+    shown = render(capacity_answer(report, components=True), Display(form="text"))
     assert "theoretical minimum: 0.00520833, as hbal takes it; the score could fall at most by" in shown
     assert "could fall by" in shown
     data = capacity_data(report)["groups"][0]

@@ -31,7 +31,7 @@ from gpolicy.ganeti.values import fill
 from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS
 from gpolicy.report.capacity_answer import capacity_answer
 from gpolicy.report.capacity_json import capacity_data
-from gpolicy.report.forms import Look, render
+from gpolicy.report.forms import Display, render
 from gpolicy.report.place_answer import place_answer
 from gpolicy.report.place_json import place_data
 
@@ -106,7 +106,7 @@ def test_both_engines_ignore_it_alike() -> None:
 
 
 def texts(report: PlaceReport) -> list[str]:
-    return [render(place_answer(report), Look(form=form)) for form in ("text", "markdown", "html")]
+    return [render(place_answer(report), Display(form=form)) for form in ("text", "markdown", "html")]
 
 
 def test_every_form_says_it_at_its_top() -> None:
@@ -191,7 +191,7 @@ def test_the_example_of_the_design_document() -> None:
         found = capacity(state, template="drbd", weights=weights)
         counts[weight] = found.groups[0].standard.fits
     assert counts == {0.25: 48, 0.0: 34}
-    assert render(capacity_answer(found), Look(form="text")).count("--weight reserved_mem_rtotal=0") >= 1
+    assert render(capacity_answer(found), Display(form="text")).count("--weight reserved_mem_rtotal=0") >= 1
     assert capacity_data(found)["what_if"] == list(found.what_if)
     limits = Limits(max_node_failures=1)
     under = [capacity(state, template="drbd", weights=item, limits=limits).groups[0] for item in (WEIGHTS, weights)]
@@ -211,7 +211,7 @@ def test_place_goes_by_the_weights() -> None:
     by_disk, by_memory = (place(state, replace(small, weights=weights)) for weights in (disk, memory))
     assert (by_disk.nodes, by_memory.nodes) == (("n2",), ("n0",))
     assert "hail and hspace place otherwise" in by_disk.what_if[0]
-    assert "--weight n1_cnt=0" in render(place_answer(by_disk), Look(form="text"))
+    assert "--weight n1_cnt=0" in render(place_answer(by_disk), Display(form="text"))
 
 
 # --- the metric --------------------------------------------------------------------------------------------------

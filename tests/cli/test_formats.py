@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command_line import GOOD, ROOT, gpolicy, policy
 
-from gpolicy.cli.options import look_of
+from gpolicy.cli.options import display_of
 from gpolicy.report.forms import ANSWER_FORMS, COMMENT_BUDGET, LEAST_BUDGET, forms_of
 
 EXAMPLE = ROOT / "policies/two-groups"
@@ -14,7 +14,7 @@ BAD = GOOD + "nonsense: 1\n"
 
 
 def test_the_default_budget_is_that_of_a_comment() -> None:
-    assert look_of("plan", "markdown").budget == COMMENT_BUDGET
+    assert display_of("plan", "markdown").budget == COMMENT_BUDGET
 
 
 @pytest.mark.parametrize(

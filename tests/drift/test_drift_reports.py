@@ -23,7 +23,7 @@ from gpolicy.printable import terminal_text
 from gpolicy.report.drift_answer import drift_answer, since_text, utc
 from gpolicy.report.drift_json import drift_data
 from gpolicy.report.drift_prometheus import drift_metrics, failure_metrics
-from gpolicy.report.forms import Look, render
+from gpolicy.report.forms import Display, render
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "schemas/output/drift.json").read_text(encoding="utf-8"))
@@ -83,9 +83,9 @@ def test_the_schema_refuses_missing_fields(report: DriftReport) -> None:
 
 
 def test_text_shows_drift_its_date_and_accepted_drift(report: DriftReport) -> None:
-    text = render(drift_answer(report, {}, of="policies"), Look())
+    text = render(drift_answer(report, {}, of="policies"), Display())
     assert "  ipolicy.vcpu-ratio: found 6.0, declared 99.0" in text
-    assert "group/nowhere  since when is not known\n  is declared; the cluster has no such group" in text
+    assert "group/nowhere  when it was changed is not known\n  is declared; the cluster has no such group" in text
     assert "cluster tags: not-there is missing" in text
     assert "until 2026-12-31: agreed" in text
     assert "Who changed it is not known" in text
@@ -93,7 +93,7 @@ def test_text_shows_drift_its_date_and_accepted_drift(report: DriftReport) -> No
     assert "GP901 waiver-expired" in text
     assert text.endswith("4 differences, 1 accepted\n")
     assert "\x1b" not in text
-    assert "\x1b[31m" in terminal_text(render(drift_answer(report, {}, of="policies"), Look(colour=True)))
+    assert "\x1b[31m" in terminal_text(render(drift_answer(report, {}, of="policies"), Display(colour=True)))
 
 
 def test_markdown_and_the_page_have_every_difference(report: DriftReport) -> None:
@@ -110,9 +110,9 @@ def test_markdown_and_the_page_have_every_difference(report: DriftReport) -> Non
 
 def test_the_date_of_a_change_is_as_exact_as_known() -> None:
     assert since_text(Identity(serial_no=7, mtime=NOW)) == (
-        "since 2026-01-01T00:00:00Z at the latest, the last write to it (serial 7)"
+        "last changed no later than 2026-01-01T00:00:00Z (serial 7)"
     )
-    assert since_text(Identity(serial_no=7)) == "since when is not known (serial 7)"
+    assert since_text(Identity(serial_no=7)) == "when it was changed is not known (serial 7)"
     assert utc(1e300) is None
 
 

@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from markdown_it import MarkdownIt
 
 from gpolicy.report.answer import Answer
-from gpolicy.report.forms import COMMENT_BUDGET, Look, render
+from gpolicy.report.forms import COMMENT_BUDGET, Display, render
 
 VOID = {"meta", "br", "hr", "link", "img"}
 
@@ -96,14 +96,14 @@ def mentions(page: Page) -> list[str]:
 
 def text_of(answer: Answer, *, colour: bool = False, every: bool = False) -> str:
     """Return an answer as text."""
-    return render(answer, Look(colour=colour, every=every))
+    return render(answer, Display(colour=colour, every=every))
 
 
 def markdown_of(answer: Answer, *, budget: int = COMMENT_BUDGET) -> str:
     """Return an answer as Markdown."""
-    return render(answer, Look(form="markdown", budget=budget))
+    return render(answer, Display(form="markdown", budget=budget))
 
 
 def html_of(answer: Answer) -> str:
     """Return an answer as a page."""
-    return render(answer, Look(form="html"))
+    return render(answer, Display(form="html"))

@@ -14,7 +14,7 @@ from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.printable import columns
 from gpolicy.report.answer_text import table_lines
 from gpolicy.report.capacity_answer import capacity_answer
-from gpolicy.report.forms import Look, render
+from gpolicy.report.forms import Display, render
 
 WORDS = st.lists(st.sampled_from(["node1.example.org", "64G", "·", "界界", "of", "12"]), max_size=6).map(" ".join)
 ROWS = st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(WORDS, min_size=width, max_size=width), min_size=1))
@@ -45,7 +45,7 @@ def test_with_room_enough_nothing_changes() -> None:
 def test_tables_of_capacity_fit_a_terminal(width: int) -> None:
     report = capacity(read_snapshot(ROOT / "policies/two-groups.snapshot.json"))
     answer = replace(capacity_answer(report), verdict="", notes=(), basis=())
-    text = render(answer, Look(width=width))
+    text = render(answer, Display(width=width))
     tables = [line for line in text.splitlines() if "  " in line.strip()]
     assert tables
     assert max(map(columns, tables)) <= width

@@ -10,7 +10,7 @@ from policy_tests import policy_of, problems
 
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
-from gpolicy.report.forms import Look, render
+from gpolicy.report.forms import Display, render
 from gpolicy.report.outcomes_answer import outcomes_answer
 from gpolicy.testing.running_tests import run_tests
 
@@ -48,4 +48,4 @@ def test_the_page_shows_how_a_failure_reads(tmp_path: Path, monkeypatch: pytest.
     assert command == "$ gpolicy test"
     policy_of(tmp_path, f"{POLICY}---\n{TESTS[0].replace('refused: true', 'refused: false')}")
     monkeypatch.chdir(tmp_path)
-    assert render(outcomes_answer(run_tests(load_policy(Path("policy.yaml")))), Look()) == shown
+    assert render(outcomes_answer(run_tests(load_policy(Path("policy.yaml")))), Display()) == shown

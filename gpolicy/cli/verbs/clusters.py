@@ -15,8 +15,8 @@ from gpolicy.cli.options import (
     PolicyPath,
     State,
     Volumes,
+    display_of,
     form_option,
-    look_of,
     policy_path,
     source_options,
 )
@@ -82,6 +82,10 @@ def drift(
     options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
     return comparing.drift(
         comparing.Request(
-            path=policy_path(path, policy), state=state, options=options, look=look_of("drift", form), output=output
+            path=policy_path(path, policy),
+            state=state,
+            options=options,
+            display=display_of("drift", form),
+            output=output,
         )
     )

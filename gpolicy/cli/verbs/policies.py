@@ -16,8 +16,8 @@ from gpolicy.cli.options import (
     PolicyOption,
     PolicyOptions,
     PolicyPath,
+    display_of,
     form_option,
-    look_of,
     policy_path,
     source_options,
 )
@@ -125,7 +125,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
         paths=[*(paths or ()), *(policies or ())] or [Path()],
         state=state,
         options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
-        look=look_of("check", form, budget),
+        display=display_of("check", form, budget),
         overrides=overrides,
         fix=fix,
         diff=diff,
@@ -166,7 +166,7 @@ def show(
     """Show the effective policy of cluster, groups and node sets."""
     from gpolicy.cli import checking  # noqa: PLC0415
 
-    return checking.show(policy_path(path, policy), look_of("show", form), origin=origin)
+    return checking.show(policy_path(path, policy), display_of("show", form), origin=origin)
 
 
 @verbs.command("test")
@@ -194,7 +194,7 @@ def run_tests(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli import testing  # noqa: PLC0415
 
     options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
-    return testing.run(policy_path(path, policy), state, options, look_of("test", form, budget), name=name)
+    return testing.run(policy_path(path, policy), state, options, display_of("test", form, budget), name=name)
 
 
 @verbs.command("schema")

@@ -18,8 +18,8 @@ from gpolicy.cli.options import (
     Oversubscription,
     PolicyOption,
     State,
+    display_of,
     form_option,
-    look_of,
     policy_path,
     source_options,
 )
@@ -92,7 +92,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
 
-    look = look_of("capacity", form, budget)
+    display = display_of("capacity", form, budget)
     limits = Limits(
         max_node_failures=max_node_failures, oversubscription=oversubscription, cpus_after_failure=cpus_after_failure
     )
@@ -113,7 +113,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
             observer=tell,
         )
     write_report(
-        look,
+        display,
         lambda: capacity_answer(report, components=score),
         {"json": lambda: json_text(capacity_data(report))},
         [path] if path else (),
@@ -166,7 +166,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.report.place_answer import place_answer  # noqa: PLC0415
     from gpolicy.report.place_json import place_data  # noqa: PLC0415
 
-    look = look_of("place", form, budget, every=every)
+    display = display_of("place", form, budget, every=every)
     limits = Limits(
         max_node_failures=max_node_failures, oversubscription=oversubscription, cpus_after_failure=cpus_after_failure
     )
@@ -179,7 +179,10 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         asked = replace(words.on(observed, names), ignore_ipolicy=ignore_ipolicy, weights=read_weights(weight or ()))
         report = find(observed, asked, names=names, limits=limits, declared=resource_model)
     write_report(
-        look, lambda: place_answer(report), {"json": lambda: json_text(place_data(report))}, [policy] if policy else ()
+        display,
+        lambda: place_answer(report),
+        {"json": lambda: json_text(place_data(report))},
+        [policy] if policy else (),
     )
     return int(ExitCode.FINE if report.ok else ExitCode.FINDINGS)
 
@@ -254,7 +257,7 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
     from gpolicy.suggest.suggesting import suggest as find  # noqa: PLC0415
     from gpolicy.suggest.suggestion import SuggestRequest  # noqa: PLC0415
 
-    look = look_of("suggest", form, budget)
+    display = display_of("suggest", form, budget)
     request = SuggestRequest(
         template=template,
         divisors=None if sizes is None else parse_sizes(sizes),
@@ -274,7 +277,7 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
 
         write_new_file(output, text)
     own = {"json": lambda: json_text(suggest_data(report)), "yaml": lambda: text if output is None else ""}
-    write_report(look, lambda: suggest_answer(report, output), own)
+    write_report(display, lambda: suggest_answer(report, output), own)
     return int(ExitCode.FINE)
 
 
