@@ -19,7 +19,7 @@ from gpolicy.cluster.own_values import own_values
 from gpolicy.cluster.record import shown
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Identity, Instance, Node, Resources
 from gpolicy.errors import InputError
-from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, is_silent, sections
+from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, columns_of, is_silent, sections
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, DRBD_METADATA
@@ -60,11 +60,12 @@ class _Line:
     def read(cls, kind: Any, numbered_line: tuple[int, str], where: str) -> _Line:
         """Return a line. Raise InputError if it has too few or too many columns."""
         number, text = numbered_line
-        columns, most = text.split("|"), len(kind._fields)
-        least = most - len(kind._field_defaults)
-        if not least <= len(columns) <= most:
-            raise InputError(f"{where}:{number}: has {len(columns)} columns, not {least} to {most}")
-        return cls(f"{where}:{number}", kind(*columns), len(columns))
+        words, count = columns_of(kind, text)
+        most = len(kind._fields)
+        if words is None or count > most:
+            least = most - len(kind._field_defaults)
+            raise InputError(f"{where}:{number}: has {count} columns, not {least} to {most}")
+        return cls(f"{where}:{number}", words, count)
 
     def whole(self, name: str) -> int:
         """Return a size or count; htools prints some as `65536.0`."""

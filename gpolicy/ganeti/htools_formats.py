@@ -9,7 +9,7 @@ and refuses what the original does, in its words. (htools, Backend/Text and Back
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import Final
+from typing import Any, Final
 
 # --- the text format: sections parted by empty lines, columns parted by | -------------------------------------------
 # Sizes are MiB, tags and networks parted by commas; later versions of htools added the columns that have defaults.
@@ -30,6 +30,13 @@ InstanceLine = namedtuple(
 """Spindles are `-` where they are not known."""
 PolicyLine = namedtuple("PolicyLine", "owner std minmax templates vcpu_ratio spindle_ratio")
 """Specs are six numbers each, pairs of them parted by `;`. The cluster is the owner without a name."""
+
+
+def columns_of(kind: Any, text: str) -> tuple[Any | None, int]:
+    """Return the columns of a line by name, None if there are too few, and how many there are: some may be surplus."""
+    columns, most = text.split("|"), len(kind._fields)
+    enough = len(columns) >= most - len(kind._field_defaults)
+    return (kind(*columns[:most]) if enough else None), len(columns)
 
 
 def is_silent(line: NodeLine) -> bool:

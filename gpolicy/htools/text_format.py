@@ -21,7 +21,7 @@ from gpolicy.allocator.cluster_data import (
 )
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.errors import InputError
-from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, is_silent, sections
+from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, columns_of, is_silent, sections
 from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.htools.text_values import alloc_policy, disk_template, instance_status, parse_float, parse_int, split
 
@@ -60,10 +60,10 @@ def parse_cluster(text: str) -> ClusterData:
 
 def _parsed(kind: Any, text: str, what: str) -> Any:
     """Return the columns of a line by name; missing ones have defaults, surplus ones are ignored."""
-    columns, most = text.split("|"), len(kind._fields)
-    if len(columns) < most - len(kind._field_defaults):
-        raise InputError(f"Invalid{what}: '{shown_strings(columns)}'")
-    return kind(*columns[:most])
+    words, _ = columns_of(kind, text)
+    if words is None:
+        raise InputError(f"Invalid{what}: '{shown_strings(text.split('|'))}'")
+    return words
 
 
 def _group(index: int, text: str) -> Group:
