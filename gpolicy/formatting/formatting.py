@@ -49,7 +49,7 @@ def _formatted(source: SourceFile) -> str:
     lines = source.text.removeprefix("\ufeff").replace("\r\n", "\n")
     odd = _ODD_BREAK.search(lines)
     if odd:
-        raise CannotFormatError("a line ends in CR, NEL, LS or PS", lines.count("\n", 0, odd.start()) + 1)
+        raise CannotFormatError("a line ends in CR", lines.count("\n", 0, odd.start()) + 1)
     tree = read_file(source if lines == source.text else read_yaml(lines, source.name))
     for document in tree.documents:
         if not _is_of_a_policy(document.root):

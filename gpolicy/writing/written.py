@@ -114,7 +114,9 @@ def _uid_range(item: Any) -> Node:
 
 def _size(mib: int) -> Scalar:
     text = format_size(mib)
-    return mib if text.isdigit() else text
+    if not text.isdigit():
+        return text
+    return f"{mib}M" if 0 < mib < 1024 else mib  # else check would doubt that MiB are meant (GP152)
 
 
 def _rate(kib: int) -> Scalar:

@@ -91,8 +91,9 @@ def traps(workspace: Path, tmp_path: Path) -> Traps:  # noqa: C901 (one trap aft
     lay(".gitconfig", f"[core]\n\thooksPath = {workspace}/.git/hooks\n")
     for name in TEMPLATE["gpolicy:plan"]["artifacts"]["paths"]:
         (workspace / name).symlink_to(precious)
-    for name in TEMPLATE["gpolicy:check"]["artifacts"]["reports"].values():
-        (workspace / name).symlink_to(precious)
+    for names in TEMPLATE["gpolicy:check"]["artifacts"]["reports"].values():
+        for name in [names] if isinstance(names, str) else names:
+            (workspace / name).symlink_to(precious)
     for name in ("source", "room", "check.md", "plan.json"):
         (workspace / name).symlink_to(tmp_path)
     return made

@@ -252,7 +252,7 @@ def test_colour_is_for_terminals(tmp_path: Path, env: dict[str, str], coloured: 
 
     file = policy(tmp_path, CHANGE)
     ours, theirs = pty.openpty()
-    environment = {"PYTHONPATH": str(ROOT), "TERM": "xterm", **env}
+    environment = {"PYTHONPATH": str(ROOT), "TERM": "xterm", "GPOLICY_PAGER": "", **env}
     call = [sys.executable, "-m", "gpolicy", "plan", str(file), "--state", STATE]
     with subprocess.Popen(call, env=environment, stdout=theirs, stderr=subprocess.DEVNULL):
         os.close(theirs)

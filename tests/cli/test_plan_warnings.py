@@ -11,7 +11,7 @@ from command_line import ROOT, gpolicy
 EXAMPLE = ROOT / "tests" / "data" / "clusters" / "full"
 STATE = f"config:{EXAMPLE / 'config.data'}"
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: default\n"
-UNMATCHED = f'{GROUP}nodes: ["nodeX*.example.org"]\n'
+UNMATCHED = f'{GROUP}nodes: ["nodex*.example.org"]\n'
 ACCEPT = '{rule: GP606, where: group/default, reason: new racks, until: "2126-01-01"}'
 ACCEPTED = {
     "comment": ("  # gpolicy: ignore[GP606] new racks", ""),

@@ -7,6 +7,7 @@ others there is a function here. A rule that is in none of these fails.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -61,9 +62,17 @@ def stale_baseline(wrong: bool, directory: Path) -> list[str]:
     return codes(checked(directory, write(directory), fixed).findings)
 
 
+def other_release(wrong: bool, directory: Path) -> list[str]:
+    """A cluster of another release has other defaults."""
+    text = 'gpolicy: v1\nkind: Cluster\nname: c.example.org\nganeti_version: "3.0"\n'
+    state = replace(cluster({"gold": {}}), software_version="3.1.0" if wrong else "3.0.2")
+    return codes(check(text, directory, state=state))
+
+
 WITHOUT_EXAMPLE: Final[dict[str, Show]] = {
     "GP001": unreadable,
     "GP004": too_deep,
+    "GP138": other_release,
     "GP209": too_many_specs,
     "GP821": drifted,
     "GP915": stale_baseline,

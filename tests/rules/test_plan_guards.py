@@ -76,7 +76,12 @@ def test_a_policy_that_the_cluster_has_already_is_silent(tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("declared", "observed_release", "found"),
-    [("2.16", "3.0.2", ["GP743"]), ("3.0", "3.0.2", []), ("3.0", None, []), ("3.0", "3.1.0~rc2", ["GP743"])],
+    [
+        ("2.16", "3.0.2", ["GP743"]),
+        ("3.0", "3.0.2", []),
+        ("3.0", None, []),
+        ("3.0", "3.1.0~rc2", ["GP138", "GP138", "GP743"]),
+    ],
 )
 def test_another_release(declared: str, observed_release: str | None, found: list[str], tmp_path: Path) -> None:
     state = replace(observed(), software_version=observed_release)
