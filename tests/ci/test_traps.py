@@ -129,7 +129,7 @@ def test_the_action_springs_no_trap(tmp_path: Path, traps: Traps, sources: Path,
     inputs = {"path": "policy", "state": "snapshot:cluster.json", "token": TOKEN}
     done = run_action(runner, traps.checkout, inputs, environment(tmp_path) | own, source=sources, installs=True)
     assert traps.names() == [], done.log
-    assert done.ran == ["Install gpolicy", "Check", "Plan", "Comment", "Verdict"], done.log
+    assert done.ran == ["Install gpolicy", "Check", "Test", "Plan", "Comment", "Verdict"], done.log
     assert (done.outputs["check-exit-code"], done.outputs["plan-exit-code"]) == ("0", "1"), done.log
     assert "dedicated" in server.comments[0]["body"]
     assert "`policy/" in server.comments[0]["body"]  # files are named from the top of the checkout

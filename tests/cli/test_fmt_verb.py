@@ -130,7 +130,7 @@ def test_a_file_that_cannot_be_formatted_safely_is_named_without_an_error(
     (tmp_path / "b.yaml").write_text(IN_FORM, encoding="utf-8")
     others = gpolicy("fmt", "--check", cwd=tmp_path)
     assert others.stdout == "1 of 2 files left as they are, the others are already formatted\n"
-    assert file.read_text(encoding="utf-8") == text
+    assert file.read_bytes() == text.encode()
 
 
 def test_an_unreadable_file_changes_nothing(tmp_path: Path) -> None:

