@@ -105,7 +105,7 @@ def test_drift_in_the_forms_that_all_verbs_have() -> None:
     markdown, page = (gpolicy("drift", str(EXAMPLE), "-s", SNAPSHOT, "-f", form) for form in ("markdown", "html"))
     assert markdown.returncode == page.returncode == 2
     assert markdown.stdout.startswith("<!-- gpolicy drift ganeti.example.org -->\n### ")
-    assert "```diff\n# cluster  since 2026-" in markdown.stdout
+    assert "```diff\n# cluster  last changed no later than 2026-" in markdown.stdout
     assert page.stdout.startswith("<!DOCTYPE html>\n")
 
 
