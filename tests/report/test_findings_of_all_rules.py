@@ -61,7 +61,7 @@ def test_sarif(found: tuple[list[Finding], dict[str, SourceFile]]) -> None:
     prints = [tuple(result["partialFingerprints"].values()) for result in results]
     assert len(set(prints)) == len(prints)
     assert all(result["locations"] for result in results)
-    assert sum("fixes" in result for result in results) == sum(finding.fix is not None for finding in set(findings)) > 5
+    assert sum("fixes" in result for result in results) == sum(finding.fix is not None for finding in set(findings)) > 9
     for result in results:
         assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
     assert shown(findings, sources, "sarif") == json.dumps(data, indent=2) + "\n"
