@@ -21,7 +21,7 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
 from gpolicy.errors import UsageError
-from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, MIB, Specification, bytes_of, group_name, node_name
+from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, MIB, bytes_of, group_name, node_name, specification_in
 from gpolicy.ganeti.number_bounds import BOUNDS
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.parameters import default_in, known_in, parameters_of
@@ -109,10 +109,9 @@ def _resources(simulated: _SimulatedGroup) -> Resources:
 
 
 def _parse(text: str) -> _SimulatedGroup:
-    parts = text.split(",")
-    if not 5 <= len(parts) <= 7:
-        raise UsageError(f"sim: {len(parts)} sections in {_shown(text)}", hint=_HINT)
-    found = Specification(*parts)
+    sections, found = specification_in(text)
+    if found is None:
+        raise UsageError(f"sim: {sections} sections in {_shown(text)}", hint=_HINT)
     policy = ALLOC_POLICIES.get(found.policy, found.policy)
     if policy not in ALLOC_POLICIES.values():
         known = ", ".join(f"{short} ({name})" for short, name in ALLOC_POLICIES.items())

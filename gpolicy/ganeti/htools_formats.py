@@ -65,6 +65,13 @@ Specification = namedtuple(
 )
 """A group of equal nodes. Disk and memory may have a unit, `exclusive` is True or False."""
 
+
+def specification_in(text: str) -> tuple[int, Specification | None]:
+    """Return the number of sections in `text`, and the specification that they are if there are 5 to 7."""
+    sections = text.split(",") if text else []
+    return len(sections), Specification(*sections) if 5 <= len(sections) <= 7 else None
+
+
 ALLOC_POLICIES: Final = {"p": "preferred", "a": "last_resort", "u": "unallocable"}
 """Short names of allocation policies in a specification."""
 

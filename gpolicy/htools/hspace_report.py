@@ -10,6 +10,7 @@ from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide, fixed, shown_float, truncate
 from gpolicy.errors import InputError
+from gpolicy.htools.text_values import wrapped
 
 if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
@@ -154,9 +155,10 @@ class MachineReport(_Printed):
                 after.instance_spindles - before.instance_spindles,
             ),
         )
+        # with infinite ratios, the virtual CPUs left do not fit into the original's Int (RSpec), their sum above does
         self._resources(
             "KM_UNAV",
-            (after.virtual_cpus - after.instance_cpus, after.total_cpus - after.normalised_cpus),
+            (wrapped(after.virtual_cpus - after.instance_cpus), after.total_cpus - after.normalised_cpus),
             (
                 truncate(after.total_memory) - after.instance_memory,
                 truncate(after.total_disk) - after.instance_disk,

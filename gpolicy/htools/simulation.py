@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.cluster_data import ClusterData, Group, NodeData
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.errors import InputError
-from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, Specification, group_name, node_name
-from gpolicy.htools.text_values import alloc_policy, parse_int, parse_size, split
+from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, group_name, node_name, specification_in
+from gpolicy.htools.text_values import alloc_policy, parse_int, parse_size
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,13 +31,12 @@ def simulate(specs: Sequence[str]) -> ClusterData:
 
 
 def _parse(spec: str) -> tuple[AllocPolicy, int, tuple[int, int, int, int, bool]]:
-    parts = split(",", spec)
-    if not 5 <= len(parts) <= 7:
+    sections, found = specification_in(spec)
+    if found is None:
         raise InputError(
             "Invalid cluster specification, expected 6 comma-separated sections (allocation policy, node"
-            f" count, disk size, memory size, number of CPUs, spindles) but got {len(parts)}: '{spec}'"
+            f" count, disk size, memory size, number of CPUs, spindles) but got {sections}: '{spec}'"
         )
-    found = Specification(*parts)
     policy = _policy(found.policy)
     count = parse_int("node count", found.node_count)
     disk = parse_size("disk size", found.disk)

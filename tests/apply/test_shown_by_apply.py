@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pretend_rapi
 import pytest
-from command_line import ROOT
+from command_line import ROOT, written_to
 from pretend_ganeti import fails, then
 from pretend_rapi import Server
 from test_apply_verb import Bench, certificate  # noqa: F401 (a fixture)
@@ -46,14 +46,11 @@ def on_a_terminal(bench: Bench, *more: str) -> tuple[int, str]:
     ) as process:  # fmt: skip
         os.close(theirs)
         said, answered = b"", False
-        try:
-            while piece := os.read(ours, 65536):
-                said += piece
-                if b"yes is taken" in said and not answered:
-                    os.write(ours, b"yes\n")
-                    answered = True
-        except OSError:  # the other end is closed
-            pass
+        for piece in written_to(ours):
+            said += piece
+            if b"yes is taken" in said and not answered:
+                os.write(ours, b"yes\n")
+                answered = True
         code = process.wait(60)
     os.close(ours)
     assert not re.search(rb"\x1b\[35m", said)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
@@ -31,6 +33,13 @@ def gpolicy(
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done
+
+
+def written_to(terminal: int) -> Iterator[bytes]:
+    """Yield what is written to a pseudo-terminal, until nobody is left who could write to it."""
+    with suppress(OSError):  # how Linux says so
+        while piece := os.read(terminal, 65536):
+            yield piece
 
 
 def policy(directory: Path, text: str = "", name: str = "policy.yaml") -> Path:

@@ -8,11 +8,10 @@ import re
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, gpolicy
+from command_line import ROOT, gpolicy, written_to
 
 from gpolicy.cli.app import VERBS
 from gpolicy.cli.completing import FILES, SHELLS, complete
@@ -202,11 +201,10 @@ def _typed(shell: list[str], load: str, line: str, path: str) -> str:
         # the line is completed, and then made the argument of an echo
         os.write(terminal, f"{load}\n{line}\t\x01echo @BEGIN@\x05@END@\n exit\n".encode())
         said = ""
-        with suppress(OSError):  # the end of the shell
-            while piece := os.read(terminal, 65536):
-                said += piece.decode(errors="replace")
-                if found := re.search(r"[\r\n]@BEGIN@(.*?)@END@", said):
-                    return found[1].strip().removesuffix("/")  # which zsh takes back
+        for piece in written_to(terminal):
+            said += piece.decode(errors="replace")
+            if found := re.search(r"[\r\n]@BEGIN@(.*?)@END@", said):
+                return found[1].strip().removesuffix("/")  # which zsh takes back
     finally:
         os.close(terminal)
         os.waitpid(child, 0)

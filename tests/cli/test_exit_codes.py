@@ -12,7 +12,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from command_line import CONFIG, GOOD, ROOT, STATE, gpolicy, policy
+from command_line import CONFIG, GOOD, ROOT, STATE, gpolicy, policy, written_to
 
 from gpolicy.cli.running import run
 
@@ -256,15 +256,7 @@ def test_colour_is_for_terminals(tmp_path: Path, env: dict[str, str], coloured: 
     call = [sys.executable, "-m", "gpolicy", "plan", str(file), "--state", STATE]
     with subprocess.Popen(call, env=environment, stdout=theirs, stderr=subprocess.DEVNULL):
         os.close(theirs)
-        said = b""
-        while True:
-            try:
-                more = os.read(ours, 65536)
-            except OSError:  # the other end is closed
-                break
-            if not more:
-                break
-            said += more
+        said = b"".join(written_to(ours))
     os.close(ours)
     assert (b"\x1b[" in said) is coloured
     assert b"candidate_pool_size" in said

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, gpolicy, policy
+from command_line import ROOT, gpolicy, policy, written_to
 
 LONG, SHORT = ("explain",), ("explain", "GP201")
 ROWS, COLUMNS = 100, 100
@@ -34,15 +34,7 @@ def _on_terminal() -> Run:
             stdin=its, stdout=its, stderr=its, cwd=cwd, env=known | environment, start_new_session=True,
         )  # fmt: skip
         os.close(its)
-        shown = b""
-        while True:
-            try:
-                piece = os.read(mine, 65536)
-            except OSError:  # the last writer is gone
-                break
-            if not piece:
-                break
-            shown += piece
+        shown = b"".join(written_to(mine))
         os.close(mine)
         return process.wait(60), shown.decode().replace("\r\n", "\n")
 

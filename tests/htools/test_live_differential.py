@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import random
+from pathlib import Path
 
 import pytest
 
 from .campaign import Chunk, in_child
-from .random_requests import KINDS
-from .three_ways import EQUAL, INSTALLED
+from .random_requests import KINDS, Case
+from .three_ways import EQUAL, INSTALLED, compare
 
 pytestmark = [
     pytest.mark.htools,
@@ -40,6 +41,13 @@ def test_middle_sized_clusters(kind: str) -> None:
 @pytest.mark.parametrize("kind", ["hspace", "allocate", "allocate-secondary"])
 def test_large_clusters(kind: str) -> None:
     run(kind, 8, 60, law_every=0)
+
+
+@pytest.mark.parametrize("ratio", ["1" + "0" * 320, "Infinity", "NaN", "1e400"])
+def test_a_ratio_that_nothing_exceeds(ratio: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = ("--simulate=p,3,60g,2g,4,2", "--disk-template=drbd", "--machine-readable", f"--max-cpu={ratio}")
+    assert compare(Case("hspace", 0, "hspace", options, ""), 60, law=True) == (EQUAL, "")
 
 
 @pytest.mark.full

@@ -124,7 +124,7 @@ static void read_facts(struct reader *reader, int64_t row) {
     facts->total_disk = finite(reader);
     facts->total_cpus = finite(reader);
     facts->cpu_speed = finite(reader);
-    facts->vcpu_ratio = finite(reader);
+    facts->vcpu_ratio = real(reader); /* infinite and NaN are limits that nothing exceeds, as in htools */
     facts->high_spindles = finite(reader);
     bool strange = extreme(facts->total_memory) || extreme(facts->total_cpus) || extreme(facts->cpu_speed) ||
                    extreme(facts->high_spindles) || extreme(facts->total_disk);
