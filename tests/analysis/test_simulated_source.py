@@ -65,7 +65,7 @@ def test_the_values_are_ganetis_own() -> None:
         ("p,1,1,1,1,100001", "sim: spindles '100001': no cluster has more than 100000"),
         ("p,1,1,1,1,1,yes", "sim: exclusive storage is True or False, not 'yes'"),
         ("p,6000,1,1,1;p,6000,1,1,1", "sim: 12000 nodes; at most 10000 can be simulated"),
-        ("p,1,1,1,1;", "sim: 1 sections in ''"),
+        ("p,1,1,1,1;", "sim: 0 sections in ''"),
         ("p,1,1,1,1,0", "sim: nodes without a spindle: the score of such a cluster is not a number"),
         ("p,1,1,0,1", "sim: nodes without memory: the score of such a cluster is not a number"),
         ("p,1,1,1,0", "sim: nodes without a CPU: htools would never stop counting on them"),

@@ -14,6 +14,7 @@ from gpolicy.ganeti.parameter import Parameter, Path, Type
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.sensible_ranges import SENSIBLE, SensibleRange
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Hardware, Leaf
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.parameters.drbd import RANGES
@@ -85,6 +86,8 @@ class NumberUnlikely(Rule):
         low, high = _ACCEPTED.get(leaf.path, (0, math.inf))
         if not low <= value <= high:
             return  # an error
+        if parameter.type is Type.SIZE and value <= LEAST_WITHOUT_UNIT and _is_rounded(leaf, value):
+            return  # GP015 asks for the unit
         if not sensible.takes(value):
             usual = parameter.default if isinstance(parameter.default, int | float) else 0
             yield self._unlikely(declared, leaf.dotted, sensible, value, leaf.span, usual)
@@ -133,6 +136,14 @@ def _is_bare(leaf: Leaf, value: float, *steps: str | int) -> bool:
     written = beside[pointer[-2]][pointer[-1]] if steps else beside[pointer[-1]]
     sizes = [item for bound in ("min", "max") for item in beside[bound].values()] if steps else beside.values()
     return isinstance(written, int) and any(isinstance(item, str) and item[-1:].isalpha() for item in sizes)
+
+
+def _is_rounded(leaf: Leaf, value: float) -> bool:
+    """Return whether a size is written without a unit and Ganeti stores another number."""
+    written: Any = leaf.document.root
+    for step in leaf.pointer:
+        written = written[step]
+    return isinstance(written, int) and written != value
 
 
 def _promised(hardware: Hardware | None) -> Iterator[tuple[str, int, Span]]:
