@@ -292,10 +292,7 @@ def _is_inside(place: Span, around: Span) -> bool:
 
 def _places(leaf: Leaf) -> Iterator[Span]:
     """Yield the spans of a leaf's value and of everything in it, keys too, also where an alias stands for it."""
-    value: Any = leaf.document.root
-    for step in leaf.pointer:
-        value = value[step]
-    open_values = [(leaf.pointer, value)]
+    open_values = [(leaf.pointer, leaf.document.value(leaf.pointer))]
     while open_values:
         pointer, value = open_values.pop()
         yield leaf.document.value_span(pointer)

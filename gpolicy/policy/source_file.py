@@ -200,6 +200,13 @@ class YamlDocument:
         """Return the place of a mark in this document's file."""
         return Span(self.file, *mark)
 
+    def value(self, pointer: Pointer) -> Any:
+        """Return the value at `pointer` as it was read: neither rounded nor with anything filled in."""
+        found = self.root
+        for step in pointer:
+            found = found[step]
+        return found
+
     def value_span(self, pointer: Pointer) -> Span:
         """Return the place of the value at `pointer`, or of its nearest parent if there is none."""
         return self.span(self._mark(pointer, of_key=False))

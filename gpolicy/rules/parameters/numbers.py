@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import Pair
@@ -16,7 +16,6 @@ from gpolicy.ganeti.sensible_ranges import SENSIBLE, SensibleRange
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Hardware, Leaf
-from gpolicy.policy.source_file import Pointer
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.parameters.drbd import RANGES
 from gpolicy.rules.parameters.network import MOST_BITS
@@ -131,7 +130,7 @@ def _is_bare(leaf: Leaf, value: float, *steps: str | int) -> bool:
     pointer = (*leaf.pointer, *steps)
     if "disk" not in str(pointer[-1]) and value % _MEMORY_STEP == 0:
         return False
-    beside = _as_written(leaf, pointer[: -2 if steps else -1])  # of a pair: of both its bounds
+    beside = leaf.document.value(pointer[: -2 if steps else -1])  # of a pair: of both its bounds
     written = beside[pointer[-2]][pointer[-1]] if steps else beside[pointer[-1]]
     sizes = [item for bound in ("min", "max") for item in beside[bound].values()] if steps else beside.values()
     return isinstance(written, int) and any(isinstance(item, str) and item[-1:].isalpha() for item in sizes)
@@ -139,15 +138,8 @@ def _is_bare(leaf: Leaf, value: float, *steps: str | int) -> bool:
 
 def _is_rounded(leaf: Leaf, value: float) -> bool:
     """Return whether a size is written without a unit and Ganeti stores another number."""
-    written = _as_written(leaf, leaf.pointer)
+    written = leaf.document.value(leaf.pointer)
     return isinstance(written, int) and written != value
-
-
-def _as_written(leaf: Leaf, pointer: Pointer) -> Any:
-    found: Any = leaf.document.root
-    for step in pointer:
-        found = found[step]
-    return found
 
 
 def _promised(hardware: Hardware | None) -> Iterator[tuple[str, int, Span]]:
