@@ -43,6 +43,10 @@ def test_an_upgrade(tmp_path: Path, how: dict[str, str]) -> None:
         ("GP101", "Ganeti 3.1 has no hvparams.xen-pvm.xen_cmd: it was removed in 3.1"),
     }
     assert found(HEAD.format("3.0", "xen-pvm"), tmp_path, **how) == set()  # KVM is no matter there
+    text = HEAD.format("3.0", "kvm") + "hvparams:\n  kvm: {vhost_net: false, disk_discard: ignore, disk_type: sd}\n"
+    assert found(text, tmp_path, **how) == {
+        ("GP139", "Ganeti 3.1 starts no instance with disk_type sd: QEMU has no such device")
+    }
 
 
 @pytest.mark.parametrize("how", [{"asked": "3.0"}, {"observed": "3.0.2"}])

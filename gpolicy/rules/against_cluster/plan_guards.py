@@ -97,8 +97,8 @@ class OtherRelease(Rule):
         name="other-release",
         severity=Severity.WARNING,
         summary="The cluster has another release of Ganeti than the policy says.",
-        rationale="Plans go by the cluster's release, rules and editors by `ganeti_version`: they judge which"
-        " parameters and tags exist by a release that the cluster does not have.",
+        rationale="Plans go by the cluster's release, and so does `check --state`. `check` alone and editors go by"
+        " `ganeti_version`: they judge which parameters and values exist by a release that the cluster does not have.",
         source="gpolicy",
         bad=f'{CLUSTER}ganeti_version: "2.16"\n',
         good=f'{CLUSTER}ganeti_version: "3.0"\n',

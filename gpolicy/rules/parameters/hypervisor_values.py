@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from typing import Final
 
@@ -12,6 +13,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import PARAMETERS
+from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import LINUX_CAPABILITIES, QEMU_MIGRATION_CAPABILITIES
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy.model import Leaf
@@ -88,17 +90,17 @@ class KvmExtra(Rule):
         name="kvm-extra",
         severity=Severity.WARNING,
         summary="kvm_extra has an option that Ganeti writes itself, or is no list of options.",
-        rationale="Ganeti splits kvm_extra at each blank and appends it to its own command: quotes are not removed, and"
-        " two blanks make an empty argument. KVM gets an option twice; the later one wins, or KVM refuses to start."
-        " Capacity and `gnt-instance info` show the other value.",
-        source=_SOURCE,
+        rationale="Ganeti appends kvm_extra to its own command. Up to 3.0 it splits it at each blank: quotes are not"
+        " removed, and two blanks make an empty argument. From 3.1 on it splits it as a shell does. KVM gets an option"
+        " twice; the later one wins, or KVM refuses to start. Capacity and `gnt-instance info` show the other value.",
+        source="Ganeti 3.0.2 and 3.1, how they start instances; gnt-instance(8)",
         bad=f'{CLUSTER}hvparams:\n  kvm: {{kvm_extra: "-m 4096"}}\n',
         good=f'{CLUSTER}hvparams:\n  kvm: {{kvm_extra: "-no-hpet -watchdog i6300esb"}}\n',
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_kvm("kvm_extra")):
-            words = str(leaf.value).split(" ") if leaf.value else []
+            words, mistake = _split(str(leaf.value), context.version)
             options = [word.lstrip("-") for word in words if word.startswith("-")]
             for option in dict.fromkeys(option for option in options if option in _OF_KVM):
                 message = f"kvm_extra has -{option}, which Ganeti writes itself"
@@ -107,9 +109,20 @@ class KvmExtra(Rule):
             if words and not words[0].startswith("-"):
                 message = f"kvm_extra starts with {words[0]!r}, which is no option"
                 yield self.hit(declared, message, leaf.span, hint="write options, such as -no-hpet")
-            elif "" in words or re.search("[\"']", str(leaf.value)):
-                message = "kvm_extra has quotes, or blanks beside one another: Ganeti splits it at each blank"
-                yield self.hit(declared, message, leaf.span, hint="write each word once, without quotes")
+            elif mistake:
+                yield self.hit(declared, f"kvm_extra has {mistake}", leaf.span, hint="write words without quotes")
+
+
+def _split(text: str, version: str) -> tuple[list[str], str]:
+    """Return the words that a release of Ganeti makes of kvm_extra, and what is wrong with quotes and blanks."""
+    if release_key(version) >= release_key("3.1"):
+        try:
+            return shlex.split(text), ""
+        except ValueError as error:
+            return text.split(), f"a quote too few, and Ganeti {version} starts no instance: {error}"
+    words = text.split(" ") if text else []
+    wrong = "" in words or re.search("[\"']", text)
+    return words, "quotes, or blanks beside one another: Ganeti splits it at each blank" if wrong else ""
 
 
 _MASKS: Final[tuple[Path, ...]] = tuple(

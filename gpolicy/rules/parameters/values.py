@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -12,8 +11,8 @@ from gpolicy.checking.context import Context, number
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Fix, Related, RuleInfo, Severity
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
-from gpolicy.ganeti.parameter import Level, Path, Type
-from gpolicy.ganeti.parameters import PARAMETERS, default_in, known_in, parameter_at, parameters_of
+from gpolicy.ganeti.parameter import Path, Type
+from gpolicy.ganeti.parameters import PARAMETERS, known_in, parameter_at
 from gpolicy.ganeti.releases import VERSIONS, release_key
 from gpolicy.ganeti.tables.hypervisors import CHOICES_SINCE, CHOICES_UNTIL
 from gpolicy.ganeti.values import INHERITED_FAMILIES
@@ -64,37 +63,6 @@ class ParameterNotInVersion(Rule):
                     when = f"it comes with {release}" if has_it else f"it was removed in {release}"
                     message = f"Ganeti {context.version} has no {word} for {leaf.dotted}: {when}"
                     yield self.hit(declared, message, leaf.span, hint="write another word, or correct ganeti_version")
-
-
-class DefaultMoves(Rule):
-    info = RuleInfo(
-        code="GP138",
-        name="default-moves",
-        severity=Severity.INFO,
-        summary="A parameter that the policy leaves out has another default in the release that is checked for.",
-        rationale="A new cluster has the default of its own release. A cluster that is upgraded keeps what it has"
-        " stored, except for words that the new release does not have. It shows with `--ganeti-version` and on a"
-        " cluster of another release than `ganeti_version` says.",
-        source="Ganeti's constants, releases 2.15 to 3.1",
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        cluster, version = context.policy.cluster, context.version
-        written = cluster.ganeti_version if cluster else None
-        if cluster is None or written is None or written == version:
-            return
-        enabled = context.enabled_hypervisors()
-        for parameter in parameters_of(Level.CLUSTER):
-            if parameter.new_default is None or context.cluster_leaf(parameter.path) is not None:
-                continue
-            if enabled is not None and parameter.family == "hvparams" and parameter.path[1] not in enabled.values:
-                continue
-            before, after = (json.dumps(default_in(parameter, release)) for release in (written, version))
-            if before != after:
-                name = ".".join(parameter.path)
-                message = f"Ganeti {version} has another default of {name} than {written}: {after}, not {before}"
-                span = cluster.document.value_span(("kind",))
-                yield self.hit(cluster, message, span, hint="declare the one that you want")
 
 
 class AccessInherit(Rule):

@@ -16,6 +16,8 @@ from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 from gpolicy.rules.parameters.paths import FORBIDDEN
 
+V31 = 'ganeti_version: "3.1"\n'
+
 
 def serious(text: str, directory: Path, **more: object) -> list[str]:
     found = check(text, directory, **more)  # type: ignore[arg-type]
@@ -67,6 +69,24 @@ def pvm(text: str) -> str:
         (kvm("kvm_extra: '-append \"a b\"'"), ["GP178", "GP178"]),
         (kvm('kvm_extra: "-no-hpet  -watchdog x"'), ["GP178"]),
         (kvm("kvm_extra: no-hpet"), ["GP178"]),
+        (kvm("kvm_extra: '-global \"a b\"'", V31), []),  # 3.1 reads it as a shell does
+        (kvm("kvm_extra: '-global \"a b'", V31), ["GP178"]),
+        (kvm('kvm_extra: "-no-hpet  -watchdog x"', V31), []),
+        (kvm('kvm_extra: "-smp 4"', V31), ["GP178"]),
+        (kvm("disk_type: pflash", V31), ["GP139"]),
+        (kvm("disk_type: pflash"), []),
+        (kvm("disk_type: scsi-hd, cdrom_disk_type: scsi-hd", V31), ["GP139"]),
+        (kvm("disk_type: scsi-hd, cdrom_disk_type: scsi-cd", V31), []),
+        (kvm("disk_type: scsi-hd, cdrom_image_path: /x.iso", V31), ["GP139"]),
+        (kvm("disk_type: scsi-hd, cdrom_image_path: /x.iso, cdrom_disk_type: ide", V31), []),
+        (kvm("disk_type: ide, cdrom2_image_path: /x.iso", V31), []),
+        (kvm('cdrom_image_path: "ftp://iso.example.org/x.iso"', V31), ["GP139", "GP147"]),
+        (kvm('cdrom_image_path: "https://iso.example.org/x.iso"', V31), []),
+        (f"{CLUSTER}{V31}diskparams:\n  rbd: {{access: userspace, pool: vm-pool}}\n", ["GP139"]),
+        (f"{CLUSTER}{V31}diskparams:\n  rbd: {{access: userspace, pool: vm_pool}}\n", []),
+        (f"{CLUSTER}{V31}diskparams:\n  rbd: {{access: kernelspace, pool: vm-pool}}\n", []),
+        (f'{CLUSTER}{V31}diskparams:\n  gluster: {{access: userspace, host: "fd00::1"}}\n', ["GP139"]),
+        (f"{CLUSTER}{V31}diskparams:\n  gluster: {{access: userspace, host: 10.1.2.3}}\n", []),
         (kvm('cpu_mask: "5"'), ["GP179"]),
         (kvm('cpu_mask: "5:6"'), []),  # one for each virtual CPU
         (kvm("migration_caps: xbzrel"), ["GP181"]),
