@@ -73,8 +73,10 @@ def test_t41_live_a_refusal_because_locks_moved_is_tried_again(fresh: LiveCluste
             wait_for(lambda: "exclusive" in locks(fresh, "instance/inst3"))
             with gpolicy_process("apply", plan, "--to", way.address, "--yes", *way.trust) as process:
                 wait_for(lambda: "shared:" in locks(fresh, "instance/inst3"))
-                fresh.ganeti("gnt-instance", "add", "-t", "diskless", "-n", "node5", *NEW_INSTANCE, f"inst9{number}")
-                hold.unlink()
+                new = ("gnt-instance", "add", "--submit", "-t", "diskless", "-n", "node5", *NEW_INSTANCE)
+                fresh.ganeti(*new, f"inst9{number}")
+                wait_for(lambda name=f"inst9{number}": has_instance(fresh, name))  # type: ignore[misc]
+                hold.unlink()  # at once: the job may begin anew at any time, and then it has seen the instance
                 out, err = process.communicate(timeout=SECONDS)
         assert process.returncode == 0, out + err
         way.expect_nothing_left(policy)
@@ -86,6 +88,11 @@ def test_t41_live_a_refusal_because_locks_moved_is_tried_again(fresh: LiveCluste
     assert [event["event"] for event in events if event["event"] in {"step-failed", "step-done"}] == [
         "step-failed", "step-done",
     ]  # fmt: skip
+
+
+def has_instance(cluster: LiveCluster, name: str) -> bool:
+    """Return whether the configuration has an instance."""
+    return any(item["name"] == name for item in cluster.config()["instances"].values())
 
 
 def locks(cluster: LiveCluster, name: str) -> str:
