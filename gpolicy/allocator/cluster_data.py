@@ -32,7 +32,7 @@ class SpecPair:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class InstancePolicy:
     """An instance policy with every value filled in."""
 
     minmax: tuple[SpecPair, ...]
@@ -42,7 +42,7 @@ class Policy:
     spindle_ratio: float
 
 
-DEFAULT_POLICY = Policy(
+DEFAULT_POLICY = InstancePolicy(
     minmax=(SpecPair(min=Spec(128, 1, 1024, 1, 1, 1), max=Spec(32768, 8, 1048576, 16, 8, 12)),),
     std=Spec(128, 1, 1024, 1, 1, 1),
     templates=tuple(DiskTemplate),
@@ -62,7 +62,7 @@ class Group:
     alloc_policy: AllocPolicy = AllocPolicy.PREFERRED
     tags: tuple[str, ...] = ()
     networks: tuple[str, ...] = ()
-    policy: Policy = DEFAULT_POLICY
+    policy: InstancePolicy = DEFAULT_POLICY
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,5 +218,5 @@ class ClusterData:
     nodes: tuple[NodeData, ...]
     instances: tuple[Instance, ...]
     tags: tuple[str, ...] = ()
-    policy: Policy = field(default=DEFAULT_POLICY)
+    policy: InstancePolicy = field(default=DEFAULT_POLICY)
     hypervisor: str | None = None

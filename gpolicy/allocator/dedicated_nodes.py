@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.cluster_data import Group, Instance, Policy
+from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy
 from gpolicy.allocator.engines import compiled_dedicated
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.node import Node
@@ -47,12 +47,12 @@ def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, group_name: str | No
     return all(node.facts.exclusive for node in nodes.values() if node.facts.group in relevant)
 
 
-def biggest_first(policy: Policy) -> list[int]:
+def biggest_first(policy: InstancePolicy) -> list[int]:
     """Return the indices of the spec pairs in the order of allocation vectors: the biggest minimal disk first."""
     return sorted(range(len(policy.minmax)), key=lambda place: -policy.minmax[place].min.disk_size)
 
 
-def sample_instances(policy: Policy) -> list[Instance]:
+def sample_instances(policy: InstancePolicy) -> list[Instance]:
     """Return one plain instance per minimal spec, the biggest disk first.
 
     They have no list of disks and so use no spindles.

@@ -23,7 +23,7 @@ from gpolicy.allocator.node_changes import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, NodeData, Policy
+    from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, NodeData
 
 EXCLUSION_PREFIX = "htools:iextags:"
 DESIRED_PREFIX = "htools:desiredlocation:"
@@ -43,7 +43,7 @@ class Cluster:
     nodes: Mapping[int, Node]
     instances: Mapping[int, Instance]
     tags: tuple[str, ...]
-    policy: Policy
+    policy: InstancePolicy
     common_suffix: str
 
 
@@ -191,7 +191,7 @@ def with_offline(node: Node) -> Node:
 
 def _facts(
     node: NodeData,
-    policy: Policy,
+    policy: InstancePolicy,
     migration: tuple[frozenset[str], frozenset[str]],
     locations: frozenset[str],
     suffix: str,

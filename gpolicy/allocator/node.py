@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.ghc_numbers import divide, truncate
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Load, Policy
+    from gpolicy.allocator.cluster_data import InstancePolicy, Load
 
 NO_LOAD: Load = (0.0, 0.0, 0.0, 0.0)
 
@@ -31,7 +31,7 @@ class NodeFacts:
     name: str
     alias: str
     group: int
-    policy: Policy
+    policy: InstancePolicy
     total_memory: float
     node_memory: int
     reported_free_memory: int

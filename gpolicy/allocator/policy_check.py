@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance, Policy, Spec, SpecPair
+    from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec, SpecPair
 
 
-def check_policy(policy: Policy, instance: Instance, *, exclusive: bool) -> FailReason | None:
+def check_policy(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> FailReason | None:
     """Return why `policy` refuses `instance` on a node (with exclusive storage or not), or None."""
     verdict: FailReason | None = None
     if instance.ignores_policy:

@@ -17,8 +17,8 @@ from gpolicy.allocator.cluster_data import (
     Disk,
     Group,
     Instance,
+    InstancePolicy,
     NodeData,
-    Policy,
     Spec,
     SpecPair,
 )
@@ -58,7 +58,7 @@ def cluster_data(state: observed.ClusterState) -> ClusterData:
     )
 
 
-def policy_of(values: Values, where: str) -> Policy:
+def policy_of(values: Values, where: str) -> InstancePolicy:
     """Return the instance policy among effective `values`, or Ganeti's built-in one if there is none.
 
     Raise GpolicyError, which begins with `where`, when a part of it is missing.
@@ -70,7 +70,7 @@ def policy_of(values: Values, where: str) -> Policy:
     std = {path[2]: value for path, value in values.items() if path[:2] == ("ipolicy", "std") and len(path) == 3}
     if not isinstance(pairs, list) or not isinstance(templates, list):
         raise GpolicyError(f"{where}: its instance policy has no minmax or no disk-templates")
-    return Policy(
+    return InstancePolicy(
         minmax=tuple(_pair(pair, where) for pair in pairs),
         std=_spec(std, where),
         templates=tuple(_template(str(name), where) for name in templates),

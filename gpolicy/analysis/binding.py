@@ -19,7 +19,7 @@ from gpolicy.allocator.placement import PairCandidates, SingleCandidates
 from gpolicy.allocator.policy_check import check_pair, check_policy
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance, Policy
+    from gpolicy.allocator.cluster_data import Instance, InstancePolicy
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Candidates
 
@@ -166,7 +166,7 @@ def primary_refusal(node: Node, instance: Instance) -> tuple[FailReason, Cause] 
     return reason, _BY_REASON[reason]
 
 
-def accepts(policy: Policy, instance: Instance, *, exclusive: bool) -> bool:
+def accepts(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> bool:
     """Return whether some pair allows the instance, without its template."""
     return not policy.minmax or any(check_pair(pair, instance, exclusive=exclusive) is None for pair in policy.minmax)
 

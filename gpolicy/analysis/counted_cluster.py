@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from gpolicy.allocator.cluster_data import ClusterData, Instance, Policy, Spec, SpecPair
+from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.configured_resources import configured_cluster
 from gpolicy.allocator.engines import make_allocator
@@ -96,7 +96,7 @@ class CountedCluster:
         return all(getattr(self, item.name) == getattr(other, item.name) for item in fields(self))
 
     @property
-    def policy(self) -> Policy:
+    def policy(self) -> InstancePolicy:
         """The policy for the instances."""
         return self.data.policy
 

@@ -9,7 +9,7 @@ from gpolicy.errors import UsageError
 from gpolicy.guessing import did_you_mean_one_of
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Policy
+    from gpolicy.allocator.cluster_data import InstancePolicy
     from gpolicy.cluster.state import ClusterState
 
 _LIKELY: Final = (DiskTemplate.DRBD, DiskTemplate.PLAIN)
@@ -35,7 +35,7 @@ def wanted_template(name: str, enabled: tuple[DiskTemplate, ...] | None) -> Disk
     return known[name]
 
 
-def first_allowed(enabled: tuple[DiskTemplate, ...] | None, policy: Policy) -> DiskTemplate | None:
+def first_allowed(enabled: tuple[DiskTemplate, ...] | None, policy: InstancePolicy) -> DiskTemplate | None:
     """Return the default template under `policy`.
 
     If the source does not name the enabled ones, DRBD and plain come first: the order of the policy's list has no

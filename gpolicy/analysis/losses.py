@@ -22,7 +22,7 @@ from gpolicy.analysis.binding import Cause, accepts
 from gpolicy.analysis.refusals import bounds_detail
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance, Policy
+    from gpolicy.allocator.cluster_data import Instance, InstancePolicy
     from gpolicy.allocator.engines import EngineCluster
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Nodes
@@ -242,7 +242,7 @@ def _forced(state: Nodes, instance: Instance, targets: Sequence[int]) -> Iterato
         yield cause
 
 
-def _forbidden(policy: Policy, instance: Instance, *, exclusive: bool) -> Cause | None:
+def _forbidden(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> Cause | None:
     """Return the limit of `policy` that forbids a copy of `instance`, or None."""
     if check_policy(policy, instance, exclusive=exclusive) is None:
         return None

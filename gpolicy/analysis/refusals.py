@@ -13,7 +13,7 @@ from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance, Policy, SpecPair
+    from gpolicy.allocator.cluster_data import Instance, InstancePolicy, SpecPair
     from gpolicy.allocator.enumerations import FailReason
     from gpolicy.allocator.node import Node
 
@@ -53,7 +53,7 @@ def as_secondary(node: Node, instance: Instance, primary: int) -> Refusal | None
     return Refusal(reason, cause, f"{node.facts.name}: {_secondary_detail(node, instance, cause, primary)}")
 
 
-def bounds_detail(policy: Policy, instance: Instance, *, exclusive: bool) -> str:
+def bounds_detail(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> str:
     """Return the bounds of the nearest pair (the one with the fewest breaches) that the instance breaks."""
     broken = [_broken(pair, instance, exclusive=exclusive) for pair in policy.minmax]
     if not broken:

@@ -15,7 +15,7 @@ from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import ClusterData, Group, Policy, Spec
+    from gpolicy.allocator.cluster_data import ClusterData, Group, InstancePolicy, Spec
     from gpolicy.cluster.state import ClusterState
 
 
@@ -108,7 +108,7 @@ def _template(request: PlaceRequest, group: Group | None, state: ClusterState, d
     filled = {node.group for node in data.nodes}
     groups = [item for item in data.groups if item.index in filled] or data.groups  # groups with nodes
     open_groups = [item for item in groups if item.alloc_policy is not AllocPolicy.UNALLOCABLE]
-    policies: list[Policy] = [item.policy for item in ([group] if group else open_groups or groups)]
+    policies: list[InstancePolicy] = [item.policy for item in ([group] if group else open_groups or groups)]
     allowed = {policy: first_allowed(enabled, policy) for policy in policies}
     order = list(enabled) if enabled is not None else [first_allowed(None, policy) for policy in policies]
     for template in order:

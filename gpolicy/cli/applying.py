@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ApplyRequest:
     """The plan to apply, its destination, and options."""
 
     plan: Path
@@ -44,7 +44,7 @@ class Request:
     job_timeout: float = 3600.0
 
 
-def apply(request: Request) -> int:
+def apply(request: ApplyRequest) -> int:
     """Apply, resume or roll back a plan; return the exit code."""
     from gpolicy.apply.carrying import ApplyError  # noqa: PLC0415
     from gpolicy.apply.destinations import open_runner  # noqa: PLC0415
@@ -72,7 +72,9 @@ def apply(request: Request) -> int:
         return int(error.exit_code)
 
 
-def _apply(request: Request, plan: Plan, runner: Runner, journal: Path, patience: Patience, stop: StopRequests) -> int:
+def _apply(
+    request: ApplyRequest, plan: Plan, runner: Runner, journal: Path, patience: Patience, stop: StopRequests
+) -> int:
     from gpolicy.apply.journal import Direction  # noqa: PLC0415
     from gpolicy.apply.plan_run import PlanRun, can_be_carried, measures_nodes, right_cluster  # noqa: PLC0415
     from gpolicy.cluster.sources import read_state  # noqa: PLC0415
@@ -116,7 +118,7 @@ def _apply(request: Request, plan: Plan, runner: Runner, journal: Path, patience
     return _tell(run, verdict, journal)
 
 
-def _history(request: Request, plan: Plan, journal: Path) -> History | None:
+def _history(request: ApplyRequest, plan: Plan, journal: Path) -> History | None:
     from gpolicy.apply.earlier import history_for  # noqa: PLC0415
 
     return history_for(plan, journal, resume=request.resume, rollback=request.rollback)
@@ -295,7 +297,7 @@ def _show_differences(differences: Sequence[LeafDifference]) -> None:
             sys.stderr.write(as_text([f"  {where}: expected {expected}, found {found}"]))
 
 
-def _way_on(request: Request, journal: Path) -> str | None:
+def _way_on(request: ApplyRequest, journal: Path) -> str | None:
     """Return how to continue after an incomplete run."""
     if not journal.exists():
         return None

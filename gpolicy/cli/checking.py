@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class CheckRequest:
     """What to check, by which rules, and how to report the findings.
 
     `write_baseline`: the file to keep what is found in.
@@ -50,7 +50,7 @@ class Request:
     write_baseline: Path | None = None
 
 
-def check(request: Request) -> int:
+def check(request: CheckRequest) -> int:
     """Check each policy, print the findings, fix them on request, and return the exit code."""
     from gpolicy.checking.repository import Checker  # noqa: PLC0415 (other verbs need no rules)
 
@@ -77,7 +77,7 @@ def reader_today() -> date:
     return date.today()  # noqa: DTZ011
 
 
-def _refuse_options_together(request: Request) -> None:
+def _refuse_options_together(request: CheckRequest) -> None:
     """Raise UsageError for two options that exclude one another."""
     asked = {"--fix": request.fix, "--diff": request.diff, "--write-baseline": request.write_baseline is not None}
     names = [name for name, is_asked in asked.items() if is_asked]
@@ -89,7 +89,7 @@ def _refuse_options_together(request: Request) -> None:
         raise UsageError(f"--diff has no format {request.display.form!r}", hint="leave out --format")
 
 
-def _report(checked: list[Checked], request: Request, *, fixable: bool = True) -> int:
+def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = True) -> int:
     """Print the findings, and return the exit code."""
     from gpolicy.checking.repository import report_together  # noqa: PLC0415
     from gpolicy.report.findings_answer import findings_answer  # noqa: PLC0415
@@ -158,7 +158,7 @@ def _fingerprints(findings: list[Finding], sources: Files) -> dict[Finding, str]
     return dict(zip(found, unique_fingerprints(found, sources, locate=repository_path), strict=True))
 
 
-def _write_baseline(checked: list[Checked], path: Path, request: Request) -> int:
+def _write_baseline(checked: list[Checked], path: Path, request: CheckRequest) -> int:
     """Write all findings to a baseline, or none; show those that cannot be accepted."""
     from gpolicy.checking.repository import new_baseline  # noqa: PLC0415
     from gpolicy.writing.replacing import Replacement, replace_files  # noqa: PLC0415

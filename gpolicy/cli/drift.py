@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class DriftRequest:
     """What to compare, and how to show it."""
 
     path: Path
@@ -33,7 +33,7 @@ class Request:
     output: Path | None
 
 
-def drift(request: Request) -> int:
+def drift(request: DriftRequest) -> int:
     """Show the differences of a cluster from its policy; return the exit code.
 
     Metrics are written also when nothing could be compared: that is what an alert must see.
@@ -51,7 +51,7 @@ def drift(request: Request) -> int:
     return int(ExitCode.CHANGES if report.drift else ExitCode.FINE)
 
 
-def _compare(request: Request) -> tuple[DriftReport, str] | None:
+def _compare(request: DriftRequest) -> tuple[DriftReport, str] | None:
     """Return the drift and its report; None if the policy has errors, which are reported."""
     from gpolicy.checking.overrides import settings_of  # noqa: PLC0415
     from gpolicy.drift.comparing import find_drift  # noqa: PLC0415
@@ -67,7 +67,7 @@ def _compare(request: Request) -> tuple[DriftReport, str] | None:
     return report, _rendered(request, report, policy)
 
 
-def _rendered(request: Request, report: DriftReport, policy: Policy) -> str:
+def _rendered(request: DriftRequest, report: DriftReport, policy: Policy) -> str:
     from gpolicy.report.drift_answer import drift_answer  # noqa: PLC0415
     from gpolicy.report.drift_json import drift_data  # noqa: PLC0415
     from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
@@ -84,7 +84,7 @@ def _rendered(request: Request, report: DriftReport, policy: Policy) -> str:
     )
 
 
-def _write(request: Request, text: str) -> None:
+def _write(request: DriftRequest, text: str) -> None:
     from gpolicy.cluster.private_file import write_private, write_public  # noqa: PLC0415
 
     if request.output is None:
@@ -95,7 +95,7 @@ def _write(request: Request, text: str) -> None:
         write_private(request.output, text.encode())
 
 
-def _write_failure(request: Request) -> None:
+def _write_failure(request: DriftRequest) -> None:
     """Write metrics that say that this run could not compare; never in place of the error that tells why."""
     from gpolicy.report.drift_prometheus import failure_metrics  # noqa: PLC0415
 
@@ -120,6 +120,6 @@ def _written_before(file: Path) -> str | None:
         return None
 
 
-def _label(request: Request) -> str:
+def _label(request: DriftRequest) -> str:
     """Return a label for runs of this policy: the same in runs that fail."""
     return str(request.path.absolute())

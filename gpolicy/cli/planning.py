@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class PlanRequest:
     """What is to be planned, and how to show it.
 
     `failures` (nodes of a group that may fail at once) and `cpus_after_failure` replace the limits of the policy.
@@ -49,7 +49,7 @@ class Request:
     cpus_after_failure: bool | None = None
 
 
-def plan(request: Request) -> int:
+def plan(request: PlanRequest) -> int:
     """Make, show and keep a plan; return the exit code."""
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
@@ -115,7 +115,7 @@ def _impact_data(known: Impact | None) -> dict[str, object] | None:
     return impact_data(known)
 
 
-def _show(made: Plan, sides: Sides, known: Impact | None, policy: Policy, request: Request) -> None:
+def _show(made: Plan, sides: Sides, known: Impact | None, policy: Policy, request: PlanRequest) -> None:
     """Write the plan to standard output in the form that was asked for."""
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
     from gpolicy.report.plan_answer import plan_answer  # noqa: PLC0415

@@ -37,7 +37,7 @@ class NoAnswerError(UnreachableError):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpsAnswer:
     """An answer: status code and body."""
 
     status: int
@@ -91,7 +91,7 @@ def _certificates(pem: str) -> frozenset[bytes]:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpsRequest:
     """A request to `https://host:port/path`."""
 
     method: str
@@ -102,7 +102,7 @@ class Request:
     body: bytes | None = None
 
 
-def ask(request: Request, *, trust: Trust | None, seconds: float, limit: int) -> Answer:
+def ask(request: HttpsRequest, *, trust: Trust | None, seconds: float, limit: int) -> HttpsAnswer:
     """Send `request` once and return the answer; redirects are not followed, no proxy is used.
 
     Without `trust` it uses plain HTTP. `seconds` limits the whole exchange, also with a server that sends slowly. Raise
@@ -136,7 +136,7 @@ def ask(request: Request, *, trust: Trust | None, seconds: float, limit: int) ->
         raise NoAnswerError(_too_slow(where, seconds).message)
     if response.length:  # bytes of Content-Length that are missing
         raise NoAnswerError(f"{where}: the answer to {path} ended early")
-    return Answer(response.status, answer)
+    return HttpsAnswer(response.status, answer)
 
 
 def _connect(host: str, port: int, trust: Trust | None, seconds: float) -> socket.socket:

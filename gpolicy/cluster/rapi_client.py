@@ -57,7 +57,7 @@ class Client:
             raise self._refusal(path, answer)
         return parse_json(answer.body, self._where(path))
 
-    def send(self, method: str, path: str, body: Value = None) -> https.Answer:
+    def send(self, method: str, path: str, body: Value = None) -> https.HttpsAnswer:
         """Return the answer to a request that changes something, whatever its status.
 
         Raise UnreachableError if it was not sent, NoAnswerError if nobody knows whether the server acted on it.
@@ -66,7 +66,7 @@ class Client:
         content = None if body is None else json.dumps(body, allow_nan=False).encode()
         return self._request(method, path, headers, content, self.timeout)
 
-    def _ask(self, path: str, until: float | None) -> https.Answer:
+    def _ask(self, path: str, until: float | None) -> https.HttpsAnswer:
         seconds = self.timeout if until is None else min(self.timeout, until - time.monotonic())
         if seconds <= 0:
             raise UnreachableError(f"{self._where(path)}: the cluster could not be read in time")
@@ -74,17 +74,17 @@ class Client:
 
     def _request(
         self, method: str, path: str, headers: dict[str, str], body: bytes | None, seconds: float
-    ) -> https.Answer:
+    ) -> https.HttpsAnswer:
         if self.credentials:
             pair = f"{self.credentials.user}:{self.credentials.password}".encode()
             headers = {**headers, "Authorization": "Basic " + base64.b64encode(pair).decode()}
-        request = https.Request(method, self.host, self.port, path, headers, body)
+        request = https.HttpsRequest(method, self.host, self.port, path, headers, body)
         return https.ask(request, trust=self.trust, seconds=seconds, limit=self.limit)
 
     def _where(self, path: str) -> str:
         return f"rapi://{netloc(self.host, self.port)}: {path.partition('?')[0]}"
 
-    def _refusal(self, path: str, answer: https.Answer) -> GpolicyError:
+    def _refusal(self, path: str, answer: https.HttpsAnswer) -> GpolicyError:
         where = self._where(path)
         match answer.status:
             case 401 if self.credentials is None:

@@ -25,12 +25,12 @@ from gpolicy.formatting.tree import (
     Collection,
     CommentLines,
     Document,
-    Entry,
     File,
     Mapping,
     Node,
     Scalar,
     Sequence,
+    TreeEntry,
 )
 from gpolicy.policy.source_file import SourceFile
 
@@ -210,7 +210,7 @@ class _Reader:
     def _line_of(self, offset: int) -> int:
         return self._source.line_and_column(offset)[0]
 
-    def _value(self, key: Scalar | None, before: list[CommentLines], *, blank: bool, line: int) -> Entry:
+    def _value(self, key: Scalar | None, before: list[CommentLines], *, blank: bool, line: int) -> TreeEntry:
         """Return the entry whose key or dash, on `line`, was read last."""
         event, start, end = self._pop()
         is_block = isinstance(event, MappingStartEvent | SequenceStartEvent) and not event.flow_style
@@ -220,14 +220,14 @@ class _Reader:
         elif is_block and end > start:
             opening = opening or self._take_behind(line_of(event))  # behind its anchor
         value = self._node(event, start, end)
-        entry = Entry(key, value, before, blank, opening)
+        entry = TreeEntry(key, value, before, blank, opening)
         if isinstance(value, Scalar) and value.style not in ("|", ">"):
             entry.behind = self._take_behind(event.end_mark.line + 1 if start < end else line)
         elif isinstance(value, Collection) and value.flow:
             entry.behind = self._take_behind(self._line_of(self._place - 1))
         return entry
 
-    def _to_last(self, entries: list[Entry], comments: list[CommentLines], column: int) -> list[CommentLines]:
+    def _to_last(self, entries: list[TreeEntry], comments: list[CommentLines], column: int) -> list[CommentLines]:
         """Attach comments with the indentation of a nested part that has just ended to that part; return the others."""
         nested: list[Block] = []
         value: Node | None = entries[-1].value if entries else None
@@ -265,7 +265,7 @@ class _Reader:
             value = self._node(item, item_start, item_end)
             if isinstance(value, Collection):
                 collection.commented |= value.commented
-            collection.entries.append(Entry(key, value, before, blank=False))
+            collection.entries.append(TreeEntry(key, value, before, blank=False))
             line = self._line_of(max(self._place - 1, 0))
         _, end_start, end_end = self._pop()
         if end_start < end_end:
@@ -287,7 +287,7 @@ class _Reader:
         return found
 
 
-def _without_blank(first: Entry) -> None:
+def _without_blank(first: TreeEntry) -> None:
     """Drop the empty line at the beginning of a nested part, before its first entry moves."""
     if first.before:
         first.before[0].blank = False

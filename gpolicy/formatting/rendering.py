@@ -6,7 +6,7 @@ from typing import Final
 
 from gpolicy.formatting.key_order import KeyOrder, key_order
 from gpolicy.formatting.scalars import block_lines, flow_scalar, is_block, plain_or_quoted, with_prefix, written_lines
-from gpolicy.formatting.tree import Collection, CommentLines, Document, Entry, File, Mapping, Node, Scalar, Sequence
+from gpolicy.formatting.tree import Collection, CommentLines, Document, File, Mapping, Node, Scalar, Sequence, TreeEntry
 from gpolicy.writing.yaml_text import WIDTH
 
 _INDENT: Final = 2
@@ -56,11 +56,11 @@ class _Renderer:
         if self.lines and self.lines[-1].strip():
             self.lines.append("")
 
-    def _entries(self, entries: list[Entry], indent: int, order: KeyOrder, *, after_head: bool = False) -> None:
+    def _entries(self, entries: list[TreeEntry], indent: int, order: KeyOrder, *, after_head: bool = False) -> None:
         for place, entry in enumerate(entries):
             self._entry(entry, indent, order, first=place == 0 and not after_head)
 
-    def _entry(self, entry: Entry, indent: int, order: KeyOrder, *, first: bool) -> None:
+    def _entry(self, entry: TreeEntry, indent: int, order: KeyOrder, *, first: bool) -> None:
         """Write an entry; `first`: no empty line before it."""
         below = order.item() if entry.key is None else order.below(entry.key.text)
         before = list(entry.before)
@@ -80,7 +80,7 @@ class _Renderer:
         else:
             self._block(entry, entry.value, start, indent, below)
 
-    def _one_line(self, entry: Entry, indent: int, order: KeyOrder) -> str | None:
+    def _one_line(self, entry: TreeEntry, indent: int, order: KeyOrder) -> str | None:
         """Return the value of an entry if it stands on the line of its key."""
         value = entry.value
         if isinstance(value, Scalar):
@@ -95,7 +95,7 @@ class _Renderer:
         fits = indent + len(_start(entry)) + 1 + len(text) <= WIDTH
         return text if fits or kept or not value.entries else None
 
-    def _scalar(self, value: Scalar, start: str, indent: int, entry: Entry) -> None:
+    def _scalar(self, value: Scalar, start: str, indent: int, entry: TreeEntry) -> None:
         """Write a scalar of several lines."""
         if is_block(value):
             header, *lines = block_lines(value, indent)
@@ -106,7 +106,7 @@ class _Renderer:
         self.lines += [_joined(start, first), *lines]
         self.lines[-1:] = _with_comment(self.lines[-1], entry.behind)
 
-    def _block(self, entry: Entry, value: Collection, start: str, indent: int, order: KeyOrder) -> None:
+    def _block(self, entry: TreeEntry, value: Collection, start: str, indent: int, order: KeyOrder) -> None:
         assert isinstance(value, Mapping | Sequence)  # noqa: S101
         opening, after = entry.opening, list(value.after)
         if entry.behind is not None and opening is None:
@@ -130,7 +130,7 @@ class _Renderer:
         self.comments(after, inside)
 
 
-def _sorted(mapping: Mapping, order: KeyOrder) -> list[Entry]:
+def _sorted(mapping: Mapping, order: KeyOrder) -> list[TreeEntry]:
     return sorted(mapping.entries, key=lambda entry: order.rank(entry.key.text if entry.key else ""))
 
 
@@ -139,7 +139,7 @@ def _kind(root: Mapping) -> str:
     return next((value.text for value in values if isinstance(value, Scalar)), "")
 
 
-def _part_head(document: Document, first: Entry, new_first: Entry) -> None:
+def _part_head(document: Document, first: TreeEntry, new_first: TreeEntry) -> None:
     """Separate the comments at the top from those of the first key, which will move.
 
     The empty line after the top stays there.
@@ -153,7 +153,7 @@ def _part_head(document: Document, first: Entry, new_first: Entry) -> None:
             return
 
 
-def _start(entry: Entry) -> str:
+def _start(entry: TreeEntry) -> str:
     if entry.key is None:
         return "-"
     return f"{with_prefix(entry.key.prefix, plain_or_quoted(entry.key))}:"
@@ -188,7 +188,7 @@ def _flow(node: Node, order: KeyOrder) -> str | None:
     return None if None in parts else with_prefix(node.prefix, shown)
 
 
-def _flow_entry(entry: Entry, order: KeyOrder) -> str | None:
+def _flow_entry(entry: TreeEntry, order: KeyOrder) -> str | None:
     assert entry.key is not None  # noqa: S101 (it is in a mapping)
     value = _flow(entry.value, order.below(entry.key.text))
     key = with_prefix(entry.key.prefix, flow_scalar(entry.key))

@@ -70,7 +70,7 @@ class Collection:
 
 
 @dataclass(slots=True)
-class Entry:
+class TreeEntry:
     """A key with its value, or an item of a sequence (`key` is None).
 
     `before` are the comments on their own lines before it, `opening` is the one behind the key or dash, `behind` the
@@ -89,14 +89,14 @@ class Entry:
 class Mapping(Collection):
     """A mapping in the order of the file."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[TreeEntry] = field(default_factory=list)
 
 
 @dataclass(slots=True)
 class Sequence(Collection):
     """A sequence."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[TreeEntry] = field(default_factory=list)
 
 
 Block = Mapping | Sequence

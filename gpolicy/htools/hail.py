@@ -11,8 +11,8 @@ from gpolicy.allocator.group_choice import RequestError, RequestOptions
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.errors import InputError
 from gpolicy.htools.backends import load_cluster, node_status, read_input, run_program, save_cluster, warnings
-from gpolicy.htools.hail_requests import PREFIX, Request
-from gpolicy.htools.iallocator import Document, parse_document
+from gpolicy.htools.hail_requests import PREFIX, HailRequest
+from gpolicy.htools.iallocator import IallocatorDocument, parse_document
 from gpolicy.htools.json_fields import Fields
 from gpolicy.htools.options import HAIL_OPTIONS, Options
 
@@ -49,7 +49,7 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     sys.stdout.write(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n")
 
 
-def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, Request]:
+def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, HailRequest]:
     if not arguments:
         raise InputError("This program needs an input file.")
     if len(arguments) > 1:
@@ -74,8 +74,8 @@ def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, Request]
 
 
 def _show(
-    request: Request,
-    document: Document,
+    request: HailRequest,
+    document: IallocatorDocument,
     cluster: Cluster,
     options: Options,
     hypervisor: str | None,
@@ -94,7 +94,7 @@ def _show(
         sys.stderr.write("Allocation on a dedicated cluster; using lost-allocations metrics.\n")
 
 
-def _check_indices(request: Request, cluster: Cluster) -> None:
+def _check_indices(request: HailRequest, cluster: Cluster) -> None:
     """Refuse a request about instances that the cluster of another source does not have."""
     missing = [index for index in request.existing if index not in cluster.instances]
     if missing:
@@ -104,7 +104,7 @@ def _check_indices(request: Request, cluster: Cluster) -> None:
         )
 
 
-def parse_request(document: Document, cluster: Cluster) -> Request:
+def parse_request(document: IallocatorDocument, cluster: Cluster) -> HailRequest:
     """Read the request; names are resolved in `cluster`, the document's own cluster."""
     fields = Fields(PREFIX, document.request)
     kind = fields.text("type")

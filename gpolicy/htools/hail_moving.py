@@ -15,7 +15,7 @@ from gpolicy.allocator.evacuation import (
 )
 from gpolicy.allocator.requests import allocate_secondary
 from gpolicy.errors import InputError
-from gpolicy.htools.hail_requests import Answer, Request, names_of
+from gpolicy.htools.hail_requests import HailAnswer, HailRequest, names_of
 from gpolicy.htools.haskell_records import shown_argument, shown_groups
 from gpolicy.htools.haskell_text import shown_ints
 from gpolicy.htools.text_values import named
@@ -41,7 +41,7 @@ class RelocateRequest(NamedTuple):
         """Return it as Haskell shows it."""
         return f"Relocate {self.existing[0]} {shown_argument(self.required_nodes)} {shown_ints(self.leaving)}"
 
-    def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
+    def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
         """Choose the new secondary, or the new node of an instance on shared storage."""
         done, new = relocate(
             cluster.nodes,
@@ -52,7 +52,7 @@ class RelocateRequest(NamedTuple):
             force=options.ignore_soft_errors,
         )
         instances = {**cluster.instances, self.existing[0]: done.instance}
-        return Answer("success", list(names_of(cluster.nodes, (new,))), done.nodes, instances)
+        return HailAnswer("success", list(names_of(cluster.nodes, (new,))), done.nodes, instances)
 
 
 class EvacuateRequest(NamedTuple):
@@ -66,7 +66,7 @@ class EvacuateRequest(NamedTuple):
         """Return it as Haskell shows it."""
         return f"NodeEvacuate {shown_ints(self.existing)} Change{self.mode.name.capitalize()}"
 
-    def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
+    def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
         """Choose new nodes within the group of each instance."""
         force = options.ignore_soft_errors
         return _moved(cluster, evacuate_nodes(cluster.nodes, cluster.instances, self.mode, self.existing, force=force))
@@ -83,7 +83,7 @@ class ChangeGroupRequest(NamedTuple):
         """Return it as Haskell shows it."""
         return f"ChangeGroup {shown_ints(self.existing)} {shown_ints(self.targets)}"
 
-    def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
+    def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
         """Choose a group and nodes for each instance."""
         result = change_group(
             cluster.groups,
@@ -107,11 +107,11 @@ class SecondaryRequest(NamedTuple):
         """Return it as Haskell shows it."""
         return f"AllocateSecondary {self.existing[0]}"
 
-    def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
+    def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
         """Choose the secondary node."""
         nodes, instances = cluster.nodes, cluster.instances
         placement, info = allocate_secondary(nodes, instances, self.existing[0], options)
-        return Answer(
+        return HailAnswer(
             info,
             names_of(nodes, placement.nodes)[1],
             {**nodes, **{node.index: node for node in placement.changed}},
@@ -119,7 +119,7 @@ class SecondaryRequest(NamedTuple):
         )
 
 
-def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> Request:
+def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:
     """Read a request of one of the four kinds."""
     if kind == "relocate":
         index = _exact(cluster, fields.text("name"))
@@ -133,7 +133,7 @@ def parse_moving(kind: str, fields: Fields, cluster: Cluster) -> Request:
     return ChangeGroupRequest(instances, _groups(cluster, fields.texts("target_groups")))
 
 
-def _moved(cluster: Cluster, result: EvacuationResult) -> Answer:
+def _moved(cluster: Cluster, result: EvacuationResult) -> HailAnswer:
     nodes = cluster.nodes
     info = f"{len(result.failed)} instances failed to move and {len(result.moved)} were moved successfully"
     moved = [
@@ -142,7 +142,7 @@ def _moved(cluster: Cluster, result: EvacuationResult) -> Answer:
     ]
     failed = [[instance.name, text] for instance, text in result.failed]
     jobs = [[_opcode(move, nodes) for move in moves] for _, _, _, moves in result.moved]
-    return Answer(info, [moved, failed, jobs], result.nodes, result.instances)
+    return HailAnswer(info, [moved, failed, jobs], result.nodes, result.instances)
 
 
 def _opcode(move: Move, nodes: Mapping[int, Node]) -> dict[str, object]:

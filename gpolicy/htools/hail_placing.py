@@ -10,7 +10,7 @@ from gpolicy.allocator.merge import Cluster, desired_tags, exclusion_tags
 from gpolicy.allocator.redundancy import settled
 from gpolicy.allocator.requests import allocate, allocate_many
 from gpolicy.errors import InputError
-from gpolicy.htools.hail_requests import PREFIX, Answer, Request, names_of
+from gpolicy.htools.hail_requests import PREFIX, HailAnswer, HailRequest, names_of
 from gpolicy.htools.iallocator import parse_instance
 from gpolicy.htools.json_fields import Fields, Json, as_list, as_text, as_texts, plain_object
 
@@ -42,7 +42,7 @@ class AllocateRequest(NamedTuple):
         instance = records.shown_instance(wanted.instance, wanted.instance.name, document)
         return f"Allocate ({instance}) ({records.shown_details(wanted.count, wanted.group_name)}) {restriction}"
 
-    def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
+    def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
         """Choose the nodes. The option that restricts them overrides the request's own restriction."""
         if options.restriction is None and self.restriction is not None:
             options = replace(options, restriction=frozenset(self.restriction))
@@ -54,7 +54,7 @@ class AllocateRequest(NamedTuple):
         # for one group or dedicated nodes, -S writes only the nodes of the chosen group
         narrow = self.wanted.group_name is not None or found.placement.lost is not None
         after = {index: node for index, node in nodes.items() if not narrow or node.facts.group == found.group}
-        return Answer(
+        return HailAnswer(
             ", ".join(found.messages),
             list(names_of(nodes, found.placement.nodes)),
             {**after, **{node.index: settled(node, number) for node in found.placement.changed}},
@@ -84,17 +84,17 @@ class MultiAllocateRequest(NamedTuple):
         )
         return f"MultiAllocate [{','.join(pairs)}]"
 
-    def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
+    def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
         """Choose the nodes of each instance."""
         nodes = cluster.nodes
         many = allocate_many(cluster.groups, nodes, cluster.instances, self.wanted, options)
         info = f"{len(many.failed)} instances failed to allocate and {len(many.placed)} were allocated successfully"
         placed = [[instance.name, names_of(nodes, where.nodes)] for instance, where in many.placed]
         failed = [[instance.name, text] for instance, text in many.failed]
-        return Answer(info, [placed, failed], many.nodes, many.instances)
+        return HailAnswer(info, [placed, failed], many.nodes, many.instances)
 
 
-def parse_placing(kind: str, fields: Fields, cluster: Cluster) -> Request:
+def parse_placing(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:
     """Read a request of the kind "allocate" or "multi-allocate"."""
     if kind == "multi-allocate":
         return MultiAllocateRequest(_read_many(fields, cluster))

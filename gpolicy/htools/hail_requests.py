@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PREFIX = "invalid request dict: "
 
 
-class Answer(NamedTuple):
+class HailAnswer(NamedTuple):
     """The content of stdout, and the state of the cluster after the request."""
 
     info: str
@@ -25,7 +25,7 @@ class Answer(NamedTuple):
     instances: Mapping[int, Instance]
 
 
-class Request(Protocol):
+class HailRequest(Protocol):
     """A request of any kind, names resolved to indices."""
 
     @property
@@ -39,7 +39,7 @@ class Request(Protocol):
     def shown(self, document: Mapping[str, Json]) -> str:
         """Return it as Haskell shows it; `document` is the request's own object (`-v`)."""
 
-    def answer(self, cluster: Cluster, options: RequestOptions) -> Answer:
+    def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
         """Return hail's answer. Raises RequestError if the request cannot be granted."""
 
 

@@ -13,7 +13,7 @@ from gpolicy.allocator.ghc_numbers import shown_float
 from gpolicy.htools.haskell_text import shown_ints, shown_peers, shown_string, shown_strings
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Disk, Group, Instance, Load, Policy, Spec
+    from gpolicy.allocator.cluster_data import Disk, Group, Instance, InstancePolicy, Load, Spec
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
     from gpolicy.htools.json_fields import Json
@@ -200,7 +200,7 @@ def _group(group: Group) -> str:
     )
 
 
-def _policy(policy: Policy) -> str:
+def _policy(policy: InstancePolicy) -> str:
     return _record(
         "IPolicy",
         iPolicyMinMaxISpecs=_list(

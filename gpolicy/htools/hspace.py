@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.cluster_data import Instance, Policy, Spec
+from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec
 from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import Cluster, with_min_disk, with_offline, with_vcpu_ratio
@@ -119,7 +119,7 @@ def _apply_node_options(nodes: Mapping[int, Node], options: Options) -> dict[int
     return result
 
 
-def _template(options: Options, policy: Policy) -> DiskTemplate:
+def _template(options: Options, policy: InstancePolicy) -> DiskTemplate:
     if options.template is not None:
         return options.template
     if not policy.templates:
@@ -127,7 +127,7 @@ def _template(options: Options, policy: Policy) -> DiskTemplate:
     return policy.templates[0]
 
 
-def _tiered_specs(policy: Policy) -> list[Spec]:
+def _tiered_specs(policy: InstancePolicy) -> list[Spec]:
     if not policy.minmax:
         raise InputError("Empty list of specs received from the cluster")
     return [pair.max for pair in policy.minmax]

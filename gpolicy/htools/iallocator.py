@@ -34,7 +34,7 @@ _STATES = {
 }
 
 
-class Document(NamedTuple):
+class IallocatorDocument(NamedTuple):
     """A parsed document: the request's object, the cluster, and the objects of its instances."""
 
     request: dict[str, Json]
@@ -42,7 +42,7 @@ class Document(NamedTuple):
     instances: dict[str, Json]
 
 
-def parse_document(text: str) -> Document:
+def parse_document(text: str) -> IallocatorDocument:
     """Read an iallocator document. Raises InputError with htools' own text."""
     value = parse_json("input IAllocator message", text)
     if not isinstance(value, dict):
@@ -63,7 +63,7 @@ def parse_document(text: str) -> Document:
     )
     tags = fields.texts("cluster_tags")
     hypervisors = fields.get("enabled_hypervisors", lambda names: [as_hypervisor(name) for name in as_list(names)])
-    return Document(
+    return IallocatorDocument(
         request,
         ClusterData(groups, nodes, instances, tags=tags, hypervisor=hypervisors[0] if hypervisors else None),
         entries,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from gpolicy.allocator.cluster_data import Policy, Spec, SpecPair
+from gpolicy.allocator.cluster_data import InstancePolicy, Spec, SpecPair
 from gpolicy.cluster.record import Record
 from gpolicy.errors import InputError
 from gpolicy.htools.haskell_text import shown_strings
@@ -186,10 +186,10 @@ def as_alloc_policy(value: Json) -> AllocPolicy:
     return alloc_policy(text)
 
 
-def as_policy(value: Json) -> Policy:
+def as_policy(value: Json) -> InstancePolicy:
     """Return an instance policy in Ganeti's JSON form."""
     fields = _Nested("", as_object(value))
-    return Policy(
+    return InstancePolicy(
         minmax=fields.get("minmax", _pairs),
         std=fields.get("std", _spec),
         templates=fields.get("disk-templates", lambda names: tuple(as_disk_template(name) for name in as_list(names))),

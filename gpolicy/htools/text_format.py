@@ -14,8 +14,8 @@ from gpolicy.allocator.cluster_data import (
     Disk,
     Group,
     Instance,
+    InstancePolicy,
     NodeData,
-    Policy,
     Spec,
     SpecPair,
 )
@@ -150,7 +150,7 @@ def _instance(index: int, text: str, nodes: Mapping[str, int]) -> Instance:
     )
 
 
-def _policy(text: str) -> tuple[str, Policy]:
+def _policy(text: str) -> tuple[str, InstancePolicy]:
     line = _parsed(PolicyLine, text, " ipolicy data")
     owner, minmax = line.owner, split(";", line.minmax)
     std = _spec(f"{owner}/stdspec", line.std)
@@ -160,7 +160,7 @@ def _policy(text: str) -> tuple[str, Policy]:
         SpecPair(_spec(f"{owner}/minspec", minmax[place]), _spec(f"{owner}/maxspec", minmax[place + 1]))
         for place in range(0, len(minmax), 2)
     )
-    return owner, Policy(
+    return owner, InstancePolicy(
         std=std,
         minmax=pairs,
         templates=tuple(disk_template(name) for name in split(",", line.templates)),

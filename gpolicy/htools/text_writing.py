@@ -10,7 +10,7 @@ from gpolicy.allocator.ghc_numbers import fixed, shown_float
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gpolicy.allocator.cluster_data import Group, Instance, Policy, Spec
+    from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy, Spec
     from gpolicy.allocator.node import Node
 
 
@@ -19,7 +19,7 @@ def format_cluster(
     nodes: Mapping[int, Node],
     instances: Iterable[Instance],
     tags: Iterable[str],
-    policy: Policy,
+    policy: InstancePolicy,
 ) -> str:
     """Return a cluster's state in the text format, all columns, as `-S` writes it."""
     groups = list(groups)
@@ -90,7 +90,7 @@ def _format_instance(instance: Instance, nodes: Mapping[int, Node]) -> str:
     )
 
 
-def _format_policy(owner: str, policy: Policy) -> str:
+def _format_policy(owner: str, policy: InstancePolicy) -> str:
     specs = ";".join(f"{_format_spec(pair.min)};{_format_spec(pair.max)}" for pair in policy.minmax)
     templates = ",".join(template.value for template in policy.templates)
     ratios = f"{shown_float(policy.vcpu_ratio)}|{shown_float(policy.spindle_ratio)}"

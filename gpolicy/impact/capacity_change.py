@@ -23,7 +23,7 @@ from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChan
 from gpolicy.printable import some
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Policy
+    from gpolicy.allocator.cluster_data import InstancePolicy
     from gpolicy.allocator.node import Node
     from gpolicy.analysis.counted_cluster import CountedCluster
     from gpolicy.analysis.pair_names import PairNames
@@ -208,7 +208,7 @@ def _weightless(pair: SpecPair) -> bool:
     return pair.min.memory <= 0 and pair.min.disk_size <= 0 and pair.min.cpus <= 0
 
 
-def _summed(nodes: Sequence[Node], policy: Policy) -> tuple[int, ...]:
+def _summed(nodes: Sequence[Node], policy: InstancePolicy) -> tuple[int, ...]:
     samples = sample_instances(policy)
     vectors = [allocation_vector(node, samples) for node in nodes]
     return tuple(sum(vector[place] for vector in vectors) for place in range(len(samples)))

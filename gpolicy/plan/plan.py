@@ -19,7 +19,7 @@ from gpolicy.plan.change import Change, NotCompared, Objection
 from gpolicy.plan.contents import Observed, observed, touched
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.step import Step
-from gpolicy.plan.steps import Basis, make_steps, nodes_that_stay
+from gpolicy.plan.steps import StepBasis, make_steps, nodes_that_stay
 from gpolicy.policy.guard import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.provenance import UNKNOWN, Provenance
@@ -108,7 +108,9 @@ def _draft(policy: Policy, state: ClusterState) -> _Draft:
     errors = any(finding.severity is Severity.ERROR for finding in difference.findings)
     seen = observed(state, touched(difference.changes))
     staying = nodes_that_stay(difference.changes, state)
-    basis = Basis(objects={name: item.values for name, item in seen.items()}, gaps=state.unreadable, staying=staying)
+    basis = StepBasis(
+        objects={name: item.values for name, item in seen.items()}, gaps=state.unreadable, staying=staying
+    )
     stepping = make_steps(
         [] if errors else difference.changes, basis, release_of(state.software_version) or policy.version
     )

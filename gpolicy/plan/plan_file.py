@@ -25,7 +25,7 @@ from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import FORMAT_VERSION, plan_as_json
 from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
 from gpolicy.plan.signature import Signers, signer_of
-from gpolicy.plan.steps import Basis, make_steps
+from gpolicy.plan.steps import StepBasis, make_steps
 from gpolicy.plan.terms_file import read_terms
 from gpolicy.policy.guard import Guard, Measure
 from gpolicy.policy.source_file import Located
@@ -99,7 +99,9 @@ def rebuilt_plan(written: Record) -> Plan:
     observed = {name: _observed(name, item) for name, item in written.records("observed")}
     gaps = tuple(_gap(Record.of(gap, f"{written.where}: not_shown")) for gap in written.items("not_shown"))
     staying = written.texts("staying")
-    basis = Basis(objects={name: item.values for name, item in observed.items()}, gaps=gaps, staying=frozenset(staying))
+    basis = StepBasis(
+        objects={name: item.values for name, item in observed.items()}, gaps=gaps, staying=frozenset(staying)
+    )
     claimed = tuple(_change(Record.of(change, f"{written.where}: changes")) for change in written.items("changes"))
     findings = tuple(_finding(Record.of(item, f"{written.where}: findings")) for item in written.items("findings"))
     errors = any(finding.severity is Severity.ERROR for finding in findings)
@@ -210,7 +212,11 @@ def _names(written: Record, name: str) -> tuple[str | None, ...]:
 
 
 def _check_guards(
-    guards: tuple[GuardResult, ...], changes: tuple[Change, ...], basis: Basis, impossible: list[Objection], where: str
+    guards: tuple[GuardResult, ...],
+    changes: tuple[Change, ...],
+    basis: StepBasis,
+    impossible: list[Objection],
+    where: str,
 ) -> None:
     """Raise InputError for verdicts that no guard gives, or that are not those of guards that can be judged here."""
     if len({guard.name for guard in guards}) != len(guards):

@@ -26,14 +26,14 @@ from gpolicy.plan.risk import (
     risk_when_new,
     risk_with,
 )
-from gpolicy.plan.steps import Basis
+from gpolicy.plan.steps import StepBasis
 
 _NEW_GROUP: Final[Values] = {("alloc_policy",): "preferred"}
 _LONGEST_SHOWN: Final = 300
 _ABSENT: Final = object()
 
 
-def contradictions(changes: Sequence[Change], basis: Basis) -> Iterator[str]:
+def contradictions(changes: Sequence[Change], basis: StepBasis) -> Iterator[str]:
     """Yield why no plan has these changes for the observed objects; nothing for the changes of a real plan."""
     yield from _repeated(changes)
     names = _Names(changes)
@@ -63,7 +63,7 @@ def _repeated(changes: Sequence[Change]) -> Iterator[str]:
         known.add((change.object, change.path))
 
 
-def _misshapen(basis: Basis) -> Iterator[str]:
+def _misshapen(basis: StepBasis) -> Iterator[str]:
     """Yield the observed objects that are not what their name says."""
     for name, values in basis.objects.items():
         level, _, rest = name.partition("/")
@@ -98,7 +98,7 @@ class _Names:
             return self.old[name]
         return None if name in self.removed or name in self.old.values() else name
 
-    def contradictions(self, basis: Basis) -> Iterator[str]:
+    def contradictions(self, basis: StepBasis) -> Iterator[str]:
         """Yield the names that two groups would have, and those that change in a circle."""
         leaving = list(self.old.values())
         if len(set(leaving)) != len(leaving) or self.removed & set(leaving):
@@ -123,7 +123,7 @@ def _name_reason(change: Change) -> str:
     return ""
 
 
-def _reason(change: Change, names: _Names, basis: Basis) -> str:
+def _reason(change: Change, names: _Names, basis: StepBasis) -> str:
     """Return the error of a change of a value, of tags or of a node's group; empty if there is none."""
     name = change.object_name
     is_new = change.level is Level.GROUP and name in names.created
@@ -150,7 +150,7 @@ def _reason(change: Change, names: _Names, basis: Basis) -> str:
     return ""
 
 
-def _move_reason(change: Change, names: _Names, basis: Basis) -> str:
+def _move_reason(change: Change, names: _Names, basis: StepBasis) -> str:
     seen = basis.objects[f"node/{change.object_name}"].get(MEMBERSHIP) if change.level is Level.NODE else None
     if seen is None or change.before != seen:
         return f"was {as_text(seen)} when it was seen, not {as_text(change.before)}"
@@ -161,7 +161,7 @@ def _move_reason(change: Change, names: _Names, basis: Basis) -> str:
     return ""
 
 
-def rebuilt(changes: Sequence[Change], basis: Basis) -> tuple[Change, ...]:
+def rebuilt(changes: Sequence[Change], basis: StepBasis) -> tuple[Change, ...]:
     """Return the changes with all that follows from them: effective values and risk.
 
     What follows from the rest of the cluster is kept as it is: an inherited value where `basis` does not have what it

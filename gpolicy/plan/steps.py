@@ -46,7 +46,7 @@ class Stepping:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Basis:
+class StepBasis:
     """The further input of steps, besides the changes and the Ganeti release. A plan file contains it.
 
     `objects` are those that the changes touch, as they were read; `gaps` is what the source cannot show; `staying` are
@@ -58,7 +58,7 @@ class Basis:
     staying: frozenset[str] = frozenset()
 
 
-def make_steps(changes: Iterable[Change], basis: Basis, version: str) -> Stepping:
+def make_steps(changes: Iterable[Change], basis: StepBasis, version: str) -> Stepping:
     """Return the steps that make `changes` on the cluster that `basis` shows, for Ganeti `version`."""
     return _Maker(list(changes), basis, version).run()
 
@@ -90,7 +90,7 @@ def _arriving(changes: Iterable[Change]) -> dict[str, list[Change]]:
 
 
 class _Maker:
-    def __init__(self, changes: list[Change], basis: Basis, version: str) -> None:
+    def __init__(self, changes: list[Change], basis: StepBasis, version: str) -> None:
         self.changes, self.basis, self.version = changes, basis, version
         self.result = Stepping()
         self.renamed: dict[str, str] = {

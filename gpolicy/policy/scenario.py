@@ -107,7 +107,7 @@ class SimulatedGroup:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edit:
+class StageEdit:
     """One change of the cluster. Exactly one of `node`, `instance`, `add`, `removed_*` is given."""
 
     span: Span
@@ -129,7 +129,7 @@ class Stage:
 
     snapshot: Located[str] | None = None
     simulated: tuple[SimulatedGroup, ...] = ()
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[StageEdit, ...] = ()
 
     @property
     def promised(self) -> bool:

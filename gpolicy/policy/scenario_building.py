@@ -12,7 +12,6 @@ from gpolicy.policy.scenario import (
     Action,
     CapacityQuestion,
     DiskSize,
-    Edit,
     Existing,
     Expectation,
     Machine,
@@ -23,6 +22,7 @@ from gpolicy.policy.scenario import (
     SimulatedNode,
     Sizes,
     Stage,
+    StageEdit,
     Wanted,
 )
 from gpolicy.policy.schema_stage import FILLINGS, MOST_NODES
@@ -147,8 +147,8 @@ class _Builder:
             return None
         return (self._mib(written["pv_size"], (*at, "pv_size")),) * int(written["pv_count"])
 
-    def _edit(self, written: dict[str, Any], at: Pointer) -> Edit:
-        edit = Edit(
+    def _edit(self, written: dict[str, Any], at: Pointer) -> StageEdit:
+        edit = StageEdit(
             span=self._span(at),
             node=self._word(written, at, "node"),
             instance=self._word(written, at, "instance"),

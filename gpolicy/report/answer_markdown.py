@@ -35,7 +35,7 @@ from gpolicy.report.glossary import terms_of
 from gpolicy.report.markdown import (
     CLOSE,
     Block,
-    Document,
+    MarkdownDocument,
     clipped,
     code,
     fence,
@@ -91,7 +91,7 @@ def render(answer: Answer, display: Display) -> str:
     ]
     blocks = [block for block in blocks if block.head or block.items]
     blocks.sort(key=lambda block: block.importance == _Importance.AS_BEFORE)
-    return Document(blocks, tail=tuple(_foot(answer))).text(display.budget)
+    return MarkdownDocument(blocks, tail=tuple(_foot(answer))).text(display.budget)
 
 
 def _head(answer: Answer) -> Iterator[str]:

@@ -156,7 +156,7 @@ class Block:
 
 
 @dataclass(slots=True)
-class Document:
+class MarkdownDocument:
     """Blocks in the order of reading, and lines that end the document."""
 
     blocks: list[Block] = field(default_factory=list)

@@ -16,7 +16,7 @@ from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.tiling import Ground, part, tiling
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import ClusterData, Policy
+    from gpolicy.allocator.cluster_data import ClusterData, InstancePolicy
     from gpolicy.cluster.state import ClusterState, Group
     from gpolicy.suggest.suggestion import NodeKind, SuggestRequest
     from gpolicy.suggest.tiling import Tiling
@@ -40,7 +40,7 @@ class Grounds:
             )
         return flags == {True}
 
-    def template(self, group: Group, today: Policy, *, exclusive: bool) -> DiskTemplate:
+    def template(self, group: Group, today: InstancePolicy, *, exclusive: bool) -> DiskTemplate:
         """Return the disk template of the sizes. Raise UsageError for one that the group does not allow."""
         enabled = enabled_templates(self.state)
         if exclusive:

@@ -15,7 +15,7 @@ from gpolicy.suggest.suggestion import Mix
 from gpolicy.suggest.tiling import Amounts
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import ClusterData, Instance, Policy
+    from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy
     from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Candidates, Nodes
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gpolicy.analysis.binding import Binding
 
 
-def under_policy(data: ClusterData, policy: Policy, template: DiskTemplate) -> CountedCluster:
+def under_policy(data: ClusterData, policy: InstancePolicy, template: DiskTemplate) -> CountedCluster:
     """Return the only group of `data` under `policy`, ready for counting as hspace does."""
     group = replace(data.groups[0], policy=policy)
     return CountedCluster(replace(data, groups=(group,), policy=policy), template)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from gpolicy.allocator.cluster_data import Policy, Spec, SpecPair
+from gpolicy.allocator.cluster_data import InstancePolicy, Spec, SpecPair
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
 from gpolicy.suggest.size_names import size_name
@@ -28,7 +28,7 @@ _MOST_DISKS: Final = 16
 
 
 def pairs(
-    found: Tiling, bounds: Bounds, today: Policy, spindle_use: Mapping[int, int], volume: int | None
+    found: Tiling, bounds: Bounds, today: InstancePolicy, spindle_use: Mapping[int, int], volume: int | None
 ) -> dict[int, SpecPair]:
     """Return the pair of each size by its divisor, biggest first.
 
@@ -77,7 +77,7 @@ def _fixed(size: Amounts, smaller: Amounts | None, one_more: int, high: Spec, vo
     return Spec(min(memory, high.memory), high.cpus, min(disk, high.disk_size), 1, 1, spindles)
 
 
-def _ranging(smaller: Amounts | None, high: Spec, today: Policy) -> Spec:
+def _ranging(smaller: Amounts | None, high: Spec, today: InstancePolicy) -> Spec:
     least = [pair.min for pair in today.minmax] or [today.std]
     disk = min(spec.disk_size for spec in least)
     if smaller is not None and smaller.volumes is not None and smaller.disk is not None:
@@ -92,17 +92,17 @@ def _ranging(smaller: Amounts | None, high: Spec, today: Policy) -> Spec:
     )
 
 
-def _disk(size: Amounts, today: Policy) -> int:
+def _disk(size: Amounts, today: InstancePolicy) -> int:
     if size.disk is not None:
         return size.disk
     return max((pair.max.disk_size for pair in today.minmax), default=today.std.disk_size)
 
 
-def _disks(today: Policy) -> int:
+def _disks(today: InstancePolicy) -> int:
     return _within(max((pair.max.disk_count for pair in today.minmax), default=1), 1, _MOST_DISKS)
 
 
-def _nics(today: Policy) -> int:
+def _nics(today: InstancePolicy) -> int:
     return _within(max((pair.max.nic_count for pair in today.minmax), default=1), 1, _MOST_NICS)
 
 

@@ -30,7 +30,7 @@ from gpolicy.suggest.tiling import Ground, fitting, left_over, wasted
 from gpolicy.writing.written import name_complaint
 
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import ClusterData, Policy, SpecPair
+    from gpolicy.allocator.cluster_data import ClusterData, InstancePolicy, SpecPair
     from gpolicy.cluster.state import ClusterState, Group
     from gpolicy.suggest.suggestion import Bounds, Mix, NodeKind, SuggestRequest
     from gpolicy.suggest.tiling import Tiling
@@ -157,7 +157,9 @@ class _Maker:
 
     # --- capacity ------------------------------------------------------------------------------------------------
 
-    def _counts(self, empty: ClusterData, policy: Policy, template: DiskTemplate, *, dedicated: bool) -> _Counts:
+    def _counts(
+        self, empty: ClusterData, policy: InstancePolicy, template: DiskTemplate, *, dedicated: bool
+    ) -> _Counts:
         then = under_policy(self.data, policy, template)
         return _Counts(
             now=CountedCluster(self.data, template),
@@ -204,7 +206,13 @@ class _Maker:
         return tuple(found)
 
     def _mixes(
-        self, data: ClusterData, policy: Policy, template: DiskTemplate, sizes: tuple[Size, ...], *, dedicated: bool
+        self,
+        data: ClusterData,
+        policy: InstancePolicy,
+        template: DiskTemplate,
+        sizes: tuple[Size, ...],
+        *,
+        dedicated: bool,
     ) -> tuple[Mix, ...]:
         if not self.request.mix:
             return ()

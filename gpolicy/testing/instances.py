@@ -20,7 +20,7 @@ from gpolicy.testing.outcome import CannotRunError, errors_at, known_name
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpolicy.allocator.cluster_data import Policy as AllocatorPolicy
+    from gpolicy.allocator.cluster_data import InstancePolicy
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Existing, Sizes
     from gpolicy.policy.source_file import Located
@@ -85,7 +85,7 @@ def _template(
         return known[named.value]
     if mirrored:
         return DiskTemplate.DRBD
-    held: AllocatorPolicy = policy_of(state.groups[group].effective, f"group {group}")
+    held: InstancePolicy = policy_of(state.groups[group].effective, f"group {group}")
     if mirrored is False:
         held = replace(held, templates=tuple(item for item in held.templates if item is not DiskTemplate.DRBD))
     return first_allowed(enabled_templates(state), held) or DiskTemplate.PLAIN

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.scenario import Action, Edit, Scenario
+from gpolicy.policy.scenario import Action, Scenario, StageEdit
 from gpolicy.testing.running_tests import run_tests
 from gpolicy.testing.stage import Stages, edited
 
@@ -34,7 +34,7 @@ def run_small_tests(policy: Policy) -> list[Outcome]:
     return run_tests(policy, chosen=list(islice(small, MOST_TESTS)))
 
 
-def idle_edits(policy: Policy) -> Iterator[tuple[Scenario, Edit]]:
+def idle_edits(policy: Policy) -> Iterator[tuple[Scenario, StageEdit]]:
     """Yield the edits of small tests that leave their cluster as it was."""
     stages = Stages(policy)
     small = (scenario for scenario in policy.scenarios if scenario.stage.edits and _is_small(stages, scenario))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.model import Policy
-    from gpolicy.policy.scenario import Edit, Stage
+    from gpolicy.policy.scenario import Stage, StageEdit
     from gpolicy.policy.source_file import Located
 
 
@@ -80,7 +80,7 @@ class Stages:
         return before_and_after(state, difference.changes, terms_of(self._policy, state))[1]
 
 
-def edited(policy: Policy, state: ClusterState, edit: Edit) -> ClusterState:
+def edited(policy: Policy, state: ClusterState, edit: StageEdit) -> ClusterState:
     """Return `state` after an edit. Raise CannotRunError if the edit is impossible."""
     if edit.add is not None:
         return with_instances(policy, state, edit.add)

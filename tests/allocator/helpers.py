@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, NodeData, Policy, Spec, SpecPair
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, InstancePolicy, NodeData, Spec, SpecPair
 from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, merge
@@ -19,8 +19,8 @@ def spec(memory: int, cpus: int, disk: int, *, spindles: int = 1, count: int = 1
     return Spec(memory, cpus, disk, count, 1, spindles)
 
 
-def policy(*pairs: SpecPair, templates: tuple[DiskTemplate, ...] = tuple(DiskTemplate)) -> Policy:
-    return Policy(pairs, pairs[0].min, templates, vcpu_ratio=4.0, spindle_ratio=32.0)
+def policy(*pairs: SpecPair, templates: tuple[DiskTemplate, ...] = tuple(DiskTemplate)) -> InstancePolicy:
+    return InstancePolicy(pairs, pairs[0].min, templates, vcpu_ratio=4.0, spindle_ratio=32.0)
 
 
 def instance(memory: int, disk: int, cpus: int, template: DiskTemplate, **more: object) -> Instance:
@@ -42,7 +42,7 @@ def cluster(
     instances: list[Instance] | None = None,
     *,
     tags: tuple[str, ...] = (),
-    group_policy: Policy | None = None,
+    group_policy: InstancePolicy | None = None,
 ) -> Cluster:
     group = Group(0, "default", "uuid-0")
     if group_policy is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hspace_cases import DATA, FULL, from_text, recorded_cases
 
-from gpolicy.allocator.cluster_data import ClusterData, Policy
+from gpolicy.allocator.cluster_data import ClusterData, InstancePolicy
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import cluster_data, natural_key
 from gpolicy.analysis.loaded_state import settle_all
@@ -71,7 +71,7 @@ def rapi_answers(cluster: str) -> dict[str, Value]:
 def sets_in_order(data: ClusterData) -> ClusterData:
     """Sort what is a set to Ganeti (tags, templates of a policy): the allocator asks only what is in it."""
 
-    def sort(policy: Policy) -> Policy:
+    def sort(policy: InstancePolicy) -> InstancePolicy:
         return replace(policy, templates=tuple(sorted(policy.templates, key=list(DiskTemplate).index)))
 
     return replace(

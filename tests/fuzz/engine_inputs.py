@@ -14,7 +14,7 @@ from typing import Any
 
 from htools.random_clusters import TEMPLATES, random_cluster
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Instance, Policy, Spec, SpecPair
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, merge, with_offline
 from gpolicy.allocator.native.streams import Numbers
@@ -136,7 +136,7 @@ def _disks(rng: random.Random) -> tuple[Disk, ...]:
     return tuple(Disk(rng.choice([0, 1, 512, *INTEGERS]), rng.choice([None, 0, 1, 1, *INTEGERS])) for _ in range(count))
 
 
-def _odd_policy(rng: random.Random, policy: Policy) -> Policy:
+def _odd_policy(rng: random.Random, policy: InstancePolicy) -> InstancePolicy:
     pairs = list(policy.minmax)
     match rng.randrange(4):
         case 0:

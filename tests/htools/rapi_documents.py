@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData, Policy, Spec
+from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy, NodeData, Spec
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
 
 Json = dict[str, Any]
@@ -65,7 +65,7 @@ def documents(rng: random.Random, data: ClusterData) -> dict[str, Any]:
     return {"groups": groups, "nodes": nodes, "instances": instances, "info": info}
 
 
-def _own_of_group(own: Policy, cluster: Policy) -> Json:
+def _own_of_group(own: InstancePolicy, cluster: InstancePolicy) -> Json:
     """Return the group's own values: those in which it differs from the cluster."""
     shown, above = policy(own), policy(cluster)
     different = {key: value for key, value in shown.items() if value != above[key] and key != "std"}
@@ -84,7 +84,7 @@ def spec(found: Spec) -> Json:
     }
 
 
-def policy(found: Policy) -> Json:
+def policy(found: InstancePolicy) -> Json:
     """Return an instance policy in Ganeti's JSON."""
     return {
         "minmax": [{"min": spec(pair.min), "max": spec(pair.max)} for pair in found.minmax],

@@ -35,7 +35,7 @@ class Connections(Disturbances):
             del self.faults[0]
         return fault
 
-    def ask(self, request: https.Request, seconds: float) -> https.Answer:
+    def ask(self, request: https.HttpsRequest, seconds: float) -> https.HttpsAnswer:
         """Answer a request to the remote API, or not."""
         mine = self.machine.process
         mine.check()
@@ -57,12 +57,12 @@ class Connections(Disturbances):
         mine.check()
         return answer
 
-    def _answer(self, request: https.Request, seconds: float, fault: Fault | None) -> https.Answer:
+    def _answer(self, request: https.HttpsRequest, seconds: float, fault: Fault | None) -> https.HttpsAnswer:
         def accepted() -> tuple[int, bytes]:
             return simulated_rapi.answer(self.ganeti, request.method, request.path, request.body, self.random)
 
         if fault is None:
-            return https.Answer(*accepted())
+            return https.HttpsAnswer(*accepted())
         where = f"{request.host}:{request.port}"
         match fault.kind:
             case "refused":
@@ -84,7 +84,7 @@ class Connections(Disturbances):
                 return over_the_wire(request, b"", reset=True, seconds=seconds)
             case "slow":
                 self.clock.advance(seconds * 0.9)
-                return https.Answer(*accepted())
+                return https.HttpsAnswer(*accepted())
             case "status":
                 if fault.accepted:
                     accepted()

@@ -35,7 +35,7 @@ class Surroundings(Protocol):
     def point(self, where: str) -> None:
         """Let the disturbances of this point happen. It may raise KilledError."""
 
-    def ask(self, request: https.Request, seconds: float) -> https.Answer:
+    def ask(self, request: https.HttpsRequest, seconds: float) -> https.HttpsAnswer:
         """Answer a request to the remote API."""
 
     def start(self, argv: Sequence[str]) -> Child:

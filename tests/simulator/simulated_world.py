@@ -99,7 +99,7 @@ class World(ABC):
         """Run apply in a process of its own, to its end or until it is killed."""
 
     @abstractmethod
-    def ask(self, request: https.Request, seconds: float) -> https.Answer:
+    def ask(self, request: https.HttpsRequest, seconds: float) -> https.HttpsAnswer:
         """Answer a request to the remote API."""
 
     @abstractmethod

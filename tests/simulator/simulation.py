@@ -156,7 +156,7 @@ class Simulation(Connections):
 
     def _process(self, flags: Sequence[str], machine: str) -> int:
         """Do what `gpolicy apply` does, its last resort against errors included (`gpolicy.cli.running`)."""
-        request = cli_applying.Request(
+        request = cli_applying.ApplyRequest(
             plan=self.plan_files[machine],
             destination=DESTINATIONS[self.route],
             options=SourceOptions(environ={"HOME": "/nonexistent", "PATH": "/usr/bin"}),

@@ -122,7 +122,7 @@ class _Answering(BytesIO):
         return found
 
 
-def over_the_wire(request: https.Request, content: bytes, *, reset: bool, seconds: float) -> https.Answer:
+def over_the_wire(request: https.HttpsRequest, content: bytes, *, reset: bool, seconds: float) -> https.HttpsAnswer:
     """Let gpolicy's own client read `content` from a connection."""
     kept = https._connect, https._cut_after
     https._connect = lambda *_: _Connection(content, reset=reset)  # type: ignore[assignment]
@@ -219,7 +219,7 @@ def _single(current: Callable[[], Machine], locks: Callable[[], Path]) -> Iterat
         running = current().process
         return f"process {running.number} on {running.machine} since some time ago\n"
 
-    def ask(request: https.Request, *, seconds: float, **_: Any) -> https.Answer:
+    def ask(request: https.HttpsRequest, *, seconds: float, **_: Any) -> https.HttpsAnswer:
         return current().world.ask(request, seconds)
 
     journal_file = sys.modules["gpolicy.apply.journal_file"]

@@ -21,7 +21,7 @@ from gpolicy.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gpolicy.allocator.cluster_data import Instance, Policy, Spec
+    from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Candidates
 
@@ -100,7 +100,7 @@ class ClusterNumbers:
         self._locations = Numbering[frozenset[str]]()
         self._migrations = Numbering[tuple[frozenset[str], frozenset[str]]]()
         self._desired = Numbering[frozenset[str]]()
-        self._policies: dict[int, tuple[int, Policy]] = {}
+        self._policies: dict[int, tuple[int, InstancePolicy]] = {}
         self._groups = Numbering[int]()
         self._desired.of(frozenset())
         if wanted is not None:

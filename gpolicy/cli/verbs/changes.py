@@ -80,7 +80,7 @@ def plan(  # noqa: PLR0913, PLR0917 (one parameter an option)
     """
     from gpolicy.cli import planning  # noqa: PLC0415
 
-    request = planning.Request(
+    request = planning.PlanRequest(
         path=policy_path(path, policy),
         state=state,
         options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi, volumes=physical_volumes),
@@ -155,7 +155,7 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     """
     from gpolicy.cli import applying  # noqa: PLC0415
 
-    request = applying.Request(
+    request = applying.ApplyRequest(
         plan=plan_file,
         signers=signers_for(plan_file, signers, signature),
         destination=to,

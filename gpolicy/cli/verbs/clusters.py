@@ -81,7 +81,7 @@ def drift(
 
     options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
     return comparing.drift(
-        comparing.Request(
+        comparing.DriftRequest(
             path=policy_path(path, policy),
             state=state,
             options=options,

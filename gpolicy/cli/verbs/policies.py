@@ -121,7 +121,7 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
         baseline=baseline,
         ganeti_version=ganeti_version,
     )
-    request = checking.Request(
+    request = checking.CheckRequest(
         paths=[*(paths or ()), *(policies or ())] or [Path()],
         state=state,
         options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
