@@ -16,13 +16,15 @@ from gpolicy.policy.schema_kinds import schemas
 ROOT = Path(__file__).resolve().parents[1]
 
 
+def schema_files() -> dict[str, str]:
+    """Return the text of each schema, by its path from the top of the repository."""
+    made = {**schemas(), FILE_NAME: settings_schema()}
+    return {f"schemas/{name}": json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in made.items()}
+
+
 def generated_files() -> dict[str, str]:
-    """Return the text of each file, by its path from the top of the repository."""
-    made = {f"schemas/{name}": schema for name, schema in {**schemas(), FILE_NAME: settings_schema()}.items()}
-    return {
-        **pages(),
-        **{name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in made.items()},
-    }
+    """Return the text of each schema, and of each page that is made quickly."""
+    return {**pages(), **schema_files()}
 
 
 def _defects_page() -> str:
@@ -40,9 +42,15 @@ def _slow_pages() -> dict[str, str]:
     return {"docs/how-we-know/seeded-defects.md": _defects_page(), **{page: run_page(page) for page in PAGES}}
 
 
-if __name__ == "__main__":
-    for path, text in {**generated_files(), **_slow_pages()}.items():
+def _write(files: dict[str, str]) -> None:
+    """Write each file that has changed, and name it."""
+    for path, text in files.items():
         file = ROOT / path
         if not file.exists() or file.read_text(encoding="utf-8") != text:
             sys.stdout.write(f"{path}\n")
             file.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _write(schema_files())  # the pages and the examples on them are made with the schemas on disk
+    _write({**pages(), **_slow_pages()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cache
 from itertools import groupby
 from typing import Any
 
@@ -19,7 +20,12 @@ from gpolicy.reference.keys import ITEM, Key, keys_of, policy_keys
 from reference.policy import key_tables
 
 _PER_HYPERVISOR = "HYPERVISOR"
-_KEYS = {key.path: key for kind in ("Cluster", "NodeGroup") for key in policy_keys(kind)}
+
+
+@cache
+def _keys() -> dict[tuple[str, ...], Key]:
+    """Return the keys of parameters by their path."""
+    return {key.path: key for kind in ("Cluster", "NodeGroup") for key in policy_keys(kind)}
 
 
 def parameters_page() -> Iterator[Block]:
@@ -45,7 +51,7 @@ def parameter_sections() -> Iterator[Block]:
     for family, members in groupby((item for item in PARAMETERS if item not in alone), key=lambda item: item.family):
         yield Heading(family)
         if family != "alloc_policy":
-            yield Paragraph(_KEYS[family,].text)
+            yield Paragraph(_keys()[family,].text)
         yield from _family(family, list(members))
 
 
@@ -76,7 +82,7 @@ def _section(members: list[Parameter]) -> Iterator[Block]:
     rows = tuple(
         (
             f"`{_shown(item)}`",
-            key_type(_KEYS[item.path]) + (f", in {item.unit}" if item.unit not in ("", "MiB", "KiB/s") else ""),
+            key_type(_keys()[item.path]) + (f", in {item.unit}" if item.unit not in ("", "MiB", "KiB/s") else ""),
             _default(item),
             "" if levels else _levels(item),
             "" if effect else str(item.takes_effect),
@@ -133,7 +139,7 @@ def _example(members: list[Parameter]) -> str:
 
 
 def _key(parameter: Parameter) -> Key:
-    return _KEYS[parameter.path]
+    return _keys()[parameter.path]
 
 
 class _Dumper(yaml.SafeDumper):
