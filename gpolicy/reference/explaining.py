@@ -46,18 +46,22 @@ def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str
         return f"{list_rules()}\n{_MORE}\n"
     if is_family(word) and (family := rules_named(word)[0]):
         return list_rules(family)
-    found = _meanings(word, terms)
-    if not found:
+    said, others = _meanings(word, terms)
+    if not (said or others):
         raise UsageError(f"nothing here is called {word[:_LONGEST_WORD]!r}", hint=_hint(word, verbs, terms))
-    if len({meaning.address for meaning in found}) == 1:
-        return "\n".join(plain([Heading(f"{item.address} ({item.sort})"), *item.blocks()]) for item in found)
-    rows = tuple((item.address, item.sort, first_sentence(item.summary)) for item in found)
-    return plain(
-        [
-            Paragraph(f"{word} has {len(found)} meanings. Give `gpolicy explain` one of these names:"),
-            Table(("name", "sort", "meaning"), rows),
-        ]
-    )
+    if len({meaning.address for meaning in others}) <= 1:
+        return "\n".join(map(_whole, [*said, *others]))
+    rows = tuple((item.address, item.sort, first_sentence(item.summary)) for item in others)
+    more = " more" if said else ""
+    choice = [
+        Paragraph(f"{word} has {len(others)}{more} meanings. Give `gpolicy explain` one of these names:"),
+        Table(("name", "sort", "meaning"), rows),
+    ]
+    return "\n".join([*map(_whole, said), plain(choice)])
+
+
+def _whole(meaning: Meaning) -> str:
+    return plain([Heading(f"{meaning.address} ({meaning.sort})"), *meaning.blocks()])
 
 
 _MORE: Final = (
@@ -77,13 +81,15 @@ def list_rules(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _meanings(word: str, terms: Mapping[str, str]) -> list[Meaning]:
-    """Return what a word means as it is written; if that is nothing, in any case and with - for _.
+def _meanings(word: str, terms: Mapping[str, str]) -> tuple[list[Meaning], list[Meaning]]:
+    """Return what a word means in reports, and elsewhere.
 
-    A word of reports means that only where nothing else has its name.
+    It is looked up as it is written; if that means nothing, in any case and with - for _.
     """
-    exact = [*_of_rules(word), *_called(word, str.strip)] or _of_terms(word, terms, str.strip)
-    return exact or [*_called(word, _same)] or _of_terms(word, terms, _same)
+    said, others = _of_terms(word, terms, str.strip), [*_of_rules(word), *_called(word, str.strip)]
+    if said or others:
+        return said, others
+    return _of_terms(word, terms, _same), [*_called(word, _same)]
 
 
 def _of_terms(word: str, terms: Mapping[str, str], form: Callable[[str], str]) -> list[Meaning]:
