@@ -59,7 +59,8 @@ def bounds_detail(policy: InstancePolicy, instance: Instance, *, exclusive: bool
     if not broken:
         return "no pair"
     number = min(range(len(broken)), key=lambda place: len(broken[place]))
-    return f"{', '.join(broken[number])} (pair {number + 1} of {len(broken)})"
+    which = f" (pair {number + 1} of {len(broken)})" if len(broken) > 1 else ""
+    return f"{', '.join(broken[number])}{which}"
 
 
 def _broken(pair: SpecPair, instance: Instance, *, exclusive: bool) -> list[str]:
