@@ -53,7 +53,7 @@ def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str
         return "\n".join(map(_whole, [*said, *others]))
     rows = tuple((item.address, item.sort, first_sentence(item.summary)) for item in others)
     more = " more" if said else ""
-    choice = [
+    choice: list[Block] = [
         Paragraph(f"{word} has {len(others)}{more} meanings. Give `gpolicy explain` one of these names:"),
         Table(("name", "sort", "meaning"), rows),
     ]
