@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+HOUSE: Final = "house/"
+"""Before the names of house rules, which have one code together."""
+HOUSE_CODE: Final = "GP950"
+
 LONGEST_MESSAGE: Final = 2000
 """The greatest length of a message or a hint: a policy may contain longer texts, with thousands of errors."""
 
@@ -81,7 +85,17 @@ class Finding:
     def sort_key(self) -> tuple[object, ...]:
         """Order by place, then worst first."""
         span = self.span or Span("", 0, 0, 0, 0)
-        return (span.file, span.line, span.column, self.severity.rank, self.code, self.message)
+        return (span.file, span.line, span.column, self.severity.rank, self.key, self.message)
+
+    @property
+    def key(self) -> str:
+        """What tells its rule from all others: the code; of a house rule the name."""
+        return rule_key(self.code, self.name)
+
+
+def rule_key(code: str, name: str) -> str:
+    """Return what tells a rule from all others: the code; of a house rule the name."""
+    return name if name.startswith(HOUSE) else code
 
 
 def by_place(findings: Iterable[Finding]) -> list[Finding]:
@@ -131,6 +145,15 @@ class RuleInfo:
     good: str = ""
     fix: str = ""
     parameters: tuple[RuleParameter, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What tells the rule from all others: the code; of a house rule the name."""
+        return rule_key(self.code, self.name)
+
+    def covers(self, finding: Finding) -> bool:
+        """Return whether a finding is of this rule, or of one of those that share its code."""
+        return self.key in (finding.key, finding.code)
 
     def finding(
         self,

@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "cluster": {"ganeti"},
     "fit": {"ganeti", "policy", "cluster"},
     "checking": {"ganeti", "policy", "cluster", "fit"},
-    "rules": {"ganeti", "policy", "cluster", "fit", "checking", "plan", "testing"},
+    "rules": {"ganeti", "policy", "cluster", "fit", "checking", "plan", "show", "testing"},
     "plan": {"ganeti", "policy", "cluster", "fit"},
     "render": {"ganeti", "plan"},
     "apply": {"ganeti", "cluster", "plan", "analysis", "impact"},

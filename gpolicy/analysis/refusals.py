@@ -59,8 +59,7 @@ def bounds_detail(policy: InstancePolicy, instance: Instance, *, exclusive: bool
     if not broken:
         return "no pair"
     number = min(range(len(broken)), key=lambda place: len(broken[place]))
-    which = f" (pair {number + 1} of {len(broken)})" if len(broken) > 1 else ""
-    return f"{', '.join(broken[number])}{which}"
+    return f"{', '.join(broken[number])} (pair {number + 1} of {len(broken)})"
 
 
 def _broken(pair: SpecPair, instance: Instance, *, exclusive: bool) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -34,7 +34,7 @@ BASELINE_STALE: Final = RuleInfo(
 )
 
 Key = tuple[str, str, str]
-"""Code, file from the baseline's directory, fingerprint."""
+"""The rule's key, file from the baseline's directory, fingerprint."""
 
 
 @dataclass(slots=True)
@@ -64,15 +64,15 @@ class Baseline:
                 new.append(finding)
         return new, accepted, met
 
-    def stale(self, met: Mapping[Key, int], files: Iterable[str], ran: frozenset[str]) -> Iterator[Finding]:
+    def stale(self, met: Mapping[Key, int], files: Iterable[str], ran: Callable[[str], bool]) -> Iterator[Finding]:
         """Yield a finding for each entry of these files, or of a missing file, that accepts more than there is.
 
-        `ran` are the codes of the rules that have run.
+        `ran` says of a rule, by its key, whether it has run.
         """
         own = {relative_path(file, self.path.parent) for file in files}
         for key, count in self.counts.items():
             code, file, _ = key
-            if code in ran and met.get(key, 0) < count and (file in own or self._is_gone(file)):
+            if ran(code) and met.get(key, 0) < count and (file in own or self._is_gone(file)):
                 line = self.lines.get(key, 1)
                 gone = count - met.get(key, 0)
                 what = "a finding that no longer exists" if gone == 1 else f"{gone} findings that no longer exist"
@@ -91,7 +91,7 @@ class Baseline:
 def key_of(finding: Finding, files: Files, baseline: Path) -> Key:
     """Return what identifies a finding in a baseline."""
     file = relative_path(finding.span.file, baseline.parent) if finding.span else ""
-    return finding.code, file, fingerprint(finding, files)
+    return finding.key, file, fingerprint(finding, files)
 
 
 def baseline_text(findings: Iterable[tuple[Finding, Key]]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from importlib import import_module
 from pkgutil import walk_packages
 from types import ModuleType
@@ -12,9 +13,10 @@ from typing import Final
 from gpolicy.checking import baseline, suppressing, waiving
 from gpolicy.checking.fleet import FleetRule
 from gpolicy.checking.rule import Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import HOUSE, HOUSE_CODE, Finding, RuleInfo, Severity
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import structure
+from gpolicy.policy.schema_rules import RULE_NAME
 
 _HOME: Final = "gpolicy.rules"
 
@@ -91,7 +93,7 @@ FAMILIES: Final = {
     "GP6": "Groups, nodes and node sets",
     "GP7": "Policy against cluster",
     "GP8": "Guards, tests, drift and fleets",
-    "GP9": "Waivers, suppressions and the baseline",
+    "GP9": "Waivers, suppressions, the baseline and house rules",
 }
 """What the rules of a range of codes are about."""
 
@@ -102,17 +104,31 @@ _BY_WORD: Final = {word.lower(): info for info in CATALOGUE for word in (info.co
 def find_rule(word: str, *, guess: bool = True) -> tuple[RuleInfo | None, str]:
     """Return the rule with this code or name (in any case), or None and a hint about what may have been meant.
 
-    Without `guess` the word is compared with no other: for who asks for thousands.
+    Without `guess` the word is compared with no other: for who asks for thousands. Every house/NAME may be a house rule
+    of some policy (`gpolicy.checking.selection.KnownRules` knows those of one).
     """
     wanted = word.strip().lower()[:100]
     if wanted in _BY_WORD:
         return _BY_WORD[wanted], ""
+    if _HOUSE_RULE.fullmatch(wanted):
+        return replace(_BY_WORD[HOUSE_CODE.lower()], name=wanted), ""
     if _LIKE_A_CODE.fullmatch(wanted):
         return None, _code_hint(wanted)
     words = [word for info in CATALOGUE for word in (info.code, info.name)] if guess else []
     return None, did_you_mean(wanted, words, "`gpolicy explain` lists all rules")
 
 
+def house_rules_of(findings: Iterable[Finding]) -> tuple[RuleInfo, ...]:
+    """Return the house rules that findings are of, each with what there is to know without its document."""
+    shared = _BY_WORD[HOUSE_CODE.lower()]
+    found = {finding.name: finding for finding in findings if finding.code == HOUSE_CODE}
+    return tuple(
+        replace(shared, name=name, severity=found[name].severity, summary=f"A house rule: {name}.", bad="", good="")
+        for name in sorted(found)
+    )
+
+
+_HOUSE_RULE: Final = re.compile(f"{HOUSE}{RULE_NAME[1:-1]}")
 _LIKE_A_CODE: Final = re.compile(r"gp[0-9oil]+")
 _DIGITS: Final = str.maketrans("oil", "011")
 

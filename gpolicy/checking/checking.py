@@ -13,12 +13,12 @@ from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule
 from gpolicy.checking.context import Context
 from gpolicy.checking.fleet import Fleet
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.selection import rules_named
+from gpolicy.checking.selection import KnownRules
 from gpolicy.checking.settings import DEFAULT, Settings
 from gpolicy.checking.suppressing import Suppressions
 from gpolicy.checking.waiving import Waivers, can_be_waived
 from gpolicy.cluster.state import ClusterState
-from gpolicy.findings import Accepted, Finding, Span, by_place
+from gpolicy.findings import HOUSE, HOUSE_CODE, Accepted, Finding, Span, by_place
 from gpolicy.ganeti.releases import release_of
 from gpolicy.policy.model import Policy
 
@@ -70,8 +70,9 @@ def examine(
         settings = replace(settings, ganeti_version=release_of(state.software_version))
     context = Context(policy, state, settings)
     rules = [rule for rule in RULES if _runs_in(rule, context) and not (to_plan and rule.said_by_plan)]
-    waivers = Waivers(policy.waivers, find_rule, today)
-    suppressions = Suppressions(policy, rules_named, can_be_waived)
+    known = KnownRules(rule.word for rule in policy.house_rules)
+    waivers = Waivers(policy.waivers, known.find, today)
+    suppressions = Suppressions(policy, known.named, can_be_waived)
     kept: list[Finding] = []
     accepted: list[Accepted] = []
     for hit in (*_hits(policy, rules, context), *fleet):
@@ -85,16 +86,21 @@ def examine(
             accepted.append(Accepted(settings.with_severity(hit.finding), COMMENT, reason))
         else:
             kept.append(hit.finding)
-    ran = frozenset(rule.info.code for rule in rules if rule.knows_enough(context)) | _ALWAYS_RUN - settings.ignored
+    codes = frozenset(rule.info.code for rule in rules if rule.knows_enough(context)) | _ALWAYS_RUN - settings.ignored
+
+    def ran(key: str) -> bool:
+        is_house = key.startswith(HOUSE)
+        return HOUSE_CODE in codes and key not in settings.ignored if is_house else key in codes
+
     about = [*waivers.findings, *suppressions.findings]
     if context.whole and not policy.is_part:  # else what is accepted may be found in the rest
         places = (*(item.label for item in policy.objects), *policy.paths)
-        about += [*waivers.unused(ran.__contains__, places), *suppressions.unused(ran.__contains__)]
+        about += [*waivers.unused(ran, places), *suppressions.unused(ran)]
     kept += [finding for finding in about if settings.counts(finding)]
     found = by_place(settings.with_severity(finding) for finding in kept)
     if baseline is not None:
-        found, known, met = baseline.split(found, policy.files, ACCEPTABLE)
-        accepted += [Accepted(finding, BASELINE) for finding in known]
+        found, old, met = baseline.split(found, policy.files, ACCEPTABLE)
+        accepted += [Accepted(finding, BASELINE) for finding in old]
         if context.whole and not policy.is_part:
             stale = baseline.stale(met, policy.paths, ran)
             found += [settings.with_severity(finding) for finding in stale if settings.counts(finding)]
@@ -118,7 +124,7 @@ ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if can_be_waived(i
 
 
 def _runs_in(rule: Rule, context: Context) -> bool:
-    if rule.info.code in context.settings.ignored:
+    if not context.settings.can_count(rule.info):
         return False
     fits_state = not (rule.needs_state if context.state is None else rule.only_without_state)
     return fits_state and (context.whole or not rule.needs_whole_policy)

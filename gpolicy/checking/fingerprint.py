@@ -23,10 +23,10 @@ def fingerprint(finding: Finding, files: Files) -> str:
     span = finding.span
     file = files.get(span.file) if span else None
     if span is None or file is None:
-        return _digest(finding.code, finding.message if span is None else "")
+        return _digest(finding.key, finding.message if span is None else "")
     line = " ".join(_COMMENT.sub("", file.line(span.line)).split())
     marked = file.written(span) if span.end_line == span.line else ""
-    return _digest(finding.code, _object_at(file, span.line), line, " ".join(marked.split()))
+    return _digest(finding.key, _object_at(file, span.line), line, " ".join(marked.split()))
 
 
 def unique_fingerprints(findings: Iterable[Finding], files: Files, *, locate: Callable[[str], str] = str) -> list[str]:

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from gpolicy.checking.selection import ignored_codes, is_family, rules_named, selects_nothing, severities_by_code
+from gpolicy.checking.selection import (
+    house_rules_kept,
+    ignored_codes,
+    is_family,
+    rules_named,
+    selects_nothing,
+    severities_by_code,
+)
 from gpolicy.checking.settings import DEFAULT, Settings, reason_to_keep
 from gpolicy.checking.settings_file import FAIL_ON, NEVER, read_settings, settings_for
 from gpolicy.errors import UsageError
@@ -55,7 +62,8 @@ def settings_of(root: Path, overrides: Overrides = NONE) -> Settings:
         given.pop(word, None)  # so that the last one stands last
         given[word] = severity
     severities = {**settings.severities, **severities_by_code(given)}
-    settings = replace(settings, ignored=ignored, severities=severities)
+    kept = house_rules_kept(select, ignored) if select else settings.kept
+    settings = replace(settings, ignored=ignored, kept=kept, severities=severities)
     if overrides.baseline is not None:
         settings = replace(settings, baseline=overrides.baseline)
     if overrides.ganeti_version is not None:

@@ -14,6 +14,7 @@ from gpolicy.checking.overrides import NONE, Overrides, settings_of
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UsageError
 from gpolicy.findings import Accepted, Finding, Severity, by_place
+from gpolicy.guessing import did_you_mean
 from gpolicy.opening import Target
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.loading import load_policy
@@ -46,6 +47,7 @@ class Checker:
     def check(self, texts: Mapping[str, str] | None = None) -> list[Checked]:
         """Return what is found in each policy, with `texts` in place of what is in the files of these names."""
         policies = [load_policy(root, texts) for root in self._roots]
+        self._refuse_unknown_house_rules(policies)
         return [
             examine(
                 policy,
@@ -57,6 +59,14 @@ class Checker:
             )
             for policy, settings, fleet in zip(policies, self._settings, check_fleet(policies), strict=True)
         ]
+
+    def _refuse_unknown_house_rules(self, policies: Sequence[Policy]) -> None:
+        """Raise UsageError where a house rule is selected that no policy has: it would hide all findings."""
+        known = {rule.word for policy in policies for rule in policy.house_rules}
+        unknown = sorted(set[str]().union(*(settings.kept for settings in self._settings)) - known)
+        if unknown and not any(policy.is_part for policy in policies):
+            hint = did_you_mean(unknown[0], known, "write the name of a Rule document behind house/")
+            raise UsageError(f"`select` names {unknown[0]}, and no policy here has this house rule", hint=hint)
 
 
 def check_by_settings(policy: Policy, state: ClusterState | None, *, today: date) -> list[Finding]:

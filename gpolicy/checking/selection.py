@@ -8,7 +8,8 @@ from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE, DRIFT, find_rule
 from gpolicy.checking.settings import reason_to_keep
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import HOUSE, HOUSE_CODE, RuleInfo, Severity
+from gpolicy.guessing import did_you_mean
 
 _ALL: Final = "GP"
 _FAMILY: Final = re.compile(r"GP[0-9]{0,2}", re.IGNORECASE)
@@ -24,13 +25,42 @@ def rules_named(word: str, *, guess: bool = True) -> tuple[tuple[RuleInfo, ...],
     return ((info,) if info else ()), hint
 
 
+class KnownRules:
+    """The rules that documents of one policy may name: those of the catalogue, and its house rules."""
+
+    def __init__(self, house_rules: Iterable[str]) -> None:
+        self._house_rules = frozenset(house_rules)
+
+    def find(self, word: str, *, guess: bool = True) -> tuple[RuleInfo | None, str]:
+        """Return the rule with this code or name, or None and a hint (`find_rule`)."""
+        info, hint = find_rule(word, guess=guess)
+        hint = self._hint(word, info, hint, guess=guess)
+        return (None if hint else info), hint
+
+    def named(self, word: str, *, guess: bool = True) -> tuple[tuple[RuleInfo, ...], str]:
+        """Return the rules that a word names, or none and a hint (`rules_named`)."""
+        infos, hint = rules_named(word, guess=guess)
+        hint = self._hint(word, infos[0] if infos else None, hint, guess=guess)
+        return (() if hint else infos), hint
+
+    def _hint(self, word: str, info: RuleInfo | None, hint: str, *, guess: bool) -> str:
+        """Return what may have been meant by a word that names no rule; nothing if it names one."""
+        wanted = word.strip().lower()
+        if info is None and f"{HOUSE}{wanted}" in self._house_rules:
+            return f"Did you mean `{HOUSE}{wanted}`?"
+        if info is None or info.key == info.code or info.key in self._house_rules:
+            return hint
+        known = self._house_rules if guess else ()
+        return did_you_mean(wanted, known, "the policy and what it extends have no Rule of this name")
+
+
 def is_family(word: str) -> bool:
     """Return whether a word names a family by a prefix of its codes."""
     return _FAMILY.fullmatch(word.strip()) is not None
 
 
 def ignored_codes(select: Iterable[str] | None, ignore: Iterable[str]) -> frozenset[str]:
-    """Return the codes of the rules that do not count.
+    """Return the keys (codes, names of house rules) of the rules that do not count.
 
     The most precise word about a rule decides, `ignore` where both are as precise: with select GP2 and ignore GP20 and
     select spec-overlap, of the GP20x only spec-overlap counts. No `select` selects all. What can be no less than an
@@ -39,11 +69,20 @@ def ignored_codes(select: Iterable[str] | None, ignore: Iterable[str]) -> frozen
     """
     selected = {DRIFT.code: len(_ALL), **_precision((_ALL,) if select is None else select)}
     ignored = _precision(ignore)
-    return frozenset(
-        info.code
-        for info in CATALOGUE
-        if not reason_to_keep(info) and (info.code not in selected or ignored.get(info.code, 0) >= selected[info.code])
-    )
+    keys = [info.key for info in CATALOGUE if not reason_to_keep(info)]
+    keys += [key for key in {**selected, **ignored} if key.startswith(HOUSE)]
+
+    def is_ignored(key: str) -> bool:
+        shared = HOUSE_CODE if key.startswith(HOUSE) else key  # a house rule follows what is said of all
+        chosen = selected.get(key, selected.get(shared, 0))
+        return ignored.get(key, ignored.get(shared, 0)) >= chosen
+
+    return frozenset(key for key in keys if is_ignored(key))
+
+
+def house_rules_kept(select: Iterable[str] | None, ignored: frozenset[str]) -> frozenset[str]:
+    """Return the house rules that are selected by name, and so count even where all the others do not."""
+    return frozenset(key for key in _precision(select or ()) if key.startswith(HOUSE) and key not in ignored)
 
 
 def selects_nothing(select: Iterable[str], ignore: Iterable[str]) -> bool:
@@ -53,23 +92,29 @@ def selects_nothing(select: Iterable[str], ignore: Iterable[str]) -> bool:
 
 
 def severities_by_code(words: Mapping[str, Severity]) -> dict[str, Severity]:
-    """Return severity by code; the most precise word about a rule decides, then the last.
+    """Return severity by a rule's key; the most precise word about a rule decides, then the last.
 
     Of a family, what can be no less than an error stays one.
     """
     result: dict[str, Severity] = {}
-    for word in sorted(words, key=lambda word: len(word.strip()) if is_family(word) else 5):
+    for word in sorted(words, key=_precision_of):
         for info in rules_named(word)[0]:
             if words[word] is Severity.ERROR or not reason_to_keep(info):
-                result[info.code] = words[word]
+                result[info.key] = words[word]
     return result
 
 
 def _precision(words: Iterable[str]) -> dict[str, int]:
-    """Return how precisely the words name each rule: the number of letters of a family, or 5 for one rule."""
+    """Return how precisely the words name each rule."""
     result: dict[str, int] = {}
     for word in words:
-        precision = len(word.strip()) if is_family(word) else 5
         for info in rules_named(word)[0]:
-            result[info.code] = max(precision, result.get(info.code, 0))
+            result[info.key] = max(_precision_of(word), result.get(info.key, 0))
     return result
+
+
+def _precision_of(word: str) -> int:
+    """Return how precise a word is: the number of letters of a family, 5 for one rule, 6 for one house rule."""
+    if is_family(word):
+        return len(word.strip())
+    return 6 if word.strip().lower().startswith(HOUSE) else 5

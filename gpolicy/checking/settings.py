@@ -8,13 +8,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from gpolicy.findings import Finding, RuleInfo, Severity
+from gpolicy.findings import HOUSE_CODE, Finding, RuleInfo, Severity
 from gpolicy.policy.boundary import relative_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerFile:
-    """Rules (codes) that do not count in files that match `glob`, whose path is taken from `directory`."""
+    """Rules (their keys) that do not count in files that match `glob`, whose path is taken from `directory`."""
 
     glob: str
     codes: frozenset[str]
@@ -23,9 +23,10 @@ class PerFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """The settings of one check. `severities` by rule code; `parameters` by rule code, then by name.
+    """The settings of one check. `severities` by a rule's key; `parameters` by rule code, then by name.
 
-    `ignored` are the codes of rules that do not count anywhere; `fail_on` is the least severity that makes a check
+    `ignored` are the keys of rules that do not count anywhere, `kept` the house rules that count though their code is
+    ignored; `fail_on` is the least severity that makes a check
     fail, None if nothing does; `source` is the file that the settings come from. `ganeti_version` is the release of
     Ganeti to check for, None for the cluster's or else the policy's.
     """
@@ -33,6 +34,7 @@ class Settings:
     severities: Mapping[str, Severity] = field(default_factory=dict)
     parameters: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     ignored: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
     per_file: tuple[PerFile, ...] = ()
     fail_on: Severity | None = Severity.ERROR
     baseline: Path | None = None
@@ -46,21 +48,26 @@ class Settings:
 
     def counts(self, finding: Finding) -> bool:
         """Return whether a finding counts by the settings."""
-        if finding.code in self.ignored:
+        if finding.key in self.ignored or (finding.code in self.ignored and finding.key not in self.kept):
             return False
-        return not (self.per_file and finding.span and self._is_ignored_in(finding.span.file, finding.code))
+        return not (self.per_file and finding.span and self._is_ignored_in(finding.span.file, finding))
+
+    def can_count(self, info: RuleInfo) -> bool:
+        """Return whether any finding of a rule can count."""
+        return info.code not in self.ignored or (info.code == HOUSE_CODE and bool(self.kept))
 
     def with_severity(self, finding: Finding) -> Finding:
         """Return the finding with the severity that the settings give its rule."""
-        wanted = self.severities.get(finding.code)
+        wanted = self.severities.get(finding.key, self.severities.get(finding.code))
         return finding if wanted in (None, finding.severity) else replace(finding, severity=wanted or finding.severity)
 
     def fails(self, finding: Finding) -> bool:
         """Return whether a finding makes the check fail."""
         return self.fail_on is not None and finding.severity.rank <= self.fail_on.rank
 
-    def _is_ignored_in(self, file: str, code: str) -> bool:
-        return any(code in item.codes and _matches(file, item) for item in self.per_file)
+    def _is_ignored_in(self, file: str, finding: Finding) -> bool:
+        keys = {finding.key, finding.code}
+        return any(not item.codes.isdisjoint(keys) and _matches(file, item) for item in self.per_file)
 
 
 DEFAULT: Final = Settings()

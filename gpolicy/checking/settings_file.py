@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from gpolicy.checking.selection import ignored_codes, is_family, rules_named, selects_nothing, severities_by_code
+from gpolicy.checking.selection import (
+    house_rules_kept,
+    ignored_codes,
+    is_family,
+    rules_named,
+    selects_nothing,
+    severities_by_code,
+)
 from gpolicy.checking.settings import DEFAULT, PerFile, Settings, reason_to_keep
 from gpolicy.errors import InputError
 from gpolicy.findings import RuleInfo, Severity
@@ -151,8 +158,10 @@ class _Reader:
         if select is not None and selects_nothing(select, ignore):
             what = "ignore excludes all of these rules" if select else "names no rule: nothing would count"
             raise self._error(given["select"], what, "leave it out to have every rule count")
+        ignored = ignored_codes(select, ignore)
         return Settings(
-            ignored=ignored_codes(select, ignore),
+            ignored=ignored,
+            kept=house_rules_kept(select, ignored),
             severities=severities_by_code(self._severities(given.get("severity"))),
             per_file=tuple(self._per_file(given.get("per-file-ignores"))),
             fail_on=self._fail_on(given["fail-on"]) if "fail-on" in given else Severity.ERROR,
@@ -202,7 +211,7 @@ class _Reader:
             for word in words:
                 self._refuse_if_always_on(word, item, "ignored")
             every = (info for word in words for info in rules_named(word)[0])
-            codes = frozenset(info.code for info in every if not reason_to_keep(info))
+            codes = frozenset(info.key for info in every if not reason_to_keep(info))
             yield PerFile(glob=item.path[-1], codes=codes, directory=self._path.parent.resolve())
 
     def _fail_on(self, place: _Place) -> Severity | None:

@@ -7,7 +7,8 @@ from typing import Any, Final
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
 from gpolicy.checking.settings import reason_to_keep
 from gpolicy.checking.settings_file import FAIL_ON
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import HOUSE, RuleInfo, Severity
+from gpolicy.policy.schema_rules import RULE_NAME
 
 FILE_NAME: Final = "gpolicy-toml.json"
 
@@ -24,9 +25,13 @@ def settings_schema() -> dict[str, Any]:
         "properties": {"check": _check(), "rules": _parameters()},
         "additionalProperties": False,
         "definitions": {
-            "rule": {"anyOf": [{"enum": _words(CATALOGUE)}, _family()], "description": _RULE},
+            "rule": {"anyOf": [{"enum": _words(CATALOGUE)}, _family(), _HOUSE_RULE], "description": _RULE},
             "ignorable": {
-                "anyOf": [{"enum": _words(info for info in CATALOGUE if not reason_to_keep(info))}, _family()],
+                "anyOf": [
+                    {"enum": _words(info for info in CATALOGUE if not reason_to_keep(info))},
+                    _family(),
+                    _HOUSE_RULE,
+                ],
                 "description": f"{_RULE} Errors of structure (GP0) and of a policy against its cluster (GP7) stay.",
             },
         },
@@ -34,6 +39,11 @@ def settings_schema() -> dict[str, Any]:
 
 
 _RULE: Final = "A rule by its code or name, or a family by the beginning of its codes."
+_HOUSE_RULE: Final = {
+    "type": "string",
+    "pattern": f"^{HOUSE}{RULE_NAME.removeprefix('^')}",
+    "description": "A house rule, by the name of its Rule document: house/NAME.",
+}
 
 
 def _family() -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.findings import Edit, Finding, Fix, RuleInfo, Severity, Span
+from gpolicy.findings import HOUSE, Edit, Finding, Fix, RuleInfo, Severity, Span
 from gpolicy.policy.misspelt import MOST_GUESSES
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import SourceFile
@@ -113,13 +113,13 @@ class Suppressions:
             (number, word)
             for place in ((file, line), (file, 0))
             for number, word, codes in self._accepted.get(place, ())
-            if finding.code in codes
+            if finding.key in codes or finding.code in codes
         ]
         self._used.update(covering)
         return self._comments[covering[0][0]].reason if covering else None
 
     def unused(self, ran: Callable[[str], bool]) -> Iterator[Finding]:
-        """Yield a finding for each rule of a comment that accepted nothing, if all that it names (by code) has run.
+        """Yield a finding for each rule of a comment that accepted nothing, if all that it names (by keys) has run.
 
         Comments in a base are left alone: another policy may need them.
         """
@@ -175,13 +175,13 @@ class Suppressions:
         self._comments.append(comment)
         for word in comment.words:
             infos, hint = self._rules_named(word, guess=len(self.findings) < MOST_GUESSES)
-            codes = frozenset(info.code for info in infos if self._can_be_accepted(info))
+            codes = frozenset(info.key for info in infos if self._can_be_accepted(info))
             if codes:
                 self._accepted.setdefault((comment.span.file, comment.line), []).append((number, word, codes))
             elif infos:
                 message = f"{word} cannot be accepted by a comment"
                 self.findings.append(SUPPRESSION_NOT_POSSIBLE.finding(message, comment.span, hint="fix what it finds"))
-            else:
+            elif self._is_own(comment) or not word.startswith(HOUSE):  # another policy's rules are not known here
                 message = f"there is no rule {word[:60]!r}"
                 self.findings.append(SUPPRESSION_UNKNOWN_RULE.finding(message, comment.span, hint=hint))
 

@@ -107,20 +107,20 @@ class Waivers:
         covering = [
             number
             for number, (waiver, info) in enumerate(self._active)
-            if info.code == hit.finding.code and _is_there(waiver.where, hit)
+            if info.covers(hit.finding) and _is_there(waiver.where, hit)
         ]
         self._used.update(covering)
         return self._active[covering[0]][0] if covering else None
 
     def unused(self, ran: Callable[[str], bool], places: Iterable[str] = ()) -> Iterator[Finding]:
-        """Yield a finding for each waiver that covered nothing, if the rule it names (by code) has run.
+        """Yield a finding for each waiver that covered nothing, if the rule it names (by its key) has run.
 
         Where its `where` names one of `places`, labels of objects or files, it can go: nothing in it is misspelt.
         """
         places = list(places)
         first: dict[tuple[str, str], Waiver] = {}
         for number, (waiver, info) in enumerate(self._active):
-            if number not in self._used and ran(info.code):
+            if number not in self._used and ran(info.key):
                 message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: the waiver is not needed"
                 is_known = any(_names(waiver.where, place) for place in places)
                 otherwise = "remove the waiver, or correct its `where`"
@@ -128,7 +128,7 @@ class Waivers:
                 yield WAIVER_UNUSED.finding(
                     message, waiver.span, hint=hint, fix=self._removal(waiver) if is_known else None
                 )
-            elif number in self._used and first.setdefault((info.code, waiver.where), waiver) is not waiver:
+            elif number in self._used and first.setdefault((info.key, waiver.where), waiver) is not waiver:
                 message = f"another waiver accepts {info.code} {info.name} at {waiver.where!r} as well"
                 hint = "keep the one that is right"
                 yield WAIVER_UNUSED.finding(message, waiver.span, hint=hint, fix=self._removal(waiver))
@@ -172,9 +172,10 @@ class Waivers:
 def can_be_waived(info: RuleInfo) -> bool:
     """Return whether findings of the rule may be waived.
 
-    Not errors without which there is no plan (GP0xx, GP7xx), not those about waivers and suppressions (GP9xx).
+    Not errors without which there is no plan (GP0xx, GP7xx), not those about waivers, suppressions and the baseline
+    (GP90x, GP91x).
     """
-    return not reason_to_keep(info) and not info.code.startswith("GP9")
+    return not reason_to_keep(info) and not info.code.startswith(("GP90", "GP91"))
 
 
 def _is_there(where: str, hit: Hit) -> bool:

@@ -16,7 +16,8 @@ from gpolicy.cli.output import looked_at, repository_path, show_errors, write_re
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import ExitCode, UsageError
-from gpolicy.findings import Accepted, Finding, Severity
+from gpolicy.findings import HOUSE, Accepted, Finding, Severity
+from gpolicy.guessing import did_you_mean
 from gpolicy.json_values import json_text
 from gpolicy.opening import real_path
 from gpolicy.policy.files import policy_roots
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from gpolicy.checking.overrides import Overrides
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.policy.house_rule import HouseRule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +136,11 @@ def findings_in(
             return findings_junit(findings, sources, fails=fails, locate=repository_path)
         case "sarif":
             from gpolicy import __version__  # noqa: PLC0415
-            from gpolicy.checking.catalogue import CATALOGUE, FAMILIES  # noqa: PLC0415
+            from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, house_rules_of  # noqa: PLC0415
             from gpolicy.report.findings_sarif import Catalogue, findings_sarif  # noqa: PLC0415
 
-            catalogue = Catalogue(rules=CATALOGUE, families=FAMILIES, version=__version__)
+            rules = (*CATALOGUE, *house_rules_of(findings))
+            catalogue = Catalogue(rules=rules, families=FAMILIES, version=__version__)
             mark = _fingerprints(findings, sources).__getitem__
             return findings_sarif(findings, catalogue, fingerprint=mark, locate=repository_path, without_place=first)
         case "gitlab":
@@ -251,5 +254,18 @@ def explain(word: str | None) -> int:
     from gpolicy.reference import explaining  # noqa: PLC0415 (other verbs need no rules)
     from gpolicy.report.glossary import WORDS  # noqa: PLC0415
 
-    write_long(explaining.explain(word, VERBS, WORDS))
+    if word is not None and word.strip().lower().startswith(HOUSE):
+        write_long(explaining.explain_house_rule(_house_rule_here(word.strip().lower())))
+    else:
+        write_long(explaining.explain(word, VERBS, WORDS))
     return int(ExitCode.FINE)
+
+
+def _house_rule_here(word: str) -> HouseRule:
+    """Return the house rule of this name in the policies of the current directory. Raise UsageError."""
+    policies = [load_policy(root) for root in policy_roots(Path())]
+    found = {rule.word: rule for policy in policies for rule in reversed(policy.house_rules)}
+    if word not in found:
+        hint = did_you_mean(word, found, "run it in the directory of the policy that has this Rule, or extends it")
+        raise UsageError(f"no policy in this directory has {word[:100]!r}", hint=hint)
+    return found[word]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Test = Callable[[Any], bool]
 
-_TYPES: dict[str, Test] = {
+TYPES: dict[str, Test] = {
     "object": lambda value: isinstance(value, dict),
     "array": lambda value: isinstance(value, list),
     "string": lambda value: isinstance(value, str),
@@ -89,6 +89,8 @@ class _Compiler:
     def _ref(self, reference: str) -> Test:
         name = reference.removeprefix("#/definitions/")
         if name not in self._compiled:
+            # a definition may refer to itself, and is looked up when it has been compiled
+            self._compiled[name] = lambda value: self._compiled[name](value)  # noqa: PLW0108
             self._compiled[name] = self.compile(self._definitions[name])
         return self._compiled[name]
 
@@ -137,17 +139,17 @@ class _Compiler:
     @staticmethod
     def _type(argument: str | list[str]) -> Test:
         if isinstance(argument, str):
-            return _TYPES[argument]
-        tests = [_TYPES[name] for name in argument]
+            return TYPES[argument]
+        tests = [TYPES[name] for name in argument]
         return lambda value: any(test(value) for test in tests)
 
     @staticmethod
     def _const(argument: Any) -> Test:
-        return lambda value: _equal(value, argument)
+        return lambda value: equal(value, argument)
 
     @staticmethod
     def _enum(argument: list[Any]) -> Test:
-        return lambda value: any(_equal(value, choice) for choice in argument)
+        return lambda value: any(equal(value, choice) for choice in argument)
 
     @staticmethod
     def _required(argument: list[str]) -> Test:
@@ -216,12 +218,12 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _equal(value: Any, other: Any) -> bool:
+def equal(value: Any, other: Any) -> bool:
     """JSON equality: true is not 1, at any depth."""
     if isinstance(value, dict) and isinstance(other, dict):
-        return value.keys() == other.keys() and all(_equal(below, other[key]) for key, below in value.items())
+        return value.keys() == other.keys() and all(equal(below, other[key]) for key, below in value.items())
     if isinstance(value, list) and isinstance(other, list):
-        return len(value) == len(other) and all(map(_equal, value, other))
+        return len(value) == len(other) and all(map(equal, value, other))
     return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 

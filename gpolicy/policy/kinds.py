@@ -8,12 +8,14 @@ from typing import Any, Final
 
 from gpolicy.policy.building import Builder, Report
 from gpolicy.policy.guard import build_guards
+from gpolicy.policy.house_rule import build_house_rule
 from gpolicy.policy.scenario_building import build_scenarios
 from gpolicy.policy.source_file import YamlDocument
 
 Reader = Callable[[YamlDocument, Report], Iterable[Any]]
 
 OBJECTS: Final = "objects"
+HOUSE_RULES: Final = "house_rules"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "TagRules": Kind("tag_rules", _one(Builder.tag_rules)),
     "Guards": Kind("guards", build_guards),
     "Test": Kind("scenarios", build_scenarios),
+    "Rule": Kind(HOUSE_RULES, build_house_rule),
     "Waiver": Kind("waivers", lambda document, report: Builder(document, report).waivers()),
 }
 

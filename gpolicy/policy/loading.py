@@ -14,7 +14,7 @@ from gpolicy.policy.boundary import boundary
 from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
 from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, read_files
-from gpolicy.policy.kinds import KINDS, OBJECTS
+from gpolicy.policy.kinds import HOUSE_RULES, KINDS, OBJECTS
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.source_file import Located, YamlDocument
@@ -165,6 +165,8 @@ class _Loader:
                 kind = KINDS[document.root["kind"]]
                 if kind.field == OBJECTS:
                     bases += kind.read(document, self._findings.append)
+                elif kind.field == HOUSE_RULES:  # who extends a shared file takes its house rules as well
+                    self._made[HOUSE_RULES] += kind.read(document, self._findings.append)
         return bases
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pathlib
 
     from gpolicy.policy.guard import Guard
+    from gpolicy.policy.house_rule import HouseRule
     from gpolicy.policy.scenario import Scenario
 
 
@@ -214,6 +215,7 @@ class Policy:
     tag_rules: tuple[TagRulesPolicy, ...] = ()
     guards: tuple[Guard, ...] = ()
     scenarios: tuple[Scenario, ...] = ()
+    house_rules: tuple[HouseRule, ...] = ()  # with those of bases
     waivers: tuple[Waiver, ...] = ()
     documents: tuple[YamlDocument, ...] = ()
     findings: tuple[Finding, ...] = ()

@@ -28,6 +28,7 @@ from gpolicy.policy.schema_parameters import (
     object_of,
     parameter_properties,
 )
+from gpolicy.policy.schema_rules import rule_properties, value_schema
 from gpolicy.policy.schema_tag_rules import tag_rule_properties
 from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
 
@@ -127,6 +128,7 @@ def _definitions() -> Schema:
             "additionalProperties": False,
         },
         **definitions(),
+        "valueSchema": value_schema(),
     }
 
 
@@ -331,6 +333,15 @@ def _test() -> Schema:
     )
 
 
+def _rule() -> Schema:
+    return _document(
+        "Rule",
+        "A house rule: what must hold of the effective values of some objects. `gpolicy check` finds what breaks it.",
+        rule_properties(),
+        required=("name", "for", "schema", "message"),
+    )
+
+
 def _waiver() -> Schema:
     return _document(
         "Waiver",
@@ -343,7 +354,10 @@ def _waiver() -> Schema:
                 "items": {
                     "type": "object",
                     "properties": {
-                        "rule": {"type": "string", "description": "Code or name of the rule (GP201 or spec-overlap)."},
+                        "rule": {
+                            "type": "string",
+                            "description": "Code or name of the rule (GP201, spec-overlap, house/NAME).",
+                        },
                         "where": {
                             "type": "string",
                             "description": "What the finding is about: cluster, group/NAME, node-set/NAME, guard/NAME,"
@@ -378,6 +392,13 @@ _KINDS: Final[dict[str, tuple[Callable[[], Schema], str]]] = {
     "Test": (
         _test,
         "tests:\n  - name: ${1:one more fits}\n    place: {spec: ${2:medium}}\n    expect: {refused: ${3:false}}\n",
+    ),
+    "Rule": (
+        _rule,
+        (
+            'name: ${1:dedicated-cpus}\nfor: {kind: ${2:NodeGroup}, names: ["${3:gold*}"]}\nschema:\n  properties:\n'
+            "    ${4:ipolicy.vcpu-ratio}: {maximum: ${5:1}}\nmessage: ${6:gold is sold with dedicated CPUs}\n"
+        ),
     ),
     "Waiver": (
         _waiver,

@@ -25,15 +25,19 @@ _BY_PATTERN: Final = {
     DAY_PATTERN: "2027-12-31",
 }
 _BY_NAME: Final[dict[str, Any]] = {
+    "$ref": "#/definitions/ratio",
     "allow": [{"from": "hv:3.0", "to": "hv:3.1"}],
     "baseline": "baseline.json",
     "because": "memory",
     "check_instance": {"spec": "medium"},
+    "const": "preferred",
     "description": "Batch nodes of rack 3",
+    "definitions": {"ratio": {"maximum": 4}},
     "desired_location": ["rack"],
     "disk-size": "40G",
     "disk-template": "drbd",
     "domains": ["hv"],
+    "enum": ["preferred", "last_resort"],
     "edits": [{"node": "node1.example.org", "offline": True}],
     "exclude": ["/dev/sda*"],
     "exclusion": ["service"],
@@ -49,18 +53,22 @@ _BY_NAME: Final[dict[str, Any]] = {
     "ignore": ["spec-gap"],
     "instance": "web1.example.org",
     "instances": [{"name": "web", "nodes": ["node-1"], "spec": "medium", "count": 3}],
+    "message": "gold is sold with dedicated CPUs",
     "name": "gold",
     "node": "node1.example.org",
     "nodes": ["node1.example.org"],
     "owns": ["iextags"],
     "pair": "medium",
+    "pattern": "^gold",
     "per-file-ignores": {"old/*.yaml": ["spec-gap"]},
     "prefix": "rack:",
+    "properties": {"ipolicy.vcpu-ratio": {"maximum": 4}},
     "preference": ["node1.example.org", "node2.example.org"],
     "pv_size": "4T",
     "pvs": ["4T", "2T"],
     "raw": "service",
     "reason": "The old instances move in March.",
+    "required": ["ipolicy.vcpu-ratio"],
     "remove_instance": "web1.example.org",
     "remove_node": "node1.example.org",
     "renamed_from": "default",
@@ -100,10 +108,14 @@ def _fits(schema: Schema, value: Any) -> bool:
     """Return whether the value may have this form, or the first of its forms, as far as a look at its type says."""
     first = next(iter(schema.get("anyOf", ())), schema)
     names = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}
+    if not {"type", "enum", "const", "$ref"} & first.keys():
+        return True  # any value
     return names[type(value)] == first.get("type") or (schema.get("enum", ()) != () and value in schema["enum"])
 
 
 def _of_form(schema: Schema) -> Any:
+    if schema.get("$ref") == "#/definitions/valueSchema":
+        return {"maximum": 4}
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:

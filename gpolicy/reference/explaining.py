@@ -16,7 +16,8 @@ from gpolicy.errors import EXIT_CODES, UsageError
 from gpolicy.findings import RuleInfo
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy.guard import BUILT_IN
-from gpolicy.reference.blocks import Block, Heading, Paragraph, Table
+from gpolicy.policy.house_rule import HouseRule
+from gpolicy.reference.blocks import Block, Heading, Listing, Paragraph, Table
 from gpolicy.reference.environment import VARIABLES
 from gpolicy.reference.key_blocks import first_sentence, key_blocks, key_type, kind_blocks, kind_names, kind_summary
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, all_keys
@@ -46,27 +47,40 @@ def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str
         return f"{list_rules()}\n{_MORE}\n"
     if is_family(word) and (family := rules_named(word)[0]):
         return list_rules(family)
-    said, others = _meanings(word, terms)
-    if not (said or others):
+    found = _meanings(word, terms)
+    if not found:
         raise UsageError(f"nothing here is called {word[:_LONGEST_WORD]!r}", hint=_hint(word, verbs, terms))
-    if len({meaning.address for meaning in others}) <= 1:
-        return "\n".join(map(_whole, [*said, *others]))
-    rows = tuple((item.address, item.sort, first_sentence(item.summary)) for item in others)
-    more = " more" if said else ""
-    choice: list[Block] = [
-        Paragraph(f"{word} has {len(others)}{more} meanings. Give `gpolicy explain` one of these names:"),
-        Table(("name", "sort", "meaning"), rows),
-    ]
-    return "\n".join([*map(_whole, said), plain(choice)])
+    if len({meaning.address for meaning in found}) == 1:
+        return "\n".join(plain([Heading(f"{item.address} ({item.sort})"), *item.blocks()]) for item in found)
+    rows = tuple((item.address, item.sort, first_sentence(item.summary)) for item in found)
+    return plain(
+        [
+            Paragraph(f"{word} has {len(found)} meanings. Give `gpolicy explain` one of these names:"),
+            Table(("name", "sort", "meaning"), rows),
+        ]
+    )
 
 
-def _whole(meaning: Meaning) -> str:
-    return plain([Heading(f"{meaning.address} ({meaning.sort})"), *meaning.blocks()])
+def explain_house_rule(rule: HouseRule) -> str:
+    """Return what there is to say of a house rule."""
+    about = ", ".join(item.value for item in (rule.kind, *rule.names, *rule.tags))
+    facts = (("looks at", about), ("written at", str(rule.document.value_span(("name",)))))
+    info, _ = find_rule(rule.word)
+    return plain(
+        [
+            Heading(f"{rule.word} (house rule, {rule.severity})"),
+            Paragraph(rule.message),
+            Table(("fact", "meaning"), facts),
+            Listing(rule.document.written(()).rstrip(), "yaml"),
+            *([Paragraph(_accepting(info))] if info else []),
+        ]
+    )
 
 
 _MORE: Final = (
     "`gpolicy explain` also knows keys (vcpu-ratio, ipolicy.minmax), kinds (NodeGroup), guards (disks-stay), exit codes"
-    " (2, exit-codes), environment variables, and words of reports (n1-reserve, FailMem, stranded)."
+    " (2, exit-codes), environment variables, words of reports (n1-reserve, FailMem, stranded), and the house rules of"
+    " the policy in this directory (house/NAME)."
 )
 
 
@@ -81,15 +95,13 @@ def list_rules(rules: Iterable[RuleInfo] = CATALOGUE) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _meanings(word: str, terms: Mapping[str, str]) -> tuple[list[Meaning], list[Meaning]]:
-    """Return what a word means in reports, and elsewhere.
+def _meanings(word: str, terms: Mapping[str, str]) -> list[Meaning]:
+    """Return what a word means as it is written; if that is nothing, in any case and with - for _.
 
-    It is looked up as it is written; if that means nothing, in any case and with - for _.
+    A word of reports means that only where nothing else has its name.
     """
-    said, others = _of_terms(word, terms, str.strip), [*_of_rules(word), *_called(word, str.strip)]
-    if said or others:
-        return said, others
-    return _of_terms(word, terms, _same), [*_called(word, _same)]
+    exact = [*_of_rules(word), *_called(word, str.strip)] or _of_terms(word, terms, str.strip)
+    return exact or [*_called(word, _same)] or _of_terms(word, terms, _same)
 
 
 def _of_terms(word: str, terms: Mapping[str, str], form: Callable[[str], str]) -> list[Meaning]:
@@ -115,10 +127,10 @@ def _accepting(info: RuleInfo) -> str:
     """Return how to accept a finding of a rule."""
     if reason := reason_to_keep(info):
         return f"No finding of this rule can be accepted: {reason}."
-    settings = f'`ignore = ["{info.code}"]` in gpolicy.toml'
+    settings = f'`ignore = ["{info.key}"]` in gpolicy.toml'
     if not can_be_waived(info):
         return f"To accept all findings of this rule: {settings}."
-    comment = f"`# gpolicy: ignore[{info.code}] REASON` at the end of its line"
+    comment = f"`# gpolicy: ignore[{info.key}] REASON` at the end of its line"
     return f"To accept a finding: {comment}, a Waiver document, or {settings} for all of this rule."
 
 

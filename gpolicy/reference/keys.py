@@ -83,9 +83,13 @@ class _Walk:
     definitions: Schema
     expand: bool
 
-    def below(self, schema: Schema, path: tuple[str, ...], condition: str = "") -> Iterator[Key]:
-        if "$ref" in schema:
-            schema = self.resolved(schema) if self.expand else {}
+    def below(
+        self, schema: Schema, path: tuple[str, ...], condition: str = "", around: tuple[str, ...] = ()
+    ) -> Iterator[Key]:
+        """Yield the keys below a place; `around` are the definitions that it is in, each of them told once."""
+        if reference := schema.get("$ref"):
+            schema = self.resolved(schema) if self.expand and reference not in around else {}
+            around = (*around, reference)
         required = set(schema.get("required", ()))
         for name, value in schema.get("properties", {}).items():
             if "if" in value:
@@ -102,18 +106,18 @@ class _Walk:
                 parameter=parameter,
                 condition=condition,
             )
-            yield from self.below(value, here, condition)
+            yield from self.below(value, here, condition, around)
         for keyword, step in (("items", ITEM), ("additionalProperties", NAME)):
             if isinstance(value := schema.get(keyword), dict):
-                yield from self.below(value, (*path, step), condition)
+                yield from self.below(value, (*path, step), condition, around)
         for branch in (branch for key in ("anyOf", "oneOf", "allOf") for branch in schema.get(key, ())):
             if "if" in branch:
                 action = ", ".join(branch["if"].get("required", ()))
-                for key in self.below(branch["then"], path, action):
+                for key in self.below(branch["then"], path, action, around):
                     if key.path != (*path, "expect"):  # it is described where it stands for all
                         yield key
             else:
-                yield from self.below(branch, path, condition)
+                yield from self.below(branch, path, condition, around)
 
     def resolved(self, schema: Schema) -> Schema:
         """Return the definition that a schema refers to, or itself."""

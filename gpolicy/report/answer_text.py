@@ -61,25 +61,16 @@ class _Writer:
 
     def body(self) -> Iterator[str]:
         answer = self.answer
-        sections = [line for section in answer.sections for line in self.top(section)]
-        yield from sections
+        for section in answer.sections:
+            yield from self.top(section)
         for listing in answer.listings:
             yield "---" if listing is not answer.listings[0] else ""
             yield from listing.text.splitlines()
-        terms = self.terms([*self.summary(), *sections])
+        terms = terms_of(answer)
         if terms or answer.notes:
             yield ""
         yield from (self.paint(Tone.QUIET, f"{term}: {meaning}") for term, meaning in terms.items())
         yield from (self.paint(Tone.QUIET, f"note: {note}") for note in answer.notes)
-
-    def terms(self, lines: list[str]) -> dict[str, str]:
-        """Return the definitions of terms that stand in `lines` (a text leaves rows out), and of the answer's own."""
-        text, own = "\n".join(lines).lower(), dict(self.answer.terms)
-        return {
-            term: meaning
-            for term, meaning in terms_of(self.answer).items()
-            if term in own or term.removesuffix("s").lower() in text
-        }
 
     def top(self, section: Section) -> Iterator[str]:
         """Yield a top-level section, with an empty line before it."""

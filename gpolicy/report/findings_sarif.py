@@ -74,7 +74,7 @@ def _driver(catalogue: Catalogue) -> dict[str, Any]:
 def _rule(info: RuleInfo, families: Mapping[str, str]) -> dict[str, Any]:
     family = families.get(info.code[:3])
     return {
-        "id": info.code,
+        "id": info.key,
         "name": info.name,
         "shortDescription": {"text": info.summary},
         "fullDescription": {"text": info.rationale},
@@ -100,7 +100,7 @@ class _Writer:
         locate: Callable[[str], str],
         without_place: str,
     ) -> None:
-        self._positions = {info.code: position for position, info in enumerate(rules)}
+        self._positions = {info.key: position for position, info in enumerate(rules)}
         self._fingerprint = fingerprint
         self._locate = locate
         self._without_place = without_place
@@ -112,8 +112,8 @@ class _Writer:
             for number, item in enumerate(finding.related, start=1)
         ]
         return {
-            "ruleId": finding.code,
-            "ruleIndex": self._positions[finding.code],
+            "ruleId": finding.key,
+            "ruleIndex": self._positions[finding.key],
             "level": _LEVELS[finding.severity],
             "message": {"text": _text(finding.message + hint)},
             "locations": self._locations(finding.span),

@@ -59,16 +59,7 @@ _PHRASES: Final = {
 }
 """Terms that are meant wherever they stand in our own words."""
 
-_TOPICS: Final = {
-    "binding resource": "what keeps out the next instance; reports say: bound by",
-    "capacity": "how many more instances fit beside those that are there",
-    "N+1": "any one node may fail, and its instances still find room on the other nodes of the group",
-    "redundancy": "how many nodes of a group may fail at once, so that their instances find room on its other nodes",
-    "violations": "instances that the policy of their group does not allow, by size or disk template; they run on",
-}
-"""Words that need no legend beside the figures that they name."""
-
-WORDS: Final = {**_TOPICS, **_NAMES, **CAUSES, **FAILURES, **_BASES, **_PHRASES}
+WORDS: Final = {**_NAMES, **CAUSES, **FAILURES, **_BASES, **_PHRASES}
 """All words of reports that have a meaning of their own."""
 
 _PATTERNS: Final = {term: re.compile(rf"\b{term.rstrip('s')}s?\b", re.IGNORECASE) for term in _PHRASES}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gpolicy.ganeti.parameter import Value
     from gpolicy.show.effective_policy import EffectiveObject, EffectivePolicy, EffectiveValue
 
-FORMAT_VERSION: Final = "1.0"
+FORMAT_VERSION: Final = "1.1"
 
 
 def show_data(view: EffectivePolicy) -> dict[str, Any]:
@@ -30,6 +30,7 @@ def _object(item: EffectiveObject) -> dict[str, Any]:
         **place(item.span),
         **fields(item, "nodes", "tags"),
         "values": [_value(value) for value in item.values],
+        "effective": item.effective,
     }
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
+from typing import Any, Final
 
 from gpolicy.cluster.terms import STATES
 from gpolicy.findings import Span
@@ -77,6 +78,18 @@ class EffectiveObject:
     group: str | None = None
     nodes: tuple[str, ...] | None = None
     tags: tuple[str, ...] | None = None
+
+    @property
+    def effective(self) -> dict[str, Any]:
+        """The name, the tags, and all values that the policy defines, by dotted path: what a house rule sees."""
+        lists = {"nodes": self.nodes, "tags": self.tags}
+        about: dict[str, Any] = {"name": self.name} | ({} if self.group is None else {"group": self.group})
+        about |= {key: list(items) for key, items in lists.items() if items is not None}
+        return about | {".".join(item.path): item.value for item in self.values if item.origin is not None}
+
+
+FACTS: Final = ("name", "group", "nodes", "tags")
+"""What `effective` of an object has beside paths of values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

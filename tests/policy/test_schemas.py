@@ -32,9 +32,11 @@ def undescribed(schema: Any, path: str = "") -> list[str]:
         return []
     result = []
     for key, below in schema.items():
-        if key == "properties":
+        if key == "properties":  # its keys are names, one of which may be "properties"
             result += [f"{path}.{name}" for name, leaf in below.items() if not described(leaf)]
-        result += undescribed(below, f"{path}.{key}")
+            result += [item for name, leaf in below.items() for item in undescribed(leaf, f"{path}.{name}")]
+        else:
+            result += undescribed(below, f"{path}.{key}")
     return result
 
 

@@ -192,7 +192,7 @@ def test_json_is_what_its_schema_says(view: EffectivePolicy) -> None:
     Draft7Validator.check_schema(schema)
     assert list(Draft7Validator(schema).iter_errors(show_data(view))) == []
     assert json.loads(json_text(show_data(view))) == show_data(view)
-    assert show_data(view)["format_version"] == "1.0"
+    assert show_data(view)["format_version"] == "1.1"
 
 
 def test_text_shows_places_only_when_asked(view: EffectivePolicy) -> None:

@@ -1,0 +1,120 @@
+"""The JSON Schema of Rule documents: the objects that a house rule is about, and what must hold of their values."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpolicy.findings import Severity
+from gpolicy.policy.schema_parameters import NAME, Schema, object_of
+
+RULE_NAME: Final = "^[a-z0-9]+(-[a-z0-9]+)*$"
+KINDS: Final = ("Cluster", "NodeGroup", "NodeSet")
+"""The kinds of objects that have effective values."""
+MOST_RULES: Final = 1000
+_TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
+_SCHEMA: Final[Schema] = {"$ref": "#/definitions/valueSchema"}
+_NUMBER: Final[Schema] = {"type": "number"}
+_LENGTH: Final[Schema] = {"type": "integer", "minimum": 0}
+_TEXT: Final[Schema] = {"type": "string"}
+
+
+def rule_properties() -> Schema:
+    """Return the properties of a Rule document."""
+    globs: Schema = {"type": "array", "items": NAME, "minItems": 1, "uniqueItems": True}
+    return {
+        "name": {
+            **NAME,
+            "pattern": RULE_NAME,
+            "maxLength": 80,
+            "description": "Name of the rule: small letters, digits and hyphens. Findings, waivers, comments and"
+            " settings call it house/NAME.",
+        },
+        "for": {
+            **object_of(
+                {
+                    "kind": {"enum": list(KINDS), "description": "The kind of the objects."},
+                    "names": {**globs, "description": "Only objects with one of these names or globs. Default: all."},
+                    "tags": {
+                        **globs,
+                        "description": "Only objects with a declared tag that is one of these, or fits one of these"
+                        " globs. Default: all.",
+                    },
+                },
+                required=("kind",),
+            ),
+            "description": "The objects of the policy that the rule looks at.",
+        },
+        "schema": {
+            **_SCHEMA,
+            "description": "What must hold of each object, as a JSON Schema of draft 7. It sees what `effective` of"
+            " `gpolicy show --format json` shows.",
+        },
+        "severity": {
+            "enum": [str(severity) for severity in Severity],
+            "description": "Severity of the findings. Default: error.",
+        },
+        "message": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 500,
+            "description": "What is wrong and why, for whoever breaks the rule.",
+        },
+    }
+
+
+def value_schema() -> Schema:
+    """Return the schema of a schema: the keywords of draft 7 that a Rule may use."""
+    schemas: Schema = {"type": "array", "minItems": 1, "items": _SCHEMA}
+    by_name: Schema = {"type": "object", "additionalProperties": _SCHEMA}
+    name_list: Schema = {"type": "array", "items": _TEXT}
+    type_name: Schema = {"enum": list(_TYPES)}
+    keywords: dict[str, tuple[str, Schema]] = {
+        "title": ("For people; it has no effect.", _TEXT),
+        "description": ("For people; it has no effect.", _TEXT),
+        "$ref": ("The schema of this name below `definitions`.", {"type": "string", "pattern": "^#/definitions/"}),
+        "type": (
+            "The type of the value, or a list of types.",
+            {"anyOf": [type_name, {"type": "array", "items": type_name, "minItems": 1}]},
+        ),
+        "const": ("The only value.", {}),
+        "enum": ("The values to choose from.", {"type": "array", "minItems": 1, "items": {}}),
+        "minimum": ("The least number. Sizes are MiB.", _NUMBER),
+        "maximum": ("The greatest number. Sizes are MiB.", _NUMBER),
+        "exclusiveMinimum": ("The number is above this one.", _NUMBER),
+        "exclusiveMaximum": ("The number is below this one.", _NUMBER),
+        "multipleOf": (
+            "The number is a multiple of this one.",
+            {"type": "integer", "minimum": 1, "maximum": 1_000_000_000},
+        ),
+        "minLength": ("The least number of characters.", _LENGTH),
+        "maxLength": ("The greatest number of characters.", _LENGTH),
+        "pattern": (
+            "Regular expression that a part of the text matches, without back references and look-around.",
+            _TEXT,
+        ),
+        "properties": ("The schema of each value, by its path (ipolicy.vcpu-ratio) or key.", by_name),
+        "required": ("Paths or keys that must be there.", name_list),
+        "additionalProperties": (
+            "The schema of values that no other keyword names; false: there are none.",
+            {"anyOf": [{"type": "boolean"}, _SCHEMA]},
+        ),
+        "patternProperties": ("The schema of values whose path or key matches a regular expression.", by_name),
+        "propertyNames": ("The schema of the keys.", _SCHEMA),
+        "minProperties": ("The least number of keys.", _LENGTH),
+        "maxProperties": ("The greatest number of keys.", _LENGTH),
+        "items": ("The schema of each item of a list.", _SCHEMA),
+        "contains": ("The schema of at least one item of a list.", _SCHEMA),
+        "minItems": ("The least number of items.", _LENGTH),
+        "maxItems": ("The greatest number of items.", _LENGTH),
+        "uniqueItems": ("True: no item occurs twice.", {"type": "boolean"}),
+        "allOf": ("All of these schemas hold.", schemas),
+        "anyOf": ("At least one of these schemas holds.", schemas),
+        "oneOf": ("Exactly one of these schemas holds.", schemas),
+        "not": ("This schema does not hold.", _SCHEMA),
+        "if": ("Where this schema holds, `then` must hold, else `else`.", _SCHEMA),
+        "then": ("Holds where `if` holds.", _SCHEMA),
+        "else": ("Holds where `if` does not hold.", _SCHEMA),
+        "definitions": ("Schemas by name, for `$ref`.", by_name),
+    }
+    properties = {name: {**schema, "description": text} for name, (text, schema) in keywords.items()}
+    return {**object_of(properties), "description": "A JSON Schema of draft 7."}

@@ -1,0 +1,1 @@
+"""GP95x: house rules, and mistakes in them."""

@@ -1,0 +1,126 @@
+"""GP951 to GP954: mistakes in house rules themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.value_schema import SchemaReader
+from gpolicy.findings import Related, RuleInfo, Severity, Span
+from gpolicy.guessing import did_you_mean, did_you_mean_one_of
+from gpolicy.policy.house_rule import SCHEMA, HouseRule
+from gpolicy.policy.source_file import Pointer
+from gpolicy.rules.house_rules.examples import GOLD, GOOD, RATIO, rule
+from gpolicy.rules.house_rules.named_values import known_values, unknown_values
+from gpolicy.rules.house_rules.subjects import fits_any, objects_of, sound_rules, subjects
+
+
+def _label(house_rule: HouseRule) -> str:
+    return f"rule/{house_rule.name.value}"
+
+
+class RuleSchema(Rule):
+    info = RuleInfo(
+        code="GP951",
+        name="rule-schema",
+        severity=Severity.ERROR,
+        summary="The schema of a house rule cannot be used.",
+        rationale="It refers to a definition that is missing or refers to itself, is nested too deep, or has a pattern"
+        " that cannot be matched in one pass of a text: a pattern with back references or look-around may take years."
+        " Nothing is checked by this rule.",
+        source="JSON Schema draft 7; gpolicy",
+        bad=GOLD + rule('properties: {name: {pattern: "(?=g)old"}}'),
+        good=GOLD + rule('properties: {name: {pattern: "^gold(-[0-9]+)?$"}}'),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for house_rule in context.policy.house_rules:
+            for mistake in SchemaReader(house_rule.schema).mistakes:
+                message = f"house rule {house_rule.name.value}: {mistake.message}"
+                span = house_rule.document.value_span((SCHEMA, *mistake.pointer))
+                yield self.hit(_label(house_rule), message, span, hint=mistake.hint)
+
+
+class RuleUnknownValue(Rule):
+    info = RuleInfo(
+        code="GP952",
+        name="rule-unknown-value",
+        severity=Severity.ERROR,
+        summary="The schema of a house rule names a value that no object of its kind has.",
+        rationale="What stands below `properties` for it never applies, and what is `required` is always missing. Most"
+        " likely the path is misspelt. Values have dotted paths in Ganeti's names, as `gpolicy show` has them.",
+        bad=GOLD + rule("properties: {vcpu-ratio: {maximum: 1}}"),
+        good=GOOD,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for house_rule in sound_rules(context.policy):
+            known = known_values(house_rule.kind.value)
+            for name, pointer in unknown_values(house_rule):
+                message = f"house rule {house_rule.name.value}: no {house_rule.kind.value} has a value {name!r}"
+                ends = [path for path in known if path.endswith(f".{name}")]
+                guess = f"Did you mean `{ends[0]}`?" if ends else did_you_mean(name, known, _SHOW)
+                yield self.hit(_label(house_rule), message, _at(house_rule, pointer), hint=guess)
+
+
+_SHOW: Final = "`gpolicy show --format json` shows the values of each object as `effective`"
+
+
+def _at(house_rule: HouseRule, pointer: Pointer) -> Span:
+    return house_rule.document.key_span((SCHEMA, *pointer))
+
+
+class RuleMatchesNothing(Rule):
+    info = RuleInfo(
+        code="GP953",
+        name="rule-matches-nothing",
+        severity=Severity.WARNING,
+        summary="A house rule looks at no object of its policy.",
+        rationale="Most likely a name or a tag is misspelt. A rule of a shared file may look at objects of other"
+        " policies, so it is not reported.",
+        bad=GOLD + rule(RATIO, about="kind: NodeGroup, names: [glod]"),
+        good=GOOD,
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        policy = context.policy
+        for house_rule in policy.house_rules:
+            if policy.is_part or house_rule.document.file not in policy.paths or any(subjects(house_rule, policy)):
+                continue
+            kind, names = house_rule.kind, [item.name for item in objects_of(policy, house_rule.kind.value)]
+            message, span, hint = f"the policy has no {kind.value}", kind.span, "remove the rule, or correct its kind"
+            if names and not any(fits_any(name, house_rule.names) for name in names) and house_rule.names:
+                glob = house_rule.names[0]
+                message, span = f"no {kind.value} is called {glob.value!r}", glob.span
+                hint = did_you_mean_one_of(glob.value, "names", names)
+            elif names:
+                message = f"no {kind.value} with such a name has such a tag"
+                span, hint = house_rule.tags[0].span, "correct the tags, or remove the rule"
+            message = f"house rule {house_rule.name.value} looks at nothing: {message}"
+            yield self.hit(_label(house_rule), message, span, hint=hint)
+
+
+class RuleNamedTwice(Rule):
+    info = RuleInfo(
+        code="GP954",
+        name="rule-named-twice",
+        severity=Severity.ERROR,
+        summary="Two house rules have the same name.",
+        rationale="Waivers and settings accept a rule by its name: one name would accept both. Only the first is"
+        " checked.",
+        bad=GOOD + rule(RATIO),
+        good=GOOD + rule(RATIO, name="no-shared-cpus"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        first: dict[str, HouseRule] = {}
+        for house_rule in context.policy.house_rules:
+            earlier = first.setdefault(house_rule.word, house_rule)
+            if earlier is not house_rule:
+                related = (Related(earlier.name.span, "the first is here"),)
+                message = f"a second house rule {house_rule.name.value!r}"
+                span = house_rule.name.span
+                yield self.hit(_label(house_rule), message, span, hint="give it another name", related=related)
