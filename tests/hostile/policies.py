@@ -146,6 +146,22 @@ def _extends_files(size: int) -> Files:
     }
 
 
+def _rule(name: str, schema: str) -> str:
+    head = f"gpolicy: v1\nkind: Rule\nname: {name}\nfor: {{kind: NodeGroup}}\nmessage: x\n"
+    return f"{head}schema: {schema}\n"
+
+
+def _references(size: int) -> Files:
+    """Return definitions each of which refers to the next one twice."""
+    count = min(size // 120, 30)
+    each = "".join(
+        f"    d{n}: {{allOf: [{{$ref: '#/definitions/d{n + 1}'}}, {{$ref: '#/definitions/d{n + 1}'}}]}}\n"
+        for n in range(count)
+    )
+    schema = f"\n  $ref: '#/definitions/d0'\n  definitions:\n{each}    d{count}: {{required: [name]}}\n"
+    return one(f"{GROUP}---\n{_rule('r', schema)}")
+
+
 def _waivers(size: int) -> Files:
     entry = "  - {rule: GP201, where: group/g%d, reason: because of %d, until: 2026-01-01}\n"
     return one(listed("gpolicy: v1\nkind: Waiver\nwaivers:\n", entry, size))
@@ -401,6 +417,30 @@ MANY: Final[dict[str, Maker]] = {
     "waivers and findings": _waivers_and_findings,
     "findings with long names": _findings_with_long_names,
     "nodes of all sorts": lambda size: one(in_line(GROUP + "nodes: [", "[%d], {a: %d}, %d", size)),
+    "house rules": lambda size: one(
+        listed("", "---\n" + GROUP.replace("default", "g%d") + "tags: [a%d]\n", size // 2)
+        + listed("", "---\n" + _rule("r%d", "{properties: {tags: {items: {pattern: '(a+)+$'}}}}"), size // 2)
+    ),
+    "a house rule of references": _references,
+    "a house rule of alternatives": lambda size: one(
+        GROUP + "---\n" + _rule("r", in_line("{anyOf: [", "{required: [limits.max_node_failures]}", size, "]}"))
+    ),
+    "a house rule of many paths": lambda size: one(
+        GROUP + "---\n" + _rule("r", in_line("{required: [", "x%d", size, "]}"))
+    ),
+    "a house rule about long tags": lambda size: one(
+        f"{GROUP}tags: ['{'a' * (size // 2)}!']\n---\n"
+        + _rule("r", f"{{properties: {{tags: {{items: {{pattern: '({'a*' * 200})*b'}}}}}}}}")
+    ),
+    "house rules about much": lambda size: one(
+        f"{CLUSTER}reserved_lvs: [{', '.join(map(str, range(size // 20)))}]\n---\n"
+        + listed("", "---\n" + GROUP.replace("default", "g%d"), size // 2)
+        + "---\n"
+        + _rule("r", "{patternProperties: {'.': {not: {const: 1}}}, additionalProperties: {uniqueItems: true}}")
+    ),
+    "house rules named in comments": lambda size: one(
+        listed(GROUP + "nodes: [a]  # gpolicy: ignore[", "house/x%d, ", size, "house/y]\n")
+    ),
     "wide ranges": lambda size: one(in_line(GROUP + "nodes: [", "'%d" + "[!-\U0010ffff]" * 20 + "'", size)),
     "names in ranges": lambda size: one(
         listed("", "---\n" + GROUP.replace("default", "g%d") + "nodes: ['[0-9][0-9][0-9]x%d']\n", size)
@@ -486,31 +526,32 @@ def places() -> Iterator[tuple[str, Place, dict[str, Any]]]:
     definitions = whole["definitions"]
     for kind in definitions:
         if kind[0].isupper():
-            yield from _below(kind, (), definitions[kind], definitions, 0)
+            yield from _below(kind, (), definitions[kind], definitions)
 
 
 def _below(
-    kind: str, place: Place, schema: dict[str, Any], definitions: dict[str, Any], depth: int
+    kind: str, place: Place, schema: dict[str, Any], definitions: dict[str, Any], opened: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, Place, dict[str, Any]]]:
-    if depth > 9:
-        return
-    if "$ref" in schema:
-        schema = definitions[schema["$ref"].rpartition("/")[2]]
+    if reference := schema.get("$ref"):
+        if reference in opened:
+            return  # the schema of a Rule holds itself
+        opened = (*opened, reference)
+        schema = definitions[reference.rpartition("/")[2]]
     if place:
         yield kind, place, schema
     for key, value in schema.get("properties", {}).items():
         if (*place, key) not in (("gpolicy",), ("kind",)):
-            yield from _below(kind, (*place, key), value, definitions, depth + 1)
+            yield from _below(kind, (*place, key), value, definitions, opened)
     for value in schema.get("patternProperties", {}).values():
-        yield from _below(kind, (*place, "x"), value, definitions, depth + 1)
+        yield from _below(kind, (*place, "x"), value, definitions, opened)
     if isinstance(schema.get("additionalProperties"), dict):
-        yield from _below(kind, (*place, "x"), schema["additionalProperties"], definitions, depth + 1)
+        yield from _below(kind, (*place, "x"), schema["additionalProperties"], definitions, opened)
     if isinstance(schema.get("items"), dict):
-        yield from _below(kind, (*place, 0), schema["items"], definitions, depth + 1)
+        yield from _below(kind, (*place, 0), schema["items"], definitions, opened)
     for alternative in (*schema.get("anyOf", ()), *schema.get("oneOf", ()), *schema.get("allOf", ())):
         for key in ("$ref", "properties", "items", "patternProperties", "additionalProperties"):
             if key in alternative:
-                yield from _below(kind, place, alternative, definitions, depth + 1)
+                yield from _below(kind, place, alternative, definitions, opened)
                 break
 
 

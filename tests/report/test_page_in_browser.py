@@ -111,26 +111,6 @@ def test_nothing_is_wider_than_the_window(reader: Reader, name: str, width: int)
     assert unreachable == []
 
 
-@pytest.mark.parametrize("name", ["plan", "capacity", "suggest", "place"])
-def test_a_short_cell_is_on_one_line_where_tables_scroll(reader: Reader, name: str) -> None:
-    reader.open(name, width=420)
-    reader.unfold()
-    short, broken = reader.run(
-        """
-        const breaks = (cell) => {
-          const content = document.createRange();
-          content.selectNodeContents(cell);
-          return content.getBoundingClientRect().height > 1.7 * parseFloat(getComputedStyle(cell).lineHeight);
-        };
-        const short = [...document.querySelectorAll('.wide > table > tbody > tr > td:not(.again, .bar)')]
-          .filter((cell) => cell.innerText.length <= 24 && !cell.innerText.includes('\\n'));
-        return [short.length, short.filter(breaks).map((cell) => cell.innerText)];
-        """
-    )
-    assert short > 3
-    assert broken == []
-
-
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", ["plan", "capacity", "drift", "suggest"])
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(reader: Reader, name: str, width: int) -> None:

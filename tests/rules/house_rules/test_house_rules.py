@@ -1,0 +1,348 @@
+"""House rules: what they look at, where their findings stand, and what accepts one of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from run_rules import TODAY, check, codes
+
+from gpolicy.checking.checking import check_policy
+from gpolicy.checking.overrides import Overrides, settings_of
+from gpolicy.checking.repository import Checker
+from gpolicy.checking.settings_file import settings_for
+from gpolicy.checking.value_schema import DEEPEST
+from gpolicy.errors import InputError, UsageError
+from gpolicy.findings import Finding, Severity
+from gpolicy.policy.loading import load_policy
+
+CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nipolicy: {vcpu-ratio: 4}\n"
+GOLD = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+RATIO = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"
+
+
+def rule(schema: str = RATIO, about: str = "kind: NodeGroup", name: str = "ratio", extra: str = "") -> str:
+    head = f"gpolicy: v1\nkind: Rule\nname: {name}\nfor: {{{about}}}\nmessage: too many\n"
+    return f"{head}schema: {{{schema}}}\n{extra}"
+
+
+def together(*documents: str) -> str:
+    return "---\n".join(documents)
+
+
+def said(findings: list[Finding]) -> list[tuple[str, int | None, str]]:
+    return [(item.name, item.span.line if item.span else None, item.hint) for item in findings]
+
+
+# --- what it looks at ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("about", "named"),
+    [
+        ("kind: NodeGroup", ["gold", "silver"]),
+        ("kind: NodeGroup, names: [gold]", ["gold"]),
+        ("kind: NodeGroup, names: ['s*', bronze]", ["silver"]),
+        ("kind: NodeGroup, tags: ['tier:*']", ["gold"]),
+        ("kind: NodeGroup, names: ['s*'], tags: ['tier:*']", []),
+        ("kind: Cluster", ["the cluster"]),
+        ("kind: NodeSet", ["node set rack", "node set rack"]),
+    ],
+)
+def test_kind_names_and_tags_choose_the_objects(about: str, named: list[str], tmp_path: Path) -> None:
+    text = together(
+        CLUSTER,
+        f"{GOLD}tags: ['tier:1']\nnodes: [n1]\n",
+        GOLD.replace("gold", "silver") + "nodes: [n2]\n",
+        GOLD.replace("gold", "bronze") + "removed: true\n",
+        "gpolicy: v1\nkind: NodeSet\nname: rack\nnodes: [n1, n2]\nndparams: {ssh_port: 22}\n",
+        rule("properties: {name: {enum: [other]}}", about),
+    )
+    found = [item for item in check(text, tmp_path) if item.code == "GP950"]
+    assert [item.message.split(": ")[0].removeprefix("group ").partition(" in ")[0] for item in found] == named
+
+
+def test_inherited_values_count_and_are_shown_where_they_are_written(tmp_path: Path) -> None:
+    (found,) = check(together(CLUSTER, GOLD, rule()), tmp_path)
+    assert said([found]) == [("house/ratio", 4, "ipolicy.vcpu-ratio is 4, it must be at most 1")]
+    assert found.message == "group gold: too many"
+    assert [(item.span.line, item.message) for item in found.related] == [
+        (12, "the rule is here"),
+        (8, "group gold has this value"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "schema", "line", "column", "reason"),
+    [
+        ("tags: [a, b]\n", "properties: {tags: {items: {const: a}}}", 4, 11, "an item of tags is b, it must be a"),
+        ("nodes: [n1, x]\n", "properties: {nodes: {items: {pattern: ^n}}}", 4, 13, "does not match"),
+        ("tags: [a]\n", "properties: {tags: {minItems: 2}}", 4, 1, "tags has 1 item, it must have at least 2"),
+        ("", "required: [alloc_policy]", 3, 7, "the policy does not say alloc_policy"),
+        (
+            "ipolicy:\n  disk-templates: [plain, drbd]\n",
+            "properties: {ipolicy.disk-templates: {items: {const: drbd}}}",
+            *(5, 20, "an item of ipolicy.disk-templates is plain, it must be drbd"),
+        ),
+        ("ipolicy: {vcpu-ratio: 3.0}\n", "additionalProperties: false", 3, 7, "must not be there; it is gold"),
+        (
+            "limits: {max_node_failures: 1}\n",
+            "properties: {limits.max_node_failures: {minimum: 2}}",
+            4,
+            29,
+            "at least 2",
+        ),
+    ],
+)
+def test_a_finding_stands_at_the_value(
+    body: str, schema: str, line: int, column: int, reason: str, tmp_path: Path
+) -> None:
+    found = [item for item in check(together(GOLD + body, rule(schema)), tmp_path) if item.code == "GP950"]
+    assert found[0].span is not None
+    assert (found[0].span.line, found[0].span.column) == (line, column)
+    assert reason in found[0].hint
+
+
+def test_parts_of_pairs_have_their_place(tmp_path: Path) -> None:
+    from gpolicy.rules.examples import bounds
+
+    body = f"ipolicy:\n  minmax:\n    - {bounds('1G 4G', '1 4', '10G 40G')}    - {bounds('8G 16G', '8 16', '80G 90G')}"
+    schema = "properties: {ipolicy.minmax: {items: {properties: {max: {properties: {memory-size: {maximum: 8192}}}}}}}"
+    (found,) = [item for item in check(together(GOLD + body, rule(schema)), tmp_path) if item.code == "GP950"]
+    assert found.span is not None
+    assert found.span.line == 9
+    assert found.hint == "ipolicy.minmax[2].max.memory-size is 16384, it must be at most 8192"
+
+
+def test_the_rule_gives_its_severity(tmp_path: Path) -> None:
+    for severity in Severity:
+        (found,) = check(together(CLUSTER, GOLD, rule(extra=f"severity: {severity}\n")), tmp_path)
+        assert found.severity is severity
+
+
+# --- who takes it along --------------------------------------------------------------------------------------------
+
+
+def fleet(directory: Path) -> tuple[Path, Path]:
+    (directory / "base.yaml").write_text(
+        together(CLUSTER.replace("c.example.org", "base") + "template: true\n", rule()), encoding="utf-8"
+    )
+    homes = (directory / "amsterdam", directory / "berlin")
+    for home in homes:
+        home.mkdir()
+        own = f"gpolicy: v1\nkind: Cluster\nname: {home.name}.example.org\nextends: ../base.yaml#base\n"
+        (home / "policy.yaml").write_text(together(own, GOLD), encoding="utf-8")
+    (directory / ".git").mkdir()
+    return homes
+
+
+def test_who_extends_a_file_takes_its_rules(tmp_path: Path) -> None:
+    for home in fleet(tmp_path):
+        (found,) = check_policy(load_policy(home), today=TODAY)
+        assert found.name == "house/ratio"
+
+
+def test_a_shared_rule_may_look_at_nothing(tmp_path: Path) -> None:
+    home, _ = fleet(tmp_path)
+    base = tmp_path / "base.yaml"
+    base.write_text(base.read_text().replace("NodeGroup", "NodeGroup, names: [x]"), encoding="utf-8")
+    assert check_policy(load_policy(home), today=TODAY) == []
+
+
+def test_a_comment_about_a_rule_of_another_policy_is_left_alone_in_a_base(tmp_path: Path) -> None:
+    home, _ = fleet(tmp_path)
+    base = tmp_path / "base.yaml"
+    base.write_text(base.read_text().replace("4}", "4}  # gpolicy: ignore[house/ratio, house/other] agreed"))
+    assert check_policy(load_policy(home), today=TODAY) == []
+
+
+# --- what accepts it -----------------------------------------------------------------------------------------------
+
+TWO = together(CLUSTER, GOLD, rule(), rule(RATIO.replace("1", "2"), name="twice"))
+WAIVER = (
+    "gpolicy: v1\nkind: Waiver\nwaivers:\n  - {rule: RULE, where: group/gold, reason: agreed, until: '2999-12-31'}\n"
+)
+
+
+def names(findings: list[Finding]) -> list[str]:
+    return [item.name for item in findings]
+
+
+@pytest.mark.parametrize(
+    ("word", "left"),
+    [
+        ("house/ratio", ["house/twice"]),
+        ("GP950", []),
+        ("house-rule", []),
+        ("house/other", ["house/ratio", "house/twice", "waiver-unknown-rule"]),
+        ("ratio", ["house/ratio", "house/twice", "waiver-unknown-rule"]),
+    ],
+)
+def test_a_waiver_accepts_one_rule_or_all(word: str, left: list[str], tmp_path: Path) -> None:
+    found = check(together(TWO, WAIVER.replace("RULE", word)), tmp_path)
+    assert names(found) == left
+    if word == "ratio":
+        assert found[-1].hint == "Did you mean `house/ratio`?"
+
+
+def test_a_waiver_that_accepts_nothing_is_unused(tmp_path: Path) -> None:
+    text = together(GOLD, rule(), WAIVER.replace("RULE", "house/ratio"))
+    assert codes(check(text, tmp_path)) == ["GP902"]
+
+
+@pytest.mark.parametrize(("word", "left"), [("house/ratio", ["house/twice"]), ("GP950", [])])
+def test_a_comment_accepts_one_rule_or_all(word: str, left: list[str], tmp_path: Path) -> None:
+    text = TWO.replace("vcpu-ratio: 4}\n", f"vcpu-ratio: 4}}  # gpolicy: ignore[{word}] agreed\n", 1)
+    assert names(check(text, tmp_path)) == left
+
+
+def test_a_comment_that_accepts_nothing_is_unused(tmp_path: Path) -> None:
+    text = together(f"{GOLD}nodes: [a]  # gpolicy: ignore[house/ratio]\n", rule())
+    assert codes(check(text, tmp_path)) == ["GP911"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "left"),
+    [
+        ('ignore = ["house/ratio"]', ["house/twice"]),
+        ('ignore = ["GP950"]', []),
+        ('ignore = ["GP9"]', []),
+        ('select = ["GP2"]', []),
+        ('select = ["GP2", "house/twice"]', ["house/twice"]),
+        ('select = ["GP", "house/twice"]\nignore = ["house-rule"]', ["house/twice"]),
+        ('select = ["house-rule"]\nignore = ["house/twice"]', ["house/ratio"]),
+        ('[check.per-file-ignores]\n"*.yaml" = ["house/twice"]', ["house/ratio"]),
+        ('[check.per-file-ignores]\n"*.yaml" = ["GP95"]', []),
+    ],
+)
+def test_settings_name_one_rule_or_all(settings: str, left: list[str], tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(TWO, encoding="utf-8")
+    (tmp_path / "gpolicy.toml").write_text(f"[check]\n{settings}\n", encoding="utf-8")
+    made = settings_for(tmp_path)
+    assert names(check_policy(load_policy(tmp_path), today=TODAY, settings=made)) == left
+
+
+def test_settings_change_the_severity_of_one_rule(tmp_path: Path) -> None:
+    (tmp_path / "policy.yaml").write_text(TWO, encoding="utf-8")
+    made = settings_of(tmp_path, Overrides(severity=("house/ratio=info", "GP950=warning")))
+    found = check_policy(load_policy(tmp_path), today=TODAY, settings=made)
+    assert {item.name: item.severity for item in found} == {
+        "house/ratio": Severity.INFO,
+        "house/twice": Severity.WARNING,
+    }
+
+
+def test_a_selected_rule_must_exist(tmp_path: Path) -> None:
+    """Else a slip would hide every finding."""
+    (tmp_path / "policy.yaml").write_text(TWO, encoding="utf-8")
+    checker = Checker([tmp_path], None, Overrides(select=("house/ratoi",)), today=TODAY)
+    with pytest.raises(UsageError, match="house/ratoi") as caught:
+        checker.check()
+    assert caught.value.hint == "Did you mean `house/ratio`?"
+
+
+@pytest.mark.parametrize("word", ["house/", "house/A b", "house/a_b", "house"])
+def test_a_word_that_no_rule_can_have_is_unknown(word: str, tmp_path: Path) -> None:
+    (tmp_path / "gpolicy.toml").write_text(f'[check]\nignore = ["{word}"]\n', encoding="utf-8")
+    with pytest.raises(InputError, match="there is no rule"):
+        settings_for(tmp_path)
+
+
+def test_a_baseline_tells_rules_apart(tmp_path: Path) -> None:
+    """What is accepted of one rule accepts nothing of another at the same place."""
+    policy, baseline = tmp_path / "policy.yaml", tmp_path / "baseline.json"
+    policy.write_text(together(CLUSTER, GOLD, rule()), encoding="utf-8")
+    from gpolicy.checking.repository import new_baseline
+
+    found = Checker([tmp_path], None, today=TODAY).check()
+    baseline.write_text(new_baseline(found, baseline).text, encoding="utf-8")
+    assert [entry["rule"] for entry in json.loads(baseline.read_text())["findings"]] == ["house/ratio"]
+    overrides = Overrides(baseline=baseline)
+    policy.write_text(TWO, encoding="utf-8")
+    assert names(Checker([tmp_path], None, overrides, today=TODAY).check()[0].findings) == ["house/twice"]
+    policy.write_text(together(CLUSTER, GOLD), encoding="utf-8")
+    assert codes(Checker([tmp_path], None, overrides, today=TODAY).check()[0].findings) == ["GP915"]
+
+
+# --- mistakes in rules ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("document", "code", "line", "hint"),
+    [
+        (rule("properties: {name: {maxLenght: 3}}"), "GP011", 6, "Did you mean `maxLength`?"),
+        (rule("maximum: '3'"), "GP012", 6, ""),
+        (rule("$ref: 'https://example.org/schema.json'"), "GP012", 6, ""),
+        (rule("$ref: '#/definitions/x'"), "GP951", 6, "write it below `definitions` of the schema"),
+        (rule("$ref: '#/definitions/x', definitions: {x: {not: {$ref: '#/definitions/x'}}}"), "GP951", 6, "write what"),
+        (rule("propertyNames: {pattern: '(a'}"), "GP951", 6, "write a plainer one"),
+        (rule("patternProperties: {'a(?!b)': {const: 1}}"), "GP951", 6, "write a plainer one"),
+        (rule("properties: {name: {pattern: '(.)\\\\1'}}".replace("\\\\", "\\")), "GP951", 6, "write a plainer one"),
+        (rule("required: [vcpu-ratio]"), "GP952", 6, "Did you mean `ipolicy.vcpu-ratio`?"),
+        (rule("if: {required: [group]}, then: {required: [name]}"), "GP952", 6, "effective"),
+        (rule("allOf: [{properties: {alloc_polcy: {const: preferred}}}]"), "GP952", 6, "Did you mean `alloc_policy`?"),
+        (rule(about="kind: NodeGroup, names: ['glod*']"), "GP953", 4, "Did you mean `gold`?"),
+        (rule(about="kind: NodeGroup, tags: ['tier:*']"), "GP953", 4, "correct the tags"),
+        (rule(about="kind: NodeSet", schema="required: [name]"), "GP953", 4, "correct its kind"),
+        (rule(about="kind: Nodes"), "GP012", 4, ""),
+        (rule(name="Ratio"), "GP012", 3, ""),
+        (together(rule(), rule()), "GP954", 10, "give it another name"),
+    ],
+)
+def test_a_mistake_in_a_rule_is_a_finding(document: str, code: str, line: int, hint: str, tmp_path: Path) -> None:
+    (found,) = check(together(GOLD, document), tmp_path)
+    assert found.code == code
+    assert found.span is not None
+    assert found.span.line == line + 4
+    assert hint in found.hint
+
+
+def nested(depth: int) -> str:
+    return "not: {" * (depth - 1) + "maximum: 4" + "}" * (depth - 1)
+
+
+def chain(count: int) -> str:
+    each = ", ".join(f"d{n}: {{$ref: '#/definitions/d{n + 1}'}}" for n in range(count))
+    return f"$ref: '#/definitions/d0', definitions: {{{each}, d{count}: {{maximum: 4}}}}"
+
+
+@pytest.mark.parametrize("schema", [nested(DEEPEST + 1), chain(DEEPEST), chain(3000)])
+def test_schemas_may_not_be_nested_without_end(schema: str, tmp_path: Path) -> None:
+    (found,) = check(together(GOLD, rule(schema)), tmp_path)
+    assert found.code == "GP951"
+    assert "nested" in found.message
+
+
+@pytest.mark.parametrize("schema", [nested(DEEPEST), chain(DEEPEST - 3)])
+def test_schemas_may_be_nested(schema: str, tmp_path: Path) -> None:
+    assert "GP951" not in codes(check(together(GOLD, rule(schema)), tmp_path))
+
+
+def test_rules_that_take_too_long_are_ended(tmp_path: Path) -> None:
+    to = [f"{{$ref: '#/definitions/d{n}'}}" for n in range(13)]
+    each = ", ".join(f"d{n}: {{allOf: [{to[n + 1]}, {to[n + 1]}]}}" for n in range(12))
+    doubled = ", ".join([to[0]] * 2000)
+    schema = f"definitions: {{{each}, d12: {{required: [name]}}}}, allOf: [{doubled}]"
+    (found,) = check(together(GOLD, rule(schema), rule(name="after")), tmp_path)
+    assert found.code == "GP004"
+    assert "steps" in found.message
+
+
+def test_one_mistake_elsewhere_makes_one_finding(tmp_path: Path) -> None:
+    """Rules judge a policy that could be read as a whole, or not at all."""
+    text = together(CLUSTER.replace("4", "four"), GOLD, rule(), rule("required: [alloc_policy]", name="other"))
+    assert codes(check(text, tmp_path)) == ["GP012"]
+
+
+def test_the_effective_values_of_show_are_what_rules_see(tmp_path: Path) -> None:
+    from gpolicy.report.show_json import show_data
+    from gpolicy.show.effective_policy import effective_view
+
+    (tmp_path / "policy.yaml").write_text(together(CLUSTER, f"{GOLD}tags: [a]\nnodes: [n1]\n"), encoding="utf-8")
+    objects: list[dict[str, Any]] = show_data(effective_view(load_policy(tmp_path)))["objects"]
+    assert [item["effective"] for item in objects] == [
+        {"name": "c.example.org", "ipolicy.vcpu-ratio": 4.0},
+        {"name": "gold", "nodes": ["n1"], "tags": ["a"], "ipolicy.vcpu-ratio": 4.0},
+    ]
