@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from gpolicy.guessing import did_you_mean
 
 # Releases of Typer differ in their copy of Click; Typer's own exception leads to the right one.
 _CommandLineError: type[Exception] = typer.BadParameter.__bases__[0].__bases__[0]
+_TOO_MANY: Final = re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((?P<words>.*)\)", re.DOTALL)
 _BEFORE_VERBS: Final = ("--no-pager", "--version")
 
 
@@ -43,18 +45,27 @@ def _hint(error: BaseException, verb: str) -> str:
     """Return the option that was meant, or where the options of the verb are explained."""
     help_of = f"see `gpolicy help {verb}`" if verb in VERBS else "see `gpolicy help`"
     context: Any = getattr(error, "ctx", None)
+    if context is None:
+        return help_of
+    known = [name for item in context.command.params for name in (*item.opts, *item.secondary_opts)]
+    if "--group" in known and (extra := _TOO_MANY.fullmatch(_text(error))) and " " not in extra["words"]:
+        return f"is it a group? Write `--group {extra['words']}`"
     wrong = getattr(error, "option_name", None)
-    if context is None or not wrong:
+    if not wrong:
         return help_of
     if wrong in _BEFORE_VERBS:
         return f"write it before the verb: `gpolicy {wrong} {verb}`"
-    known = [name for item in context.command.params for name in (*item.opts, *item.secondary_opts)]
     return did_you_mean(str(wrong), [name for name in known if name.startswith("--")], help_of)
 
 
 def _usage(error: BaseException) -> str:
     if (wrong := getattr(error, "option_name", None)) and hasattr(error, "possibilities"):
         return f"there is no option `{wrong}`"
+    extra = _TOO_MANY.fullmatch(_text(error))
+    return f"too many arguments: `{extra['words']}`" if extra else _text(error)
+
+
+def _text(error: BaseException) -> str:
+    """Return what Click says."""
     format_message = getattr(error, "format_message", None)
-    text = str(format_message()) if callable(format_message) else str(error)
-    return text.rstrip(".")
+    return (str(format_message()) if callable(format_message) else str(error)).rstrip(".")

@@ -30,14 +30,19 @@ if TYPE_CHECKING:
     from gpolicy.suggest.suggestion import Mix, OldPair, Size, Suggestion, SuggestReport
     from gpolicy.suggest.tiling import Amounts
 
-_RIGHT: Final = frozenset({"a node", "now", "then", "by hail", "empty", "fill it", "memory", "CPUs", "volumes", "disk"})
+_RIGHT: Final = frozenset(
+    {"per node", "now", "then", "by hail", "empty", "fill it", "memory", "CPUs", "volumes", "disk"}
+)
 _NAMES_SHOWN: Final = 5
 _TERMS: Final = (
-    ("a node", "how many fill an empty node, of each kind of nodes"),
+    ("per node", "how many fill an empty node, of each kind of nodes"),
     ("now", "how many fit beside what runs, under the policy of today, with N+1 redundancy as hspace counts"),
     ("then", "the same under the suggested policy"),
-    ("by hail", "the same without N+1 redundancy, which hail does not keep on nodes with exclusive storage"),
     ("empty", "how many fit as if nothing ran"),
+)
+_BY_HAIL: Final = (
+    "by hail",
+    "as then, without N+1 redundancy, which hail does not keep on nodes with exclusive storage",
 )
 
 
@@ -66,7 +71,7 @@ def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer
             Figure("sizes", f"{sum(len(item.sizes) for item in report.groups):,}"),
             Figure("left out", f"{len(report.passed_over):,}", about="passed-over"),
         ),
-        terms=_TERMS,
+        terms=(*_TERMS, _BY_HAIL) if any(item.exclusive for item in report.groups) else _TERMS,
         source=report.source,
         snapshot=report.snapshot,
     )
@@ -89,7 +94,7 @@ def _sections(item: Suggestion, place: int) -> Iterator[Section]:
     )
     yield Section(
         key=f"stranded-{place}",
-        title=f"What a node of group {item.group} strands that is filled with one size",
+        title=f"What stays unused on a node of group {item.group} that one size fills",
         weight=Weight.DETAIL,
         parts=(_stranded(item),),
         never_cut=True,
@@ -103,7 +108,7 @@ def _sizes(item: Suggestion) -> Table:
     return Table(
         title="What fits",
         of="sizes",
-        headings=("size", "instance", "a node", "now", "then", *hail, "empty", "bound by"),
+        headings=("size", "instance", "per node", "now", "then", *hail, "empty", "bound by"),
         rows=tuple(rows),
         right=_RIGHT,
     )
@@ -144,7 +149,7 @@ def _mix(mix: Mix) -> Entry:
     how = "N+1 kept" if mix.n1 else "as hail places on dedicated nodes, without N+1"
     below = [
         f"with what still fits of it: {_counts_words(mix.best)}",
-        f"left over beside the full mixes: {_left_words(mix.left)}; of one size alone {_counts_words(mix.more)}",
+        f"what the full mixes leave: {_left_words(mix.left)}; a single size fits there: {_counts_words(mix.more)}",
     ]
     if mix.limit is not None and mix.binding is not None:
         cause = mix.binding.cause
@@ -161,7 +166,7 @@ def _notes(item: Suggestion) -> Iterator[str]:
         some = plain_text(names(item.newly_forbidden), _NAMES_SHOWN)
         yield f"{len(item.newly_forbidden)} of {item.instances} instances would violate the sizes: {some}"
     elif item.instances:
-        yield f"no instance of the {item.instances} in the group would newly violate the sizes"
+        yield f"none of the {item.instances} instances in the group would newly violate the sizes"
     if item.std_in is None:
         yield "the cluster's std lies in none of the sizes: hspace would count no standard instance here"
     yield from item.notes

@@ -99,3 +99,11 @@ def test_what_other_programs_call_a_verb_is_guessed(verb: str, meant: str) -> No
 def test_no_guess_is_a_verb() -> None:
     assert not CALLED_ELSEWHERE.keys() & VERBS.keys()
     assert set(CALLED_ELSEWHERE.values()) <= VERBS.keys()
+
+
+def test_an_argument_too_many_may_be_meant_as_the_group() -> None:
+    done = gpolicy("suggest", "default", "-s", SNAPSHOT)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "too many arguments: `default`" in done.stderr
+    assert "Write `--group default`" in done.stderr
+    assert "`gpolicy help plan`" in gpolicy("plan", POLICY, POLICY).stderr
