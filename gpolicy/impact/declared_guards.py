@@ -218,7 +218,7 @@ def _old_size(before: Fit) -> str:
     size = before.spec
     if size is None:
         return ""
-    return f" of now ({exact_size(size.memory)} · {size.cpus} CPU · {exact_size(size.disk_size)})"
+    return f", today's size ({exact_size(size.memory)} · {size.cpus} CPU · {exact_size(size.disk_size)})"
 
 
 # --- violations --------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ def guard_properties() -> Schema:
                     "capacity_loss": {
                         "type": "object",
                         "description": "How much capacity a change may cost: how many fit of the largest size of"
-                        " each spec, and of the size of now where the change sets another. Standard and tiered"
+                        " each spec, and of today's size where the change sets another. Standard and tiered"
                         " instances do not count.",
                         "properties": {
                             "at_most": {

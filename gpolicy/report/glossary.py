@@ -12,7 +12,7 @@ from gpolicy.report.answer import Answer, Entries, Section, Table, with_content
 _NAMES: Final = {
     "(cluster)": "all groups together, as hspace counts them",
     "htools": "the reason that hspace itself gives",
-    "old size": "the size of now, counted under the policy of then",
+    "old size": "today's size, counted under the policy after the plan",
     "spec": "a pair of a minimum and a maximum size, of which the maximum is counted",
     "standard": "instances of the size that the cluster's std declares",
     "then": "after the plan",

@@ -139,7 +139,7 @@ def _summary(change: LocationChange) -> str:
         (_counts(change.desired_missing), "desired locations without a node"),
     )
     parts = [f"{what}: {numbers}" for numbers, what in kinds if numbers]
-    return "; ".join(parts) or "nothing is in the way of anything else"
+    return "; ".join(parts) or "no conflict"
 
 
 def _counts(facts: Compared[_T]) -> str:

@@ -50,7 +50,7 @@ def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer
     """Return the sizes of each group, and its document if it was not `written` to a file."""
     passed = Section(
         key="passed-over",
-        title="Passed over",
+        title="Skipped groups",
         notes=tuple(f"{name}: {why}" for name, why in report.passed_over.items()),
     )
     documents = tuple(
@@ -69,7 +69,7 @@ def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer
         figures=(
             Figure("groups", f"{len(report.groups):,}"),
             Figure("sizes", f"{sum(len(item.sizes) for item in report.groups):,}"),
-            Figure("left out", f"{len(report.passed_over):,}", about="passed-over"),
+            Figure("skipped", f"{len(report.passed_over):,}", about="passed-over"),
         ),
         terms=(*_TERMS, _BY_HAIL) if any(item.exclusive for item in report.groups) else _TERMS,
         source=report.source,

@@ -61,7 +61,7 @@ def test_a_size_that_no_spec_allows_any_more_is_a_loss(
     ok, message = verdict(tmp_path, 'capacity_loss: {at_most: "10%"}', before, after)
     assert not ok
     assert message == (
-        f"group g, spec only of now (8G · 1 CPU · 4G){under} (measured): {now} fit now, 0 after"
+        f"group g, spec only, today's size (8G · 1 CPU · 4G){under} (measured): {now} fit now, 0 after"
         " (bound by ipolicy.minmax), -100 % > 10 %"
     )
     ok, message = verdict(tmp_path, 'capacity_loss: {at_most: "100%"}', before, after)

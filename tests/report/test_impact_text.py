@@ -72,7 +72,7 @@ def test_unchanged_groups_are_one_line() -> None:
     assert shown.splitlines()[:7] == [
         "What it costs",
         "  Violations: no instance begins or ceases to violate the policy",
-        "  Location and migration: nothing is in the way of anything else",
+        "  Location and migration: no conflict",
         "  Capacity: not known: no memory",
         "  Redundancy: not known: not computed",
         "  Exclusive storage: not known: not computed",
