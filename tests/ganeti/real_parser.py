@@ -4,8 +4,9 @@ Reads one JSON request a line, writes one JSON answer a line. A request has `arg
 (method, path, body), and may have `own` (values that an object has now) and `level`. The answer has `op` (the
 opcode as it would be queued, validated as the master does it) and, if asked for, `before` and `stored`: what
 Ganeti's own objects make of `own`, and its own logical units of the change. Or it has `error`. A request with
-`hypervisor` and `values` asks whether that hypervisor takes them beside the defaults of its other parameters; the
-answer is empty, or has `error`. Nothing is submitted anywhere. The one argument is the directory of Ganeti's modules.
+`hypervisor` and `values` asks whether that hypervisor takes them beside the defaults of its other parameters; one with
+`starts` asks the same of the code that makes QEMU's command. The answer is empty, or has `error`. Nothing is submitted
+anywhere. The one argument is the directory of Ganeti's modules.
 """
 
 import contextlib
@@ -265,6 +266,19 @@ def check_hypervisor(hypervisor: str, values: dict[str, Any]) -> None:
     hypervisors.GetHypervisorClass(hypervisor).CheckParameterSyntax(filled)
 
 
+def check_start(values: dict[str, str], devices: str) -> None:
+    """Let the code of Ganeti 3.1 that makes QEMU's command see a type of disk or CD-ROM, or a disk's address."""
+    kvm = hypervisors.GetHypervisorClass("kvm")
+    hypervisor = object.__new__(kvm)
+    if "address" in values:
+        importlib.import_module("ganeti.hypervisor.hv_kvm.kvm_utils").ParseStorageUriToBlockdevParam(values["address"])
+    elif "cdrom_disk_type" in values:
+        hypervisor._CdromOption([], values["cdrom_disk_type"], "/image", False, "cdrom1")
+    else:
+        filled = {**constants.HVC_DEFAULTS["kvm"], **values}
+        hypervisor._GenerateKVMBlockDevicesOptions(filled, [], "", devices)
+
+
 def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Return the answer to one request; whatever Ganeti raises is its refusal."""
     said = io.StringIO()
@@ -272,6 +286,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             if "hypervisor" in request:
                 check_hypervisor(request["hypervisor"], request["values"])
+                return {}
+            if "starts" in request:
+                check_start(request["starts"], request["devices"])
                 return {}
             op = parse_argv(request["argv"]) if "argv" in request else parse_rapi(request["rapi"])
             op = as_queued(op)
