@@ -25,7 +25,7 @@ ADDRESSES = {
     "rbd": ("pool", "rbd:{}/4e1f6f2c.rbd.disk0", ("rbd", "vm_pool", "VM2", "vm-pool", "vm.pool", "a b", "é")),
     "gluster": ("host", "gluster://{}:24007/gv0/ganeti/4e1f.gluster.disk0", ("127.0.0.1", "10.1.2.3", "[fd00::1]")),
 }
-"""By disk template: a parameter, the address that Ganeti makes with it, and values. It resolves names of hosts first."""
+"""By disk template: a parameter, the address that Ganeti makes with it, and values (names of hosts are resolved)."""
 
 
 def starts(**values: str) -> bool:
