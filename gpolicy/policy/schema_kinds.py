@@ -237,7 +237,9 @@ def _cluster() -> Schema:
             "extends": _extends("Cluster"),
             "ganeti_version": {
                 "enum": list(VERSIONS),
-                "description": "Release of Ganeti, in quotes; it decides which parameters exist. Default: 3.0.",
+                "description": "Release of Ganeti, in quotes; it decides which parameters exist. Default: 3.0."
+                " gpolicy was tried on clusters of 3.0 and 3.1; what it says of 2.15 and 2.16 was only read in their"
+                " sources.",
             },
             **parameter_properties(Level.CLUSTER),
             **_term_properties("each group that does not declare its own"),
