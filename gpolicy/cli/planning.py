@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
     from gpolicy.cluster.terms import Limits
     from gpolicy.impact.impact import Impact
+    from gpolicy.plan.part import Part
     from gpolicy.plan.plan import Plan
     from gpolicy.plan.signature import Signers
     from gpolicy.policy.model import Policy
@@ -44,6 +45,7 @@ class PlanRequest:
     allowed: frozenset[str]
     display: Display
     detailed_exitcode: bool
+    part: Part
     with_impact: bool = True
     failures: int | None = None
     cpus_after_failure: bool | None = None
@@ -72,7 +74,7 @@ def plan(request: PlanRequest) -> int:
         return int(ExitCode.FINDINGS)
     check_allowed(request.allowed, policy)
     with working("comparing the policy with the cluster"):
-        made = make_plan(policy, state, allowed=request.allowed)
+        made = make_plan(policy, state, allowed=request.allowed, part=request.part)
     made = replace(made, findings=(*made.findings, *(item for item in found if item.severity is Severity.WARNING)))
     asked = Limits(max_node_failures=request.failures, cpus_after_failure=request.cpus_after_failure)
     terms = with_limits(terms_of(policy, state), asked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from gpolicy.cluster.state import ClusterState, Group, Node
@@ -12,6 +12,7 @@ from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, position
 from gpolicy.ganeti.values import canonical, fill
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, NotCompared, Risk
+from gpolicy.plan.part import Key, without
 from gpolicy.plan.risk import MOVE_CHANGES, MOVE_UNCHECKED, RISK_OF_ACTION, STANDS_IN, risk_of, risk_when_new
 from gpolicy.policy.model import INHERIT, Leaf, Leaves, OwnedPrefix, Policy
 from gpolicy.policy.source_file import Located
@@ -30,18 +31,25 @@ class Difference:
     desired: Desired = field(default_factory=Desired)
 
 
-def diff(policy: Policy, state: ClusterState) -> Difference:
-    """Return what must change so that `state` is what `policy` declares. Only declared values are compared."""
+def diff(policy: Policy, state: ClusterState, left_out: Collection[Key] = ()) -> Difference:
+    """Return what must change so that `state` is what `policy` declares. Only declared values are compared.
+
+    What is `left_out` is not compared either, as if the policy did not declare it.
+    """
     desired = resolve(policy, state)
-    return _Diff(policy, state, desired).run()
+    if left_out:
+        desired = without(desired, left_out)
+    return _Diff(policy, state, desired, left_out).run()
 
 
 class _Diff:
-    def __init__(self, policy: Policy, state: ClusterState, desired: Desired) -> None:
+    def __init__(self, policy: Policy, state: ClusterState, desired: Desired, left_out: Collection[Key]) -> None:
         self.policy, self.state, self.desired = policy, state, desired
         self.result = Difference(findings=desired.findings, desired=desired)
-        own = policy.cluster.leaves if policy.cluster else {}
-        self.cluster_after = self._own_after(state.cluster.own, own)
+        declared = policy.cluster.leaves if policy.cluster else {}
+        self.cluster_leaves = {path: leaf for path, leaf in declared.items() if ("cluster", path) not in left_out}
+        self.cluster_tags = None if ("cluster", TAGS) in left_out else policy.cluster_tags
+        self.cluster_after = self._own_after(state.cluster.own, self.cluster_leaves)
         self.groups_after: dict[str, Values] = {}
 
     def run(self) -> Difference:
@@ -55,11 +63,9 @@ class _Diff:
     # --- objects -------------------------------------------------------------------------------------------------
 
     def _cluster(self) -> None:
-        leaves = self.policy.cluster.leaves if self.policy.cluster else {}
         before, after = self.state.cluster.own, self.cluster_after
-        self._leaves(Level.CLUSTER, None, leaves, self.state.cluster.own, before, after)
-        tags = self.policy.cluster_tags
-        wanted = None if tags is None else {tag.value: tag.span for tag in tags}
+        self._leaves(Level.CLUSTER, None, self.cluster_leaves, self.state.cluster.own, before, after)
+        wanted = None if self.cluster_tags is None else {tag.value: tag.span for tag in self.cluster_tags}
         self._tags(Level.CLUSTER, None, wanted, self.state.cluster.tags)
 
     def _group(self, desired: DesiredGroup) -> None:

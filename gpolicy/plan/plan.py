@@ -18,6 +18,7 @@ from gpolicy.plan.built_in_guards import GuardResult, Outlook, judge, objections
 from gpolicy.plan.change import Change, NotCompared, Objection
 from gpolicy.plan.contents import Observed, observed, touched
 from gpolicy.plan.diff import Difference, diff
+from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, Selection, check_part, key_of, left_out, select
 from gpolicy.plan.step import Step
 from gpolicy.plan.steps import StepBasis, make_steps, nodes_that_stay
 from gpolicy.policy.guard import Guard
@@ -33,8 +34,8 @@ class Plan:
     object; `staying` are the nodes that move and cannot be moved back. `state_digest_rapi` leaves out what the remote
     API does not show, for a plan that is applied through it. `cluster_uuid` is None where the source does not show it.
     Apply judges `declared_guards`, those of the policy, again; for that it needs `pair_names`, the names of spec pairs
-    by object, and the policy's `terms`. `findings` are errors and warnings of the policy on this cluster; after an
-    error there are no steps.
+    by object, and the policy's `terms`. `left_out` are the changes that the policy asks for and this `part` does not
+    have. `findings` are errors and warnings of the policy on this cluster; after an error there are no steps.
     `digest` is over the plan file that this plan was read from, byte by byte; `signer` is who signed it.
     """
 
@@ -55,6 +56,8 @@ class Plan:
     pair_names: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
     terms: Terms = field(default_factory=Terms)
     unreadable: tuple[NotCompared, ...] = ()
+    part: Part = WHOLE
+    left_out: tuple[LeftOut, ...] = ()
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
     snapshot: Snapshot | None = None
@@ -97,14 +100,23 @@ class _Draft:
     """A plan before anybody judges it: the input of its guards, and what it is made from."""
 
     difference: Difference
+    part: Part
+    left_out: tuple[LeftOut, ...]
+    taken_along: tuple[str, ...]
     seen: Mapping[str, Observed]
     staying: frozenset[str]
     steps: tuple[Step, ...]
     view: Outlook
 
 
-def _draft(policy: Policy, state: ClusterState) -> _Draft:
+def _draft(policy: Policy, state: ClusterState, part: Part = WHOLE) -> _Draft:
     difference = diff(policy, state)
+    whole, selection = difference.changes, Selection(frozenset())
+    if not part.is_whole:
+        check_part(part, policy, state)
+        selection = select(whole, part)
+        difference = _partial(policy, state, difference, part, selection.keys)
+    made = {key_of(change) for change in difference.changes}
     errors = any(finding.severity is Severity.ERROR for finding in difference.findings)
     seen = observed(state, touched(difference.changes))
     staying = nodes_that_stay(difference.changes, state)
@@ -115,7 +127,23 @@ def _draft(policy: Policy, state: ClusterState) -> _Draft:
         [] if errors else difference.changes, basis, release_of(state.software_version) or policy.version
     )
     view = outlook(policy, state, difference.changes, stepping.impossible)
-    return _Draft(difference, seen, staying, tuple(stepping.steps), view)
+    missing = left_out(whole, made)
+    return _Draft(difference, part, missing, selection.taken_along, seen, staying, tuple(stepping.steps), view)
+
+
+def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part, keys: frozenset[Key]) -> Difference:
+    """Return the difference with only these keys of a part, as if the policy declared nothing else.
+
+    What a group inherits may depend on a change that is left out: then the difference has changes that the whole one
+    does not have, and these are left out as well. So is what only a change needs that is none in this part.
+    """
+    dropped = {key_of(change) for change in whole.changes} - keys
+    while True:
+        found = diff(policy, state, dropped)
+        more = {key_of(change) for change in found.changes} - (keys & select(found.changes, part).keys)
+        if not more:
+            return found
+        dropped |= more
 
 
 def objections_to_plan(policy: Policy, state: ClusterState) -> dict[str, list[Objection]]:
@@ -123,9 +151,14 @@ def objections_to_plan(policy: Policy, state: ClusterState) -> dict[str, list[Ob
     return objections(_draft(policy, state).view)
 
 
-def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = frozenset()) -> Plan:
-    """Return the plan that makes `state` what `policy` declares; `allowed` names guards to override."""
-    draft = _draft(policy, state)
+def make_plan(
+    policy: Policy, state: ClusterState, *, allowed: frozenset[str] = frozenset(), part: Part = WHOLE
+) -> Plan:
+    """Return the plan that makes `state` what `policy` declares; `allowed` names guards to override.
+
+    With `part` the plan has only some changes, and those that they need. Raise UsageError if one of these is excluded.
+    """
+    draft = _draft(policy, state, part)
     difference = draft.difference
     return replace(
         refused_plan(policy, state, difference.findings),
@@ -137,6 +170,9 @@ def make_plan(policy: Policy, state: ClusterState, *, allowed: frozenset[str] = 
         steps=draft.steps,
         guards=tuple(judge(draft.view, allowed)),
         unreadable=tuple(difference.unreadable),
+        part=part,
+        left_out=draft.left_out,
+        notes=(*state.notes, *draft.taken_along),
     )
 
 

@@ -19,8 +19,9 @@ from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.ganeti.values import canonical
 from gpolicy.plan.built_in_guards import GUARDS, JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
-from gpolicy.plan.change import Change, NotCompared, Objection, Risk
+from gpolicy.plan.change import Change, ChangeAction, NotCompared, Objection, Risk
 from gpolicy.plan.contents import Observed, level_of
+from gpolicy.plan.part import LeftOut, Part, contradiction
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import FORMAT_VERSION, plan_as_json
 from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
@@ -117,6 +118,11 @@ def rebuilt_plan(written: Record) -> Plan:
         message = f"{written.where}: the guards that are declared are not those that have a verdict"
         raise InputError(message, hint=_way_out(written))
     _check_guards(guards, claimed, basis, stepping.impossible, written.where)
+    chosen = written.record("part")
+    part = Part(only=chosen.texts("only"), exclude=chosen.texts("exclude"))
+    left = tuple(_left_out(Record.of(item, f"{written.where}: left_out")) for item in written.items("left_out"))
+    if wrong := contradiction(part, claimed, left):
+        raise InputError(f"{written.where}: {wrong}", hint=_way_out(written))
     missing = [Record.of(item, f"{written.where}: unreadable") for item in written.items("unreadable")]
     return Plan(
         cluster=_text(written, "cluster"),
@@ -138,6 +144,8 @@ def rebuilt_plan(written: Record) -> Plan:
         pair_names={name: _names(written.record("pair_names"), name) for name in written.record("pair_names").fields},
         terms=read_terms(written.record("terms")),
         unreadable=tuple(_not_compared(item, gaps) for item in missing),
+        part=part,
+        left_out=left,
         findings=findings,
         notes=written.texts("notes"),
     )
@@ -164,6 +172,13 @@ def _change(written: Record) -> Change:
         affects=tuple(_object(name, written.where) for name in written.texts("affects")),
         span=_origin(written),
     )
+
+
+def _left_out(written: Record) -> LeftOut:
+    action = written.text("action")
+    if action not in set(ChangeAction):
+        raise InputError(f"{written.where}: there is no action {shown(action)!r}")
+    return LeftOut(_object(_text(written, "object"), written.where), _keys(written), ChangeAction(action))
 
 
 def _observed(name: str, written: Record) -> Observed:

@@ -17,7 +17,7 @@ from gpolicy.plan.step import Inverse, PlannedCommand, Step
 from gpolicy.plan.terms_file import terms_data
 from gpolicy.policy.guard import Guard
 
-FORMAT_VERSION = "1.5"
+FORMAT_VERSION = "1.6"
 
 
 def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -43,6 +43,10 @@ def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[st
         "unreadable": [
             {"object": item.object, "path": ".".join(item.path), "wanted": item.wanted} for item in plan.unreadable
         ],
+        "part": fields(plan.part, "only", "exclude"),
+        "left_out": [
+            {"object": item.object, "keys": list(item.path), "action": item.action.value} for item in plan.left_out
+        ],
         "findings": [
             {**fields(item, "code", "name", "severity", "message", "hint"), **place(item.span)}
             for item in plan.findings
@@ -52,6 +56,7 @@ def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[st
             "changes": len(plan.changes),
             "steps": len(plan.steps),
             "unreadable": len(plan.unreadable),
+            "left_out": len(plan.left_out),
             "safe": plan.safe,
         },
     }

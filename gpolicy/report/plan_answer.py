@@ -85,6 +85,7 @@ def plan_answer(
         sections=(
             Section(key="findings", title="Findings", parts=(findings,) if plan.findings else ()),
             _changes(plan),
+            _left_out(plan),
             _unreadable(plan),
             *((effects,) if effects else ()),
             *(_pictures(plan, known, sides) if sides and plan.changes else ()),
@@ -144,6 +145,18 @@ def _remarks(change: Change) -> Iterator[Line]:
         yield Line(text=f"also in {some(change.affects, 4)}, which inherit it")
     if change.reason:
         yield Line(text=f"{change.risk} risk: {change.reason}", tone=_RISKS.get(change.risk, Tone.QUIET))
+
+
+def _left_out(plan: Plan) -> Section:
+    """Return the changes that this part of the plan leaves out."""
+    entries = tuple(
+        Entry(mark="?", text=f"{item.object} {'.'.join(item.path)} ({item.action})") for item in plan.left_out
+    )
+    return Section(
+        key="left-out",
+        title=f"Left out of this part: {count(len(entries), 'change')}",
+        parts=(Entries(of="change", entries=entries),) if entries else (),
+    )
 
 
 def _unreadable(plan: Plan) -> Section:

@@ -22,6 +22,8 @@ def nothing_to_do(plan: Plan) -> str:
     errors = sum(item.severity == "error" for item in plan.findings)
     if errors:
         return f"No plan: {count(errors, 'error')} in what the policy asks of this cluster"
+    if plan.left_out and not plan.changes:
+        return f"No changes in this part of the plan: {count(len(plan.left_out), 'change')} left out"
     return "" if plan.changes else "No changes: the cluster is what the policy declares"
 
 
@@ -53,6 +55,7 @@ def _worse_rows(section: Section) -> str:
 def amount(plan: Plan) -> str:
     """Return how much there is of the plan: 3 changes in 2 steps."""
     much = f"{count(len(plan.changes), 'change')} in {count(len(plan.steps), 'step')}"
+    much += f", {len(plan.left_out):,} left out" if plan.left_out else ""
     return f"{much}, {len(plan.unreadable):,} not compared" if plan.unreadable else much
 
 

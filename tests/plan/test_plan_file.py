@@ -241,8 +241,12 @@ def test_commands_are_those_that_the_changes_make(key: str, values: list[Any], p
         (("summary", "changes"), 1),
         (("summary", "safe"), False),
         (("serials", "cluster"), 10),
-        (("format_version",), "1.4"),
-        (("format_version",), "1.6"),
+        (("format_version",), "1.5"),
+        (("format_version",), "1.7"),
+        (("part", "only"), ["node/*"]),
+        (("part", "exclude"), ["cluster"]),
+        (("left_out",), [{"object": "cluster", "keys": ["tags"], "action": "set"}]),
+        (("summary", "left_out"), 1),
         (("format_version",), "2.0"),
         (("ganeti_version",), "3.2"),
         (("ganeti_version",), "2.15"),
@@ -481,7 +485,7 @@ CLAIMS: Final = {
     "cluster", "cluster_uuid", "pair_names", "source", "snapshot", "gpolicy", "impact", "notes", "findings",
     "unreadable", "not_shown", "made_at", "policy_commit", "policy_dirty",
     "policy_digest", "state_digest", "state_digest_rapi", "reason", "affects", "origin", "effective_before",
-    "effective_after",
+    "effective_after", "part", "left_out",
 }  # fmt: skip
 """Fields about the origin of a plan and the rest of the cluster, from which no command follows."""
 

@@ -47,6 +47,19 @@ def plan(  # noqa: PLR0913, PLR0917 (one parameter an option)
         ),
     ] = None,
     allow: Annotated[list[str] | None, typer.Option("--allow", metavar="GUARD", help=_ALLOW_HELP)] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="OBJECT",
+            help="Plan only the changes of this object (cluster, group/NAME, node/NAME; globs) or value"
+            " (OBJECT:PATH), and those that they need. Can be repeated.",
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option("--exclude", metavar="OBJECT", help="Leave out the changes of this object or value, as --only."),
+    ] = None,
     max_node_failures: Annotated[
         int | None,
         typer.Option(
@@ -79,6 +92,7 @@ def plan(  # noqa: PLR0913, PLR0917 (one parameter an option)
     Exit code 1 if a guard fails or the policy has an error. Some guards are built in; Guards documents declare others.
     """
     from gpolicy.cli import planning  # noqa: PLC0415
+    from gpolicy.plan.part import Part  # noqa: PLC0415
 
     request = planning.PlanRequest(
         path=policy_path(path, policy),
@@ -88,6 +102,7 @@ def plan(  # noqa: PLR0913, PLR0917 (one parameter an option)
         allowed=frozenset(allow or ()),
         display=display_of("plan", form, budget),
         detailed_exitcode=detailed_exitcode,
+        part=Part(only=tuple(only or ()), exclude=tuple(exclude or ())),
         with_impact=impact,
         failures=max_node_failures,
         cpus_after_failure=cpus_after_failure,

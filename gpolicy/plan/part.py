@@ -1,0 +1,183 @@
+"""A part of a plan: some of its changes, with those that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from typing import Final
+
+from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import UsageError
+from gpolicy.fit.desired import Desired
+from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.guessing import did_you_mean
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction
+from gpolicy.policy.model import Policy
+
+Key = tuple[str, Path]
+"""What tells a change from the others of its plan: its object and its path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The changes to make: those that one of `only` names (none: all), without those that one of `exclude` names.
+
+    Each is an object (cluster, group/NAME, node/NAME), or one of its values: OBJECT:PATH. Globs are allowed.
+    """
+
+    only: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nothing is left out."""
+        return not self.only and not self.exclude
+
+
+WHOLE: Final = Part()
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A change that the policy asks for, and that this plan leaves out."""
+
+    object: str
+    path: Path
+    action: ChangeAction
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The keys of the changes of a part, and why some are taken along that nobody named."""
+
+    keys: frozenset[Key]
+    taken_along: tuple[str, ...] = ()
+
+
+def key_of(change: Change) -> Key:
+    """Return what tells a change from the others of its plan."""
+    return change.object, change.path
+
+
+def check_part(part: Part, policy: Policy, state: ClusterState) -> None:
+    """Raise UsageError for a word of `part` that names no object of the policy or the cluster."""
+    groups = {*state.groups, *policy.groups}
+    known = ["cluster", *(f"group/{name}" for name in groups), *(f"node/{name}" for name in state.nodes)]
+    for option, words in (("--only", part.only), ("--exclude", part.exclude)):
+        for word in words:
+            if not any(_is_object(word, name) for name in known):
+                bare = [name for name in known if name.partition("/")[2] == word]
+                otherwise = "name cluster, group/NAME or node/NAME, with :PATH for one value"
+                hint = f"Did you mean `{bare[0]}`?" if bare else did_you_mean(word, known, otherwise)
+                raise UsageError(f"{option} {word[:100]!r} names no object of this cluster", hint=hint)
+
+
+def select(changes: Sequence[Change], part: Part) -> Selection:
+    """Return the changes of a part, with those that they need. Raise UsageError where one of these is excluded."""
+    wanted = [item for item in changes if not part.only or _is_named(item, part.only)]
+    todo = [item for item in wanted if not _is_named(item, part.exclude)]
+    keys = {key_of(item) for item in todo}
+    along: list[str] = []
+    while todo:
+        change = todo.pop(0)
+        for needed in _needed(change, changes):
+            if key_of(needed) in keys:
+                continue
+            if _is_named(needed, part.exclude):
+                message = f"{_words(change)} needs {_words(needed)}, which --exclude leaves out"
+                hint = f"exclude {change.object}{'' if change.path == NAME else ':' + '.'.join(change.path)} as well"
+                raise UsageError(message, hint=hint)
+            along.append(f"{_words(needed)} is taken along: {_words(change)} needs it")
+            keys.add(key_of(needed))
+            todo.append(needed)
+    return Selection(frozenset(keys), tuple(along))
+
+
+def contradiction(part: Part, changes: Iterable[Change], missing: Collection[LeftOut]) -> str:
+    """Return why no plan of a part has these changes and leaves out the `missing` ones; nothing if one may."""
+    changes = list(changes)
+    if part.is_whole and missing:
+        return "a whole plan leaves nothing out"
+    made = {key_of(change) for change in changes}
+    both = next((item for item in missing if (item.object, item.path) in made), None)
+    if both is not None:
+        return f"{both.object} {'.'.join(both.path)} is changed and left out"
+    excluded = next((change for change in changes if _is_named(change, part.exclude)), None)
+    if excluded is not None:
+        return f"{_words(excluded)} is changed, and --exclude leaves it out"
+    named = select(changes, part).keys
+    other = next((change for change in changes if key_of(change) not in named), None)
+    return "" if other is None else f"{_words(other)} is changed, and --only does not name it"
+
+
+def left_out(changes: Iterable[Change], keys: Collection[Key]) -> tuple[LeftOut, ...]:
+    """Return the changes that are not among `keys`."""
+    return tuple(LeftOut(*key_of(change), change.action) for change in changes if key_of(change) not in keys)
+
+
+def without(desired: Desired, keys: Collection[Key]) -> Desired:
+    """Return what a policy wants, less the values, tags, names and groups of nodes among `keys`."""
+    groups = {}
+    for name, item in desired.groups.items():
+        label = f"group/{name}"
+        if (label, NAME) in keys:
+            continue  # a group that is not made, renamed or removed now has no other change either
+        leaves = {path: leaf for path, leaf in item.policy.leaves.items() if (label, path) not in keys}
+        tags = None if (label, TAGS) in keys else item.policy.tags
+        groups[name] = replace(item, policy=replace(item.policy, leaves=leaves, tags=tags))
+    missing = desired.groups.keys() - groups.keys()
+    nodes = {}
+    for name, node in desired.nodes.items():
+        label = f"node/{name}"
+        stays = (label, MEMBERSHIP) in keys or (node.group is not None and node.group.value in missing)
+        nodes[name] = replace(
+            node,
+            group=None if stays else node.group,
+            leaves={path: leaf for path, leaf in node.leaves.items() if (label, path) not in keys},
+            tags=None if (label, TAGS) in keys else node.tags,
+        )
+    current = {item.current: item.policy for item in groups.values() if item.current is not None}
+    return replace(desired, groups=groups, current_groups=current, nodes=nodes)
+
+
+def _needed(change: Change, changes: Sequence[Change]) -> Iterator[Change]:
+    """Yield the changes without which Ganeti refuses a change, or makes it of another object."""
+    for other in changes:
+        if other is change or not _is_needed(other, change):
+            continue
+        yield other
+
+
+def _is_needed(other: Change, change: Change) -> bool:
+    names_group = other.path == NAME and other.level is Level.GROUP and other.action is not ChangeAction.REMOVE
+    if change.action is ChangeAction.REMOVE:  # a group is removed when its nodes are elsewhere
+        return other.action is ChangeAction.MOVE and other.before == change.before
+    if change.path == NAME:  # its name must be free
+        return other.path == NAME and other.before is not None and other.before == change.after
+    if change.action is ChangeAction.MOVE and names_group:
+        return other.object_name == change.after
+    return names_group and other.object == change.object
+
+
+def _is_named(change: Change, words: Iterable[str]) -> bool:
+    objects = {change.object}
+    if change.action is ChangeAction.RENAME:
+        objects.add(f"group/{change.before}")
+    dotted = ".".join(change.path)
+    return any(_is_object(word, name) and _is_path(word, dotted) for word in words for name in objects)
+
+
+def _is_object(word: str, name: str) -> bool:
+    return fnmatchcase(name, word.partition(":")[0])
+
+
+def _is_path(word: str, dotted: str) -> bool:
+    _, colon, path = word.partition(":")
+    return not colon or fnmatchcase(dotted, path) or fnmatchcase(dotted, f"{path}.*")
+
+
+def _words(change: Change) -> str:
+    if change.path == NAME:
+        return f"{change.object} ({change.action})"
+    return f"{change.object}:{'.'.join(change.path)}"
