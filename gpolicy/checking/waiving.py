@@ -35,7 +35,7 @@ def _waiver(rule: str, until: str, where: str = "group/gold") -> str:
     )
 
 
-_GOOD: Final = _EXCLUSIVE + _waiver("dedicated-vcpu-ratio", "2999-12-31")
+_GOOD: Final = _EXCLUSIVE + _waiver("dedicated-vcpu-ratio", "2099-12-31")
 
 WAIVER_EXPIRED: Final = RuleInfo(
     code="GP901",
@@ -52,7 +52,7 @@ WAIVER_UNUSED: Final = RuleInfo(
     severity=Severity.WARNING,
     summary="A waiver accepts nothing, or what another one accepts already.",
     rationale="A waiver that outlives its reason would hide the next finding of that rule in that place.",
-    bad=_GROUP + _waiver("spec-overlap", "2999-12-31"),
+    bad=_GROUP + _waiver("spec-overlap", "2099-12-31"),
     good=_GOOD,
     fix="Removes the waiver, if the object or the file that it names exists.",
 )
@@ -62,7 +62,7 @@ WAIVER_UNKNOWN_RULE: Final = RuleInfo(
     severity=Severity.ERROR,
     summary="A waiver names a rule that does not exist.",
     rationale="It can never accept anything. Most likely the name is misspelt.",
-    bad=_GROUP + _waiver("spec-overlaps", "2999-12-31"),
+    bad=_GROUP + _waiver("spec-overlaps", "2099-12-31"),
     good=_GOOD,
 )
 WAIVER_NOT_POSSIBLE: Final = RuleInfo(
@@ -72,7 +72,7 @@ WAIVER_NOT_POSSIBLE: Final = RuleInfo(
     summary="A waiver names a rule that cannot be waived.",
     rationale="A policy that cannot be read as a whole cannot be planned, whoever accepts it. And waivers of findings"
     " about waivers would never end.",
-    bad=_GROUP + _waiver("unknown-key", "2999-12-31"),
+    bad=_GROUP + _waiver("unknown-key", "2099-12-31"),
     good=_GOOD,
 )
 WAIVER_DATE: Final = RuleInfo(

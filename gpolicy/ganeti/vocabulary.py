@@ -107,3 +107,45 @@ LINUX_CAPABILITIES: Final = frozenset(
     }
 )
 """The capabilities of capabilities(7), as LXC writes them."""
+
+HTOOLS_PROGRAMS: Final = frozenset(
+    {"harep", "hbal", "hcheck", "hinfo", "hroller", "hscan", "hspace", "hsqueeze", "htools", "mon-collector"}
+)
+"""The programs of htools that answer no requests for nodes (those are hail's)."""
+
+HAIL_PARAMETERS: Final = frozenset(
+    {
+        *("print-nodes", "save", "text-data", "simulate", "verbose", "ignore-dynu", "ignore-soft-errors"),
+        *("no-capacity-checks", "restrict-allocation-to", "static-kvm-node-memory"),
+        *("version", "help", "help-completion"),
+    }
+)
+"""The options of hail, which default_iallocator_params may hold."""
+
+KVM_CPU_MODELS: Final = frozenset(
+    {
+        *("host", "max", "base", "qemu32", "qemu64", "kvm32", "kvm64", "486", "pentium", "pentium2", "pentium3"),
+        *("athlon", "phenom", "coreduo", "core2duo", "n270", "Conroe", "Penryn", "Nehalem", "Westmere"),
+        *("SandyBridge", "IvyBridge", "Haswell", "Broadwell", "Skylake-Client", "Skylake-Server", "Cascadelake-Server"),
+        *("Cooperlake", "Icelake-Client", "Icelake-Server", "Snowridge", "KnightsMill", "Denverton"),
+        *("SapphireRapids", "GraniteRapids", "SierraForest", "Opteron_G1", "Opteron_G2", "Opteron_G3", "Opteron_G4"),
+        *("Opteron_G5", "EPYC", "EPYC-Rome", "EPYC-Milan", "EPYC-Genoa", "Dhyana", "YongFeng"),
+        *("Nehalem-IBRS", "Westmere-IBRS", "SandyBridge-IBRS", "IvyBridge-IBRS", "Haswell-IBRS", "Haswell-noTSX"),
+        *("Haswell-noTSX-IBRS", "Broadwell-IBRS", "Broadwell-noTSX", "Broadwell-noTSX-IBRS", "Skylake-Client-IBRS"),
+        *("Skylake-Client-noTSX-IBRS", "Skylake-Server-IBRS", "Skylake-Server-noTSX-IBRS", "EPYC-IBPB"),
+        *("Cascadelake-Server-noTSX", "Icelake-Server-noTSX"),
+    }
+)
+"""CPU models of QEMU for x86, without their versions (-v1, -v2, …)."""
+
+KVM_MACHINES: Final = frozenset({"pc", "q35", "pc-i440fx", "pc-q35", "microvm", "isapc", "virt", "pseries"})
+"""Families of QEMU's machine types, without their versions (-7.2)."""
+
+KVM_KEYMAPS: Final = frozenset(
+    {
+        *("ar", "bepo", "cz", "da", "de", "de-ch", "en-gb", "en-us", "es", "et", "fi", "fo", "fr", "fr-be", "fr-ca"),
+        *("fr-ch", "hr", "hu", "is", "it", "ja", "lt", "lv", "mk", "nl", "nl-be", "no", "pl", "pt", "pt-br", "ru"),
+        *("sl", "sv", "th", "tr"),
+    }
+)
+"""The keyboard layouts that come with QEMU."""

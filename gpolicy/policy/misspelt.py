@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from typing import Final
 
@@ -26,6 +27,30 @@ def surely_meant(word: str, known: Iterable[str]) -> str | None:
         return None
     near = [item for item in words if abs(len(item) - len(word)) <= 2 and _distance(_plain(word), _plain(item)) <= 2]
     return near[0] if len(near) == 1 and _distance(_plain(word), _plain(near[0])) == 1 else None
+
+
+def name_meant(name: str, known: Iterable[str]) -> str | None:
+    """Return the only known name within one slip of `name`; None if there is none or more than one.
+
+    Names that differ in numbers or single letters only (rack1 and rack2, gold and gold-b) are two names, not one
+    misspelt.
+    """
+    return surely_meant(name, [other for other in known if other != name and not _in_one_series(name, other)])
+
+
+def _in_one_series(one: str, other: str) -> bool:
+    (words, marks), (other_words, other_marks) = _split(one), _split(other)
+    return words == other_words and marks != other_marks
+
+
+_PARTS: Final = re.compile(r"[^\W\d_]+|\d+")
+
+
+def _split(name: str) -> tuple[list[str], list[str]]:
+    """Return the words of a name, and its numbers and single letters."""
+    parts = _PARTS.findall(name.lower())
+    words = [part for part in parts if len(part) > 1 and not part.isdigit()]
+    return words, [part for part in parts if len(part) == 1 or part.isdigit()]
 
 
 class Guesses:

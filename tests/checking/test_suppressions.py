@@ -120,7 +120,7 @@ def test_a_value_that_looks_like_a_suppression_accepts_nothing(tmp_path: Path) -
 def test_accepted_findings_are_listed_with_the_reason(tmp_path: Path) -> None:
     waiver = (
         "---\ngpolicy: v1\nkind: Waiver\nwaivers:\n"
-        "  - {rule: GP107, where: group/gold, reason: no spindles yet, until: '2999-12-31'}\n"
+        "  - {rule: GP107, where: group/gold, reason: no spindles yet, until: '2099-12-31'}\n"
     )
     text = f"{HEAD}  spindle_count: 0\n  ssh_port: 0  # gpolicy: ignore[GP106] - behind a gateway\n{waiver}"
     (tmp_path / "p.yaml").write_text(text, encoding="utf-8")

@@ -117,7 +117,7 @@ def test_a_guard_and_a_test_are_named_by_their_kind(tmp_path: Path) -> None:
     )
     assert codes(check(text, tmp_path)) == ["GP806", "GP813"]
     waivers = "".join(
-        f'  - {{rule: {rule}, where: {where}, reason: agreed, until: "2999-12-31"}}\n'
+        f'  - {{rule: {rule}, where: {where}, reason: agreed, until: "2099-12-31"}}\n'
         for rule, where in (("GP806", "guard/no-shrink"), ("GP813", "test/a"))
     )
     assert check(f"{text}---\ngpolicy: v1\nkind: Waiver\nwaivers:\n{waivers}", tmp_path) == []
@@ -125,7 +125,7 @@ def test_a_guard_and_a_test_are_named_by_their_kind(tmp_path: Path) -> None:
 
 def test_an_unused_waiver_can_be_removed(tmp_path: Path) -> None:
     group = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
-    item = '  - {{rule: {}, where: {}, reason: agreed, until: "2999-12-31"}}\n'
+    item = '  - {{rule: {}, where: {}, reason: agreed, until: "2099-12-31"}}\n'
     head = "---\ngpolicy: v1\nkind: Waiver\nwaivers:\n"
     two = item.format("GP106", "group/gold") + item.format("GP106", "group/silver")
     first, second = check(group + head + two, tmp_path)

@@ -185,7 +185,7 @@ def test_a_comment_accepts_and_the_summary_says_so(tmp_path: Path) -> None:
 
 
 def test_the_json_tells_what_is_accepted_and_why(tmp_path: Path) -> None:
-    waiver = '  - {rule: GP107, where: group/gold, reason: no spindles yet, until: "2999-12-31"}\n'
+    waiver = '  - {rule: GP107, where: group/gold, reason: no spindles yet, until: "2099-12-31"}\n'
     text = f"{BAD.rstrip()}  # gpolicy: ignore[GP106] only a test\n---\ngpolicy: v1\nkind: Waiver\nwaivers:\n{waiver}"
     write(tmp_path, text)
     data = json.loads(gpolicy("check", tmp_path, "-f", "json").stdout)

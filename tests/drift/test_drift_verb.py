@@ -17,7 +17,7 @@ FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
 CHANGE = "candidate_pool_size: 3\n"
 ACCEPTED = (
     f"{CHANGE}---\ngpolicy: v1\nkind: Waiver\nwaivers:\n"
-    '  - {rule: drift, where: "cluster:candidate_pool_size", reason: agreed, until: "2999-12-31"}\n'
+    '  - {rule: drift, where: "cluster:candidate_pool_size", reason: agreed, until: "2099-12-31"}\n'
 )
 
 

@@ -49,6 +49,7 @@ OBSERVED: dict[str, ClusterState] = {
     "GP742": _ONE,
     "GP743": _ONE,
     "GP744": cluster({"silver": {}}),
+    "GP747": replace(_ONE, cluster=ClusterObject(own={("nicparams", "link"): "br-public"})),
     "GP745": with_instance(_ONE, template="plain", **_INSTANCE),
     "GP746": replace(
         with_instance(_ONE, template="plain", **_INSTANCE),

@@ -48,7 +48,7 @@ def too_many_specs(wrong: bool, directory: Path) -> list[str]:
 
 def drifted(wrong: bool, directory: Path) -> list[str]:
     """A waiver of drift is in use where there is drift, and unused where there is none."""
-    waiver = 'waivers:\n  - {rule: GP821, where: group/gold, reason: agreed, until: "2999-12-31"}\n'
+    waiver = 'waivers:\n  - {rule: GP821, where: group/gold, reason: agreed, until: "2099-12-31"}\n'
     text = f"{GROUP}ipolicy: {{vcpu-ratio: 2}}\n---\ngpolicy: v1\nkind: Waiver\n{waiver}"
     (directory / "policy.yaml").write_text(text, encoding="utf-8")
     state = cluster({"gold": {("ipolicy", "vcpu-ratio"): 4.0 if wrong else 2.0}})

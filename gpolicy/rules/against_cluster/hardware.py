@@ -12,6 +12,8 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import own_pool
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
 from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.policy.model import Hardware
+from gpolicy.policy.source_file import Located
 from gpolicy.rules.examples import GROUP, bounds
 
 _SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
@@ -78,6 +80,7 @@ class HardwareNotAsPromised(Rule):
                     ("memory", "memory-size", hardware.memory, had.memory_total, share),
                     ("CPUs", "cpu-count", hardware.cpus, had.cpu_total, 1.0),
                     ("physical volumes", "disk-count", hardware.pv_count, len(volumes) or None, 1.0),
+                    ("disk", "disk-size", None if volumes else _promised_disk(hardware), had.disk_total, share),
                 )
                 less = [
                     (what, amount(name, has), amount(name, item.value), item.span)
@@ -93,6 +96,15 @@ class HardwareNotAsPromised(Rule):
                     related = (Related(hardware.span, "promised here"),)
                     hint = "correct the promise, or put the node into another group"
                     yield self.hit(group, message, span, hint=hint, related=related)
+
+
+def _promised_disk(hardware: Hardware) -> Located[int] | None:
+    """Return the promised disk of a node, MiB: the sum of its volumes; None if they are not promised."""
+    sizes, count = hardware.pv_sizes, hardware.volume_count
+    if not sizes or count is None:
+        return None
+    total = sum(size.value for size in sizes) if len(sizes) > 1 else sizes[0].value * count
+    return Located(total, sizes[0].span)
 
 
 class NoSpindles(Rule):

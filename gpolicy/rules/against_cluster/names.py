@@ -1,8 +1,7 @@
-"""GP728 and GP744: the names of groups beside those of the observed cluster."""
+"""GP728, GP744 and GP747: names beside those of the observed cluster."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
@@ -10,11 +9,10 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
-from gpolicy.policy.misspelt import MOST_GUESSES, surely_meant
+from gpolicy.ganeti.parameter import Path
+from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
 from gpolicy.printable import some
-from gpolicy.rules.examples import GROUP
-
-_PARTS: Final = re.compile(r"[^\W\d_]+|\d+")
+from gpolicy.rules.examples import CLUSTER, GROUP
 
 
 class MisspeltGroup(Rule):
@@ -41,7 +39,7 @@ class MisspeltGroup(Rule):
         for group in [group for group in new if group.removed is None][:MOST_GUESSES]:
             old = group.renamed_from
             wanted, place = (old.value, old.span) if old else (group.name, group.span)
-            near = surely_meant(wanted, [name for name in left if not _in_one_series(wanted, name)])
+            near = name_meant(wanted, left)
             if near is not None:
                 rename = "" if old else f" To rename it, add `renamed_from: {near}`."
                 told = f"the cluster has no group {wanted}, but {near}, which the policy does not name"
@@ -74,23 +72,51 @@ class GroupNotThere(Rule):
                 continue
             if group.removed is not None and guess > 0:
                 guess -= 1
-                near = surely_meant(name, [other for other in there if not _in_one_series(name, other)])
+                near = name_meant(name, there)
                 if near is not None and near not in context.policy.groups:
                     message = f"group {name} is to be removed, but the cluster has {near}"
                     yield self.hit(group, message, group.removed.span, hint=f"Did you mean `{near}`?")
-            elif old is not None and old_names[old.value] == 1 and not surely_meant(old.value, there):
+            elif old is not None and old_names[old.value] == 1 and not name_meant(old.value, there):
                 message = f"{name} is to be renamed from {old.value}, but the cluster has neither"
                 yield self.hit(group, message, old.span, hint=f"its groups are {some(sorted(there))}")
 
 
-def _in_one_series(one: str, other: str) -> bool:
-    """Return whether two names differ in their numbers or single letters only: rack1 and rack2, gold and gold-b."""
-    (words, marks), (other_words, other_marks) = _split(one), _split(other)
-    return words == other_words and marks != other_marks
+_OUTSIDE: Final[tuple[Path, ...]] = (
+    ("default_iallocator",),
+    ("master_netdev",),
+    ("instance_communication_network",),
+    ("nicparams", "link"),
+    ("ndparams", "ovs_name"),
+    ("ndparams", "ovs_link"),
+    ("diskparams", "rbd", "pool"),
+    ("diskparams", "gluster", "host"),
+    ("diskparams", "gluster", "volume"),
+)
+"""Names of things that are outside of Ganeti: it cannot say whether they exist."""
 
 
-def _split(name: str) -> tuple[list[str], list[str]]:
-    """Return the words of a name, and its numbers and single letters."""
-    parts = _PARTS.findall(name.lower())
-    words = [part for part in parts if len(part) > 1 and not part.isdigit()]
-    return words, [part for part in parts if len(part) == 1 or part.isdigit()]
+class AlmostLiveName(Rule):
+    info = RuleInfo(
+        code="GP747",
+        name="almost-live-name",
+        severity=Severity.WARNING,
+        summary="A bridge, pool, server, allocator or network has almost the name that the cluster has now.",
+        rationale="Ganeti stores any name, and cannot say whether there is such a thing. One slip from the present name"
+        " is most likely a misspelling: instances then find no network or no disk. Names that differ in a number or a"
+        " single letter are no misspelling.",
+        source="gpolicy",
+        bad=f"{CLUSTER}nicparams: {{link: br-pubilc}}\n",
+        good=f"{CLUSTER}nicparams: {{link: br-public}}\n",
+    )
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        if context.state is None:
+            return
+        live = [context.state.cluster.own, *(group.own for group in context.state.groups.values())]
+        for declared, leaf in context.explicit_at(*_OUTSIDE):
+            now = {str(own[leaf.path]) for own in live if own.get(leaf.path)}
+            near = name_meant(str(leaf.value), now) if str(leaf.value) not in now else None
+            if near is not None:
+                message = f"{leaf.dotted} is to be {leaf.value}, but the cluster has {near}"
+                yield self.hit(declared, message, leaf.span, hint=f"Did you mean `{near}`?")

@@ -143,6 +143,8 @@ class GuardNeverPasses(Rule):
                 message = f"guard {guard.name.value} stops every plan that changes anything"
                 yield self.hit(_label(guard), message, guard.span, hint="write how many changes one plan may make")
             asked = (item for item in context.groups if guard.group is None or item.name == guard.group.value)
+            if guard.group is None:
+                asked = (item for item in asked if not _is_closed(context, item))
             reason = next(filter(None, (_unreachable(context, group, guard) for group in asked)), "")
             if reason:
                 message = f"guard {guard.name.value} can never pass: it requires {guard.shown_limit}, but {reason}"
@@ -151,6 +153,8 @@ class GuardNeverPasses(Rule):
 
 def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
     """Return why a group can never give what a guard requires of it, or nothing."""
+    if guard.measure is Measure.AT_LEAST and guard.limit > 0 and _is_closed(context, group):
+        return f"group {group.name} is unallocable: nothing fits there"
     nodes = len(promised_nodes(group) or ())
     if not nodes:
         return ""
@@ -164,6 +168,11 @@ def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
                         f"at most {most * nodes} of {pair.title} fit the {name} of {nodes} nodes of group {group.name}"
                     )
     return ""
+
+
+def _is_closed(context: Context, group: GroupPolicy) -> bool:
+    leaf = context.own(group, ("alloc_policy",))
+    return leaf is not None and leaf.value == "unallocable"
 
 
 def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[str, int]]:

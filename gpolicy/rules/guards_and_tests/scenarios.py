@@ -266,6 +266,32 @@ def _enough(group: GroupPolicy) -> bool:
     return bool(hardware.memory and hardware.cpus and hardware.pv_sizes and hardware.volume_count)
 
 
+class LosesAllTest(Rule):
+    info = RuleInfo(
+        code="GP824",
+        name="test-loses-all",
+        severity=Severity.WARNING,
+        summary="A test of redundancy loses all nodes of a group.",
+        rationale="No node is left to take over, so the answer is the same whatever the policy says. gpolicy counts the"
+        " nodes that the group names; with a wildcard (* or ?) their number is unknown.",
+        bad=_tests(_test("redundancy: {group: gold, failures: 2}", "survives: true")),
+        good=_tests(_test("redundancy: {group: gold, failures: 1}", "survives: true")),
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for scenario in context.policy.scenarios:
+            asked = scenario.redundancy
+            if asked is None or asked.failures is None or not scenario.stage.promised:
+                continue
+            groups = [item for item in context.groups if asked.group is None or item.name == asked.group.value]
+            for group in groups if len(groups) == 1 else ():
+                nodes = promised_nodes(group)
+                if nodes is not None and asked.failures == len(nodes):  # more: GP819
+                    message = f"the test loses {asked.failures} nodes, but group {group.name} has {len(nodes)}"
+                    yield self.hit(_label(scenario), message, scenario.span, hint=f"at most {len(nodes) - 1} can fail")
+
+
 class ContradictionTest(Rule):
     info = RuleInfo(
         code="GP816",

@@ -112,6 +112,10 @@ class ReservedVolumesReach(Rule):
                     yield self.hit(
                         declared, message, leaf.at(index), hint=f"write the volume group first: vg/{pattern}"
                     )
+                elif pattern.startswith("/"):
+                    message = f"{pattern!r} matches no volume: the name vg/lv has no slash before it"
+                    hint = f"write {pattern.removeprefix('/dev').removeprefix('/')}"
+                    yield self.hit(declared, message, leaf.at(index), hint=hint)
                 elif re.search(r"/[*?]", pattern):
                     message = f"{pattern!r} is a glob: as a regular expression it matches no volume"
                     hint = f"write {re.sub('/[*]', '/.*', pattern)}" if "/*" in pattern else "write . for any letter"
@@ -162,8 +166,8 @@ class BackendDefaultsOutside(Rule):
         name="backend-defaults-outside",
         severity=Severity.WARNING,
         summary="An instance with the cluster's backend defaults fits no spec.",
-        rationale="An instance gets maxmem, vcpus and spindle_use from these defaults unless it names its own. If"
-        " neither the cluster nor a group of the policy allows that size, Ganeti refuses each such instance.",
+        rationale="An instance gets minmem, maxmem, vcpus and spindle_use from these defaults unless it names its own."
+        " If neither the cluster nor a group of the policy allows that size, Ganeti refuses each such instance.",
         source="Resource model, Instance policies; Ganeti 3.0, instance creation",
         bad=f"{CLUSTER}beparams: {{maxmem: 1G, vcpus: 4}}\nipolicy:\n  minmax:\n    - "
         + bounds("4G 64G", "1 16", "10G 1T"),
@@ -171,6 +175,7 @@ class BackendDefaultsOutside(Rule):
         + bounds("4G 64G", "1 16", "10G 1T"),
     )
     _DEFAULTS: Final[dict[Path, str]] = {
+        ("beparams", "minmem"): "memory-size",
         ("beparams", "maxmem"): "memory-size",
         ("beparams", "vcpus"): "cpu-count",
         ("beparams", "spindle_use"): "spindle-use",
@@ -182,23 +187,23 @@ class BackendDefaultsOutside(Rule):
         declared = {path: leaf for path in self._DEFAULTS if (leaf := context.cluster_leaf(path)) is not None}
         if cluster is None or not context.pairs(cluster) or not declared or not all(pair.possible for pair in pairs):
             return
-        wanted = {self._DEFAULTS[path]: int(cast(int, leaf.value)) for path, leaf in declared.items()}
+        wanted = [(self._DEFAULTS[path], int(cast(int, leaf.value))) for path, leaf in declared.items()]
         if any(_allows(pair, wanted) for pair in pairs):
             return
         leaf = next(
             (leaf for path, leaf in declared.items() if self._alone(pairs, path, leaf)), next(iter(declared.values()))
         )
-        size = ", ".join(f"{name} {amount(name, value)}" for name, value in wanted.items())
+        size = ", ".join(dict.fromkeys(f"{name} {amount(name, value)}" for name, value in wanted))
         message = f"no spec allows the default instance ({size})"
         yield self.hit(cluster, message, leaf.span, hint="choose defaults inside a spec: most instances are small")
 
     def _alone(self, pairs: list[Pair], path: Path, leaf: Leaf) -> bool:
         """Return whether this default alone is one that no spec allows."""
-        return not any(_allows(pair, {self._DEFAULTS[path]: int(cast(int, leaf.value))}) for pair in pairs)
+        return not any(_allows(pair, [(self._DEFAULTS[path], int(cast(int, leaf.value)))]) for pair in pairs)
 
 
-def _allows(pair: Pair, sizes: dict[str, int]) -> bool:
-    return all(pair.minimum[name] <= value <= pair.maximum[name] for name, value in sizes.items())
+def _allows(pair: Pair, sizes: list[tuple[str, int]]) -> bool:
+    return all(pair.minimum[name] <= value <= pair.maximum[name] for name, value in sizes)
 
 
 class JobLimits(Rule):

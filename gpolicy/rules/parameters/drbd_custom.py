@@ -11,6 +11,7 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
+from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Declared, Leaf
 from gpolicy.rules.examples import CLUSTER
 
@@ -36,10 +37,11 @@ _OF_GANETI: Final = {
     "c-min-rate": "c-min-rate",
     "c-max-rate": "c-max-rate",
     "protocol": "protocol",
+    **dict.fromkeys(("size", "allow-two-primaries", "cram-hmac-alg", "shared-secret"), ""),
 }
-"""Options of drbdsetup that Ganeti itself writes, and the parameter that it takes them from."""
+"""Options of drbdsetup that Ganeti itself writes, and the parameter that it takes them from (if there is one)."""
 
-_DISK: Final = frozenset(_OF_GANETI) - {"protocol"} | {
+_DISK: Final = frozenset(option for option, own in _OF_GANETI.items() if own not in ("", "protocol")) | {
     *("size", "max-bio-bvecs", "on-io-error", "fencing", "resync-after", "al-extents", "al-updates", "disk-timeout"),
     *("discard-zeroes-if-aligned", "disable-write-same", "read-balancing", "rs-discard-granularity"),
 }
@@ -111,9 +113,9 @@ class CustomContradicts(Rule):
         code="GP135",
         name="drbd-custom-contradicts",
         severity=Severity.WARNING,
-        summary="disk-custom or net-custom sets an option that has its own parameter.",
-        rationale="Ganeti writes the option from its parameter, then appends the custom text. drbdsetup gets both; the"
-        " later one wins, or drbdsetup refuses the command. Plans, reports and `gnt-cluster info` show the other"
+        summary="disk-custom or net-custom sets an option that Ganeti sets itself.",
+        rationale="Ganeti writes the option, mostly from a parameter, and appends the custom text. drbdsetup gets both;"
+        " the later one wins, or drbdsetup refuses the command. Plans, reports and `gnt-cluster info` show the other"
         " value.",
         source=_SOURCE,
         bad=_custom('disk-custom: "--c-max-rate=100M"', "c-max-rate: 60M"),
@@ -128,9 +130,33 @@ class CustomContradicts(Rule):
                 own = _OF_GANETI[option]
                 leaf = context.effective(custom.declared, ("diskparams", "drbd", own))
                 related = (Related(leaf.span, f"{own} is here"),) if leaf else ()
-                message = f"{custom.leaf.path[-1]} sets --{option}, which Ganeti sets itself from {own}"
-                hint = f"set {own}, and remove --{option}"
+                message = (
+                    f"{custom.leaf.path[-1]} sets --{option}, which Ganeti sets itself{f' from {own}' if own else ''}"
+                )
+                hint = f"set {own}, and remove --{option}" if own else f"remove --{option}"
                 yield self.hit(custom.declared, message, custom.leaf.span, hint=hint, related=related)
+
+
+class CustomUnknown(Rule):
+    info = RuleInfo(
+        code="GP156",
+        name="drbd-custom-unknown",
+        severity=Severity.WARNING,
+        summary="disk-custom or net-custom has an option that looks like a misspelt one of drbdsetup.",
+        rationale="drbdsetup refuses an unknown option: no disk can be activated. gpolicy does not know the options of"
+        " every release of DRBD, and so reports only what is one slip away from an option that it knows.",
+        source=_SOURCE,
+        bad=_custom('net-custom: "--max-bufers=8000"'),
+        good=_custom('net-custom: "--max-buffers=8000"'),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for custom in _strings(context):
+            for option in dict.fromkeys(custom.options):
+                near = None if option in _DISK | _NET else surely_meant(option, _DISK | _NET)
+                if near is not None:
+                    message = f"{custom.leaf.path[-1]} holds --{option}, which drbdsetup does not know"
+                    yield self.hit(custom.declared, message, custom.leaf.span, hint=f"Did you mean `--{near}`?")
 
 
 class CustomSection(Rule):

@@ -137,6 +137,21 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         by_default=True,
     ),
     _Mismatch(
+        ("hvparams", "xen-hvm", "boot_order"),
+        ("hvparams", "xen-hvm", "cdrom_image_path"),
+        lambda order, image: set(order) == {"d"} and image == "",
+        "instances are to boot from a CD-ROM, but cdrom_image_path is empty",
+        "name an image, or boot from disk",
+        by_default=True,
+    ),
+    _Mismatch(
+        ("hvparams", "xen-pvm", "xen_cmd"),
+        ("hvparams", "xen-hvm", "xen_cmd"),
+        lambda one, other: one != other,
+        "xen_cmd of xen-pvm and xen-hvm differ, but a node has one toolstack",
+        "write the same: xl, since Xen 4.5",
+    ),
+    _Mismatch(
         _kvm("boot_order"),
         _kvm("kernel_path"),
         lambda order, kernel: order != "disk" and kernel != "",

@@ -1,4 +1,4 @@
-"""GP177 to GP182: values of hypervisor parameters that Ganeti stores unchecked, and what comes of them."""
+"""GP157 and GP177 to GP182: values of hypervisor parameters that Ganeti stores unchecked, and what comes of them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,15 @@ from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.vocabulary import LINUX_CAPABILITIES, QEMU_MIGRATION_CAPABILITIES
-from gpolicy.guessing import did_you_mean
+from gpolicy.ganeti.vocabulary import (
+    KVM_CPU_MODELS,
+    KVM_KEYMAPS,
+    KVM_MACHINES,
+    LINUX_CAPABILITIES,
+    QEMU_MIGRATION_CAPABILITIES,
+)
+from gpolicy.guessing import did_you_mean, did_you_mean_one_of
+from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 
@@ -72,7 +79,6 @@ _OF_KVM: Final = {
     "no-reboot": "reboot_behavior",
     "serial": "serial_console",
     "vga": "vga",
-    "rtc": "use_localtime",
     "localtime": "use_localtime",
     "chroot": "use_chroot",
     "runas": "security_model",
@@ -264,3 +270,35 @@ class PciDevice(Rule):
                 if not _PCI.fullmatch(word.strip()):
                     hint = "write bus, device and function: 01:00.0"
                     yield self.hit(declared, f"pci_pass has {word!r}, which is no PCI device", leaf.span, hint=hint)
+
+
+class KvmWordMisspelt(Rule):
+    info = RuleInfo(
+        code="GP157",
+        name="kvm-word-misspelt",
+        severity=Severity.WARNING,
+        summary="A CPU model, machine type or keyboard layout looks like a misspelt one of QEMU.",
+        rationale="Ganeti stores any text. QEMU refuses an unknown word, and no instance starts. Each release knows"
+        " more CPU models and machine types, so gpolicy reports only what is one slip away from one that it knows;"
+        " keyboard layouts are a fixed list.",
+        source="qemu-system-x86_64 -cpu help, -machine help; qemu(1), -k",
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswel}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswell}}\n",
+    )
+    _KNOWN: Final = {
+        _kvm("cpu_type"): (KVM_CPU_MODELS, re.compile(r"(,.*|-v[0-9]+)$")),
+        _kvm("machine_version"): (KVM_MACHINES, re.compile(r"(,.*|-[0-9][0-9.]*)$")),
+        _kvm("keymap"): (KVM_KEYMAPS, re.compile("(?!)")),
+    }
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(*self._KNOWN):
+            known, version = self._KNOWN[leaf.path]
+            word = version.sub("", str(leaf.value)[:100])
+            near = surely_meant(word, known) if word not in known else None
+            if near is not None:
+                message = f"{leaf.path[-1]}: QEMU knows no {word}"
+                yield self.hit(declared, message, leaf.span, hint=f"Did you mean `{near}`?")
+            elif leaf.path[-1] == "keymap" and word and word not in known and "/" not in word:
+                message = f"keymap: QEMU has no keyboard layout {word!r}"
+                yield self.hit(declared, message, leaf.span, hint=did_you_mean_one_of(word, "layouts", known))

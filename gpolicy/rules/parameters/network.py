@@ -1,4 +1,4 @@
-"""GP161, GP162 and GP166 to GP169: the network of the cluster and of its instances."""
+"""GP161, GP162, GP166 to GP169, GP183, GP184 and GP190: the network of the cluster and of its instances."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from gpolicy.checking.in_force import places, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
+from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.parameters.nodes import OVS_LINK, OVS_NAME
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
 
@@ -136,7 +138,9 @@ class VlanIgnored(Rule):
                 yield self.hit(declared, message, place, hint=hint, related=related)
 
 
-_BRIDGE_NAME: Final = re.compile(r"(xen-?|vir)?br[-_.]?[0-9]+")
+_BRIDGE_NAME: Final = re.compile(r"(xen-?|vir)?br([0-9]+|[-_.]\w+)|bridge\w*|ovsbr\w*|vmbr[0-9]+")
+_CARD: Final = re.compile(r"(eth|bond|team)[0-9]+|en[ops][0-9][0-9a-z]*|enx[0-9a-f]{12}")
+"""Names of network cards, and of several cards as one: not of bridges."""
 
 
 class RoutedBridge(Rule):
@@ -155,7 +159,92 @@ class RoutedBridge(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (mode, link) in together(context, _MODE, _LINK):
-            if mode.value == "routed" and _BRIDGE_NAME.fullmatch(str(link.value)):
+            if mode.value == "routed" and (_BRIDGE_NAME.fullmatch(str(link.value)) or _CARD.fullmatch(str(link.value))):
                 place, related, note = places(context, declared, link, mode)
-                message = f"link {link.value} is a bridge, but mode routed wants a routing table{note}"
+                message = f"link {link.value} is no routing table, but mode routed wants one{note}"
                 yield self.hit(declared, message, place, hint="write the table, or mode: bridged", related=related)
+
+
+_MOST_BYTES: Final = 15
+_INTERFACES: Final[tuple[Path, ...]] = (("master_netdev",), OVS_NAME, OVS_LINK, _LINK)
+
+
+class InterfaceName(Rule):
+    info = RuleInfo(
+        code="GP183",
+        name="interface-name",
+        severity=Severity.WARNING,
+        summary="A network interface, bridge or switch has a name that Linux does not allow.",
+        rationale="A name has at most 15 bytes, and no slash, colon or blank. Ganeti stores any text, and fails when it"
+        " sets up the master address, a node or an instance.",
+        source="Linux, dev_valid_name",
+        bad=f"{CLUSTER}master_netdev: /dev/eth0\n",
+        good=f"{CLUSTER}master_netdev: eth0\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(*_INTERFACES):
+            name = str(leaf.value)
+            mode = context.effective(declared, _MODE) if leaf.path == _LINK else None
+            if mode is not None and mode.value == "routed":
+                continue  # a routing table
+            if len(name.encode()) > _MOST_BYTES:
+                reason, hint = f"Linux allows {_MOST_BYTES} bytes", "write the name that `ip link` shows"
+            elif re.search(r"[/:\s]", name) or name in (".", ".."):
+                reason = "Linux allows no slash, colon or blank"
+                hint = f"write {re.split('[:/ ]', name.removeprefix('/dev/'))[0] or 'the name alone'}"
+            else:
+                continue
+            yield self.hit(declared, f"{leaf.dotted} cannot be {name!r}: {reason}", leaf.span, hint=hint)
+
+
+class LinkIsCard(Rule):
+    info = RuleInfo(
+        code="GP184",
+        name="link-is-card",
+        severity=Severity.WARNING,
+        summary="Network interfaces are bridged, but their link has the name of a network card.",
+        rationale="The link names a bridge, to which the node's own card belongs. An instance whose link is no bridge"
+        " does not start. Old scripts of Xen call the bridge eth0, so gpolicy looks where no Xen is enabled.",
+        source="gnt-instance(8), link",
+        bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: eth0}}\n",
+        good=f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: br0}}\n",
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        hypervisors = context.enabled_hypervisors()
+        if hypervisors is None or any(name.startswith("xen") for name in hypervisors.values):
+            return
+        for declared, (link, mode) in together(context, _LINK, _MODE):
+            if mode.value == "bridged" and _CARD.fullmatch(str(link.value)):
+                place, related, note = places(context, declared, link, mode)
+                message = f"link {link.value} is a network card, but mode bridged wants a bridge{note}"
+                yield self.hit(declared, message, place, hint="write the bridge, such as br0", related=related)
+
+
+class LinkIsNoSwitch(Rule):
+    info = RuleInfo(
+        code="GP190",
+        name="link-is-no-switch",
+        severity=Severity.WARNING,
+        summary="Network interfaces are to use an Open vSwitch bridge that no node is told to have.",
+        rationale="With mode openvswitch the link names the bridge. The policy says by ovs_name which bridges nodes"
+        " get, and the link is none of them.",
+        source="gnt-instance(8), link; gnt-node(8), ovs_name",
+        bad=f"{CLUSTER}nicparams: {{mode: openvswitch, link: br0}}\nndparams: {{ovs: true, ovs_name: switch1,"
+        " ovs_link: eth1}\n",
+        good=f"{CLUSTER}nicparams: {{mode: openvswitch, link: switch1}}\nndparams: {{ovs: true, ovs_name: switch1,"
+        " ovs_link: eth1}\n",
+    )
+    finds_more_with_state = True
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        switches = sorted({str(leaf.value) for _, leaf in context.explicit_at(OVS_NAME)})
+        for declared, (link, mode) in together(context, _LINK, _MODE):
+            if mode.value == "openvswitch" and switches and link.value and link.value not in switches:
+                place, related, note = places(context, declared, link, mode)
+                message = f"no node has the Open vSwitch bridge {link.value}, by ovs_name{note}"
+                hint = did_you_mean_one_of(str(link.value), "bridges", switches)
+                yield self.hit(declared, message, place, hint=hint, related=related)

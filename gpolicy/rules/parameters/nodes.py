@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.in_force import in_force, places
+from gpolicy.checking.in_force import in_force, places, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
@@ -53,7 +53,7 @@ class OvsIncomplete(Rule):
         code="GP142",
         name="ovs-incomplete",
         severity=Severity.WARNING,
-        summary="Open vSwitch is on, but its bridge has no name or no network interface.",
+        summary="Open vSwitch is on, but its bridge has no name or no network interface, or both are the same.",
         rationale="When a node is added, Ganeti creates the bridge ovs_name and connects it to the interface ovs_link."
         " Without a name there is no bridge; without a link its instances reach nothing outside the node.",
         source=_OVS_SOURCE,
@@ -74,6 +74,15 @@ class OvsIncomplete(Rule):
                     place, related, note = places(context, declared, value, switch)
                     message = f"the Open vSwitch bridge has {lack}{note}"
                     yield self.hit(declared, message, place, hint=f"write {path[-1]}", related=related)
+            own_switch = context.own(declared, OVS)
+            if own_switch is not None and context.state is None and not context.declares(OVS_LINK):
+                message = "the Open vSwitch bridge has no interface: ovs_link is not declared"
+                yield self.hit(declared, message, own_switch.span, hint="write ovs_link")
+        for declared, (name, link) in together(context, OVS_NAME, OVS_LINK):
+            if name.value == link.value != "":
+                place, related, note = places(context, declared, link, name)
+                message = f"the bridge and the interface that it uses are both {name.value}{note}"
+                yield self.hit(declared, message, place, hint="name a network interface of the node", related=related)
 
 
 class OvsIgnored(Rule):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from posixpath import normpath
-from typing import Final
+from typing import Final, cast
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import in_force, places, together
@@ -13,6 +13,8 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS
+from gpolicy.ganeti.vocabulary import HAIL_PARAMETERS, HTOOLS_PROGRAMS
+from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.rules.examples import CLUSTER
 
 _FILE: Final[Path] = ("file_storage_dir",)
@@ -125,9 +127,10 @@ class AllocatorUnlikely(Rule):
         code="GP148",
         name="allocator-unlikely",
         severity=Severity.WARNING,
-        summary="default_iallocator is a path or looks like a misspelt hail, or has parameters that nothing reads.",
+        summary="default_iallocator is no allocator, or its parameters are none that it reads.",
         rationale="Ganeti looks for a program of this name in its directories for allocators. Without one each new"
-        " instance needs its nodes named, and the parameters are passed to nobody.",
+        " instance needs its nodes named. The parameters become options of the program: hail refuses one that it does"
+        " not know, and so every request.",
         source="Ganeti 3.0, gnt-cluster(8)",
         bad=f"{CLUSTER}default_iallocator: hial\n",
         good=f"{CLUSTER}default_iallocator: hail\n",
@@ -142,9 +145,17 @@ class AllocatorUnlikely(Rule):
                 yield self.hit(declared, message, leaf.span, hint=f"write {name.rpartition('/')[2] or 'hail'}")
             elif name != "hail" and sorted(name.lower()) == sorted("hail"):
                 yield self.hit(declared, f"there is no allocator {name!r}", leaf.span, hint="Did you mean `hail`?")
+            elif name in HTOOLS_PROGRAMS:
+                message = f"default_iallocator is {name}, a program of htools that is no allocator"
+                yield self.hit(declared, message, leaf.span, hint="write hail")
         cluster, parameters = context.policy.cluster, context.cluster_leaf(_ALLOCATOR_PARAMETERS)
         allocator = in_force(context, cluster, _ALLOCATOR) if cluster is not None else None
         nobody = allocator is not None and allocator.value == ""
         if cluster is not None and parameters is not None and parameters.value and nobody:
             message = "default_iallocator_params are passed to nobody: default_iallocator is empty"
             yield self.hit(cluster, message, parameters.span, hint="name the allocator, or leave them out")
+        elif cluster is not None and parameters is not None and allocator is not None and allocator.value == "hail":
+            for name in sorted(cast(dict[str, object], parameters.value).keys() - HAIL_PARAMETERS):
+                message = f"hail has no option --{name}: it refuses every request"
+                hint = did_you_mean_one_of(name.lstrip("-"), "options", HAIL_PARAMETERS)
+                yield self.hit(cluster, message, parameters.span, hint=hint)

@@ -12,6 +12,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import METAVG, VOLUME_GROUP, own_pool
 from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.ganeti.parameter import Path
+from gpolicy.policy.misspelt import name_meant
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP
 from gpolicy.rules.parameters.values import is_access
@@ -54,7 +55,7 @@ class VolumeGroupLookAlike(Rule):
         code="GP137",
         name="volume-group-look-alike",
         severity=Severity.WARNING,
-        summary="A volume group differs from the cluster's only in capital letters, or in an O for a 0.",
+        summary="A volume group has almost the name of the cluster's: one slip, or an O for a 0.",
         rationale="LVM takes them for two volume groups. If the second does not exist, no DRBD disk can be created,"
         " `gnt-cluster verify` ignores no volume, or capacity counts no disk.",
         source="lvm(8)",
@@ -73,7 +74,7 @@ class VolumeGroupLookAlike(Rule):
         wanted = str(own.value) if own is not None else ""
         for declared, leaf in (item for leaves in named for item in leaves):
             for name, span in _volume_groups_of(leaf):
-                if name != wanted and _looks_as(name) == _looks_as(wanted):
+                if name != wanted and (_looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted])):
                     message = f"{leaf.dotted} names the volume group {name}, but the cluster's is {wanted}"
                     yield self.hit(declared, message, span, hint=f"Did you mean `{wanted}`?")
 
@@ -264,7 +265,10 @@ class MetadataStripes(Rule):
 
 _NAMES: Final[dict[Path, tuple[str, str]]] = {
     ("diskparams", "rbd", "pool"): (r"[^\s/@]+", "the name of a RADOS pool"),
-    ("diskparams", "gluster", "host"): (r"[A-Za-z0-9.:_-]+", "a host name or an address, without port or scheme"),
+    ("diskparams", "gluster", "host"): (
+        r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*",
+        "a host name or an address, without port or scheme",
+    ),
     ("diskparams", "gluster", "volume"): (r"[A-Za-z0-9_-]+", "the name of a Gluster volume"),
 }
 

@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, Final
 
-from gpolicy.checking.context import Context
+from gpolicy.checking.context import DISK_TEMPLATES, Context, texts
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import Fix
 from gpolicy.guessing import closest
 from gpolicy.policy.edits import fix, remove_entry
+from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.rules.examples import CLUSTER
@@ -130,3 +131,10 @@ def declared_node_tags(context: Context) -> Iterator[str]:
     """Yield the tags that node sets declare."""
     for node_set in context.policy.node_sets:
         yield from (tag.value for tag in node_set.tags or ())
+
+
+def has_mirrors(context: Context, group: GroupPolicy) -> bool:
+    """Return whether a group may have DRBD disks, as far as the policy or the cluster says."""
+    allowed, enabled = context.effective(group, DISK_TEMPLATES), context.enabled_templates()
+    is_enabled = enabled is None or "drbd" in enabled.values
+    return is_enabled and (allowed is None or "drbd" in texts(allowed)) and context.exclusive(group) is None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import Context
+from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import RuleInfo, Severity, Span
 from gpolicy.rules.examples import GROUP
-from gpolicy.rules.tags.domains import LOCATION, domains, misspelt_domains, observed, suffixes
+from gpolicy.rules.tags.domains import LOCATION, domains, has_mirrors, misspelt_domains, observed, suffixes
 
 _MOST_GROUPS: Final = 6  # named in one message
 _GROUP: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
@@ -64,7 +66,8 @@ class FailureDomainUndivided(Rule):
         severity=Severity.WARNING,
         summary="All nodes of a group are in the same failure domain.",
         rationale="Every pair of nodes shares the domain: there is no choice, each mirrored instance counts as badly"
-        " placed, and a failure of the domain takes down the whole group.",
+        " placed, and a failure of the domain takes down the whole group. Groups that are unallocable or allow no"
+        " DRBD place no mirrors, and count only where the domain divides no group at all.",
         source=f"{LOCATION}, Failure tags",
         bad=_GROUP + _RACKS + _rack("n1, n2, n3", "rack:1"),
         good=_DIVIDED,
@@ -73,15 +76,27 @@ class FailureDomainUndivided(Rule):
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for domain, tag, group, nodes in _domains_of_groups(context):
+        places = list(_domains_of_groups(context))
+        values = Counter(
+            domain for domain, _ in {(each, node.of(each)) for each, _, _, nodes in places for node in nodes}
+        )
+        for domain, tag, group, nodes in places:
             found = {node.of(domain) for node in nodes}
-            if len(nodes) > 1 and len(found) == 1 and frozenset() not in found:
+            undivided = len(nodes) > 1 and len(found) == 1 and frozenset() not in found
+            if undivided and (values[domain] == 1 or self._places_mirrors(context, group)):
                 shared = ", ".join(sorted(nodes[0].of(domain)))
                 message = f"all {len(nodes)} nodes of group {group} have {shared}: none can be avoided"
                 label, span = _place(nodes, domain, tag)
                 yield self.hit(
                     label, message, span, hint="tag the nodes by what they really share, or remove the domain"
                 )
+
+    def _places_mirrors(self, context: Context, name: str) -> bool:
+        """Return whether mirrored instances are placed in a group."""
+        group = context.policy.groups.get(name)
+        policy = in_force(context, group, ("alloc_policy",)) if group is not None else None
+        is_open = policy is None or policy.value != "unallocable"
+        return is_open and (group is None or has_mirrors(context, group))
 
 
 class FailureDomainIncomplete(Rule):

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, Context, texts
+from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS, TaggedNode
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Level
-from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import some
 from gpolicy.rules.examples import GROUP
-from gpolicy.rules.tags.domains import LOCATION, allowed_migrations, domains, may_receive, suffixes
+from gpolicy.rules.tags.domains import LOCATION, allowed_migrations, domains, has_mirrors, may_receive, suffixes
 
 _MOST_KINDS: Final = 300
 """Different sets of tags in a group that are compared with one another."""
@@ -80,7 +79,7 @@ class DomainsLeaveNone(Rule):
             return
         allowed = allowed_migrations(context)
         for group in context.groups:
-            nodes = context.tagged_nodes.get(group.name, ()) if _has_mirrors(context, group) else ()
+            nodes = context.tagged_nodes.get(group.name, ()) if has_mirrors(context, group) else ()
             kinds: dict[tuple[frozenset[str], ...], list[TaggedNode]] = {}
             for node in nodes:
                 moving = frozenset(tag for name in migration for tag in node.of(name))
@@ -121,13 +120,6 @@ def _is_left_alone(
 def _may_move(one: frozenset[str], other: frozenset[str], allowed: set[tuple[str, ...]]) -> bool:
     """Return whether an instance may migrate between nodes with these tags, in one direction at least."""
     return may_receive(other, one, allowed) or may_receive(one, other, allowed)
-
-
-def _has_mirrors(context: Context, group: GroupPolicy) -> bool:
-    """Return whether a group may have DRBD disks, as far as the policy or the cluster says."""
-    allowed, enabled = context.effective(group, DISK_TEMPLATES), context.enabled_templates()
-    is_enabled = enabled is None or "drbd" in enabled.values
-    return is_enabled and (allowed is None or "drbd" in texts(allowed)) and context.exclusive(group) is None
 
 
 class NodeInTwoMigrationDomains(Rule):

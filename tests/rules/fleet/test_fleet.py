@@ -106,7 +106,7 @@ def test_bases_of_bases_make_one_fleet(tmp_path: Path) -> None:
 def test_a_waiver_of_the_policy_accepts_it(tmp_path: Path) -> None:
     ratios = {"a": 4, "b": 8, "c": 4}
     text = BASE + "".join(member(town, f"ipolicy: {{vcpu-ratio: {ratio}}}\n") for town, ratio in ratios.items())
-    waiver = "rule: fleet-drift, where: cluster, reason: faster CPUs, until: '2999-12-31'"
+    waiver = "rule: fleet-drift, where: cluster, reason: faster CPUs, until: '2099-12-31'"
     text += f"---\n# b/waiver.yaml\ngpolicy: v1\nkind: Waiver\nwaivers:\n  - {{{waiver}}}\n"
     assert [item.policy for item in hits(text, tmp_path)] == [1]
     policies = [load_policy(root) for root in policy_roots(tmp_path)]
