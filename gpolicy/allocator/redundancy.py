@@ -43,16 +43,21 @@ class CapacityRules:
 
 
 def is_redundant(nodes: Nodes, instances: Instances, rules: CapacityRules) -> bool:
-    """Whether each examined node, and each set of as many nodes of a group as may fail at once, can be evacuated."""
-    groups: dict[int, list[int]] = {}
-    for index, node in nodes.items():
-        if not (rules.skip_offline and node.facts.offline) and node.facts.group not in rules.ignored_groups:
-            groups.setdefault(node.facts.group, []).append(index)
+    """Whether each examined node, and each set of as many nodes of a group as may fail at once, can be evacuated.
+
+    Nodes are lost in their own order, as in htools (GlobalN1.hs): a later one may have an instance that ends the
+    question with an error.
+    """
+    examined = [
+        node.facts
+        for node in nodes.values()
+        if not (rules.skip_offline and node.facts.offline) and node.facts.group not in rules.ignored_groups
+    ]
     return all(
-        can_evacuate(nodes, instances, lost, cpus=rules.cpus, weights=rules.weights)
+        can_evacuate(nodes, instances, tuple(one.index for one in lost), cpus=rules.cpus, weights=rules.weights)
         for size in range(1, rules.failures + 1)
-        for members in groups.values()
-        for lost in combinations(members, size)
+        for lost in combinations(examined, size)
+        if len({one.group for one in lost}) == 1
     )
 
 

@@ -16,7 +16,7 @@ from htools.three_ways import by_the_law
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
 from gpolicy.allocator.engines import find_placement, make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import Attempt, Candidates, PairCandidates, SingleCandidates
 from gpolicy.allocator.redundancy import CapacityRules
@@ -94,6 +94,20 @@ def test_a_mirrored_instance_without_a_second_node_ends_every_run() -> None:
         runner = make_allocator(candidates, CapacityRules(), capacity_checks=True, reference=reference)
         with pytest.raises(InputError, match="has no secondary node"):
             runner.standard(AllocationState(where.nodes, where.instances), wanted, None)
+
+
+@pytest.mark.filterwarnings("ignore::gpolicy.allocator.engines.SlowAllocatorWarning")
+def test_nodes_are_lost_in_their_own_order() -> None:
+    """Node 1, alone in its group, cannot be lost: nobody comes to the incomplete instance of node 2."""
+    lonely = instance(512, 1024, 1, DiskTemplate.PLAIN, index=0, name="i0", primary=1)
+    incomplete = instance(512, 1024, 1, DiskTemplate.DRBD, index=1, name="i1", primary=2)
+    nodes = [node(place, 4096, 20480, group=place % 2) for place in range(3)]
+    groups = tuple(Group(index, f"g{index}", f"u{index}") for index in range(2))
+    where = merge(ClusterData(groups, tuple(nodes), (lonely, incomplete)))
+    for reference in (True, False):
+        runner = make_allocator(SingleCandidates((0, 1, 2)), CapacityRules(), capacity_checks=True, reference=reference)
+        state = AllocationState(where.nodes, where.instances)
+        assert runner.standard(state, instance(512, 1024, 1, DiskTemplate.PLAIN), 1).placed == ()
 
 
 def test_a_mirrored_instance_requested_on_one_node(tmp_path: Path) -> None:
