@@ -46,14 +46,15 @@ class Provenance:
         if self.commit:
             words.append(f"policy at commit {self.commit[:12]}{' with uncommitted changes' if self.dirty else ''}")
         if source and not source.startswith("sim:"):
-            words.append(_age_words(self.state_read_at(source, snapshot), self.made_at))
+            words.append(age_words(self.state_read_at(source, snapshot), self.made_at))
         return words
 
 
 UNKNOWN: Final = Provenance()
 
 
-def _age_words(read_at: str | None, made_at: str) -> str:
+def age_words(read_at: str | None, made_at: str) -> str:
+    """Return how old a state is, both times YYYY-MM-DDThh:mm:ssZ; None if the time is not known."""
     if read_at is None:
         return "age of the state not known"
     age = datetime.strptime(made_at, FORM) - datetime.strptime(read_at, FORM)  # noqa: DTZ007 (both are UTC)

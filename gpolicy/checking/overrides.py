@@ -16,7 +16,7 @@ from gpolicy.checking.selection import (
     severities_by_code,
 )
 from gpolicy.checking.settings import DEFAULT, Settings, reason_to_keep
-from gpolicy.checking.settings_file import FAIL_ON, NEVER, read_settings, settings_for
+from gpolicy.checking.settings_tables import FAIL_ON, NEVER, read_settings, settings_for
 from gpolicy.errors import UsageError
 from gpolicy.findings import Severity
 from gpolicy.ganeti.releases import VERSIONS

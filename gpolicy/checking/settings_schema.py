@@ -6,9 +6,11 @@ from typing import Any, Final
 
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
 from gpolicy.checking.settings import reason_to_keep
-from gpolicy.checking.settings_file import FAIL_ON
+from gpolicy.checking.settings_tables import FAIL_ON
+from gpolicy.cluster.credentials import LOGIN
 from gpolicy.findings import HOUSE, RuleInfo, Severity
 from gpolicy.policy.schema_rules import RULE_NAME
+from gpolicy.settings.named_clusters import KEYS, LABEL, NAME
 
 FILE_NAME: Final = "gpolicy-toml.json"
 
@@ -20,9 +22,10 @@ def settings_schema() -> dict[str, Any]:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "gpolicy.toml",
-        "description": "Settings of `gpolicy check`: which rules count, their severities and their parameters.",
+        "description": "Settings of `gpolicy check`: which rules count, their severities and their parameters; and the"
+        " clusters that verbs know by name.",
         "type": "object",
-        "properties": {"check": _check(), "rules": _parameters()},
+        "properties": {"check": _check(), "rules": _parameters(), "clusters": _clusters()},
         "additionalProperties": False,
         "definitions": {
             "rule": {"anyOf": [{"enum": _words(CATALOGUE)}, _family(), _HOUSE_RULE], "description": _RULE},
@@ -95,6 +98,27 @@ def _parameters() -> dict[str, Any]:
         "description": "Parameters of rules: a table for each rule, by name or code.",
         "properties": tables,
         "additionalProperties": False,
+    }
+
+
+def _clusters() -> dict[str, Any]:
+    texts: dict[str, dict[str, Any]] = {
+        key: {"type": "string", "minLength": 1, "description": about} for key, about in KEYS.items() if key != "labels"
+    }
+    texts["credentials"]["pattern"] = f"^({LOGIN.pattern})$"
+    label = {"type": "string", "pattern": f"^{LABEL.pattern}$"}
+    labels = {"type": "object", "description": KEYS["labels"], "additionalProperties": label}
+    cluster = {
+        "type": "object",
+        "properties": {**texts, "labels": {**labels, "propertyNames": {"pattern": f"^{LABEL.pattern}$"}}},
+        "required": ["state"],
+        "additionalProperties": False,
+    }
+    return {
+        "type": "object",
+        "description": "Clusters by name: a table for each.",
+        "propertyNames": {"pattern": f"^{NAME.pattern}$"},
+        "additionalProperties": cluster,
     }
 
 

@@ -26,6 +26,7 @@ VERBS: Final = {
     "check": "policies",
     "fmt": "policies",
     "show": "policies",
+    "clusters": "clusters",
     "adopt": "clusters",
     "snapshot": "clusters",
     "plan": "changes",
@@ -54,6 +55,7 @@ CALLED_ELSEWHERE: Final = {
     "new": "init",
     "script": "render",
     "backup": "snapshot",
+    **dict.fromkeys(("inventory", "fleet", "list"), "clusters"),
     "allocate": "place",
 }
 """What other programs call our verbs."""

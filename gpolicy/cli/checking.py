@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.options import STATE_VARIABLE
-from gpolicy.cli.output import looked_at, repository_path, show_errors, write_report
+from gpolicy.cli.output import Report, looked_at, repository_path, show_errors, show_report, write_report
 from gpolicy.cli.pager import write_long
+from gpolicy.cli.targets import Target, run, targets_of
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.findings import HOUSE, Accepted, Finding, Severity
@@ -30,7 +29,8 @@ from gpolicy.report.forms import OWN_FORMS, Display
 if TYPE_CHECKING:
     from gpolicy.checking.checking import Checked
     from gpolicy.checking.overrides import Overrides
-    from gpolicy.cluster.sources import SourceOptions
+    from gpolicy.checking.repository import Checker
+    from gpolicy.cli.options import ChosenClusters
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.house_rule import HouseRule
 
@@ -43,8 +43,7 @@ class CheckRequest:
     """
 
     paths: list[Path]
-    state: str | None
-    options: SourceOptions
+    clusters: ChosenClusters
     display: Display
     overrides: Overrides
     fix: bool = False
@@ -54,24 +53,42 @@ class CheckRequest:
 
 def check(request: CheckRequest) -> int:
     """Check each policy, print the findings, fix them on request, and return the exit code."""
-    from gpolicy.checking.repository import Checker  # noqa: PLC0415 (other verbs need no rules)
-
     _refuse_options_together(request)
-    named = [root for path in request.paths for root in policy_roots(path)]
-    roots = list({real_path(root): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
-    state = read_for(roots, request.state, request.options)
-    checker = Checker(roots, state, request.overrides, today=reader_today(), baseline=request.write_baseline is None)
+    path = request.paths[0] if request.paths else None
+    targets = targets_of(request.clusters, path)
+    if targets.several:
+        if request.fix or request.diff or request.write_baseline:
+            raise UsageError("--fix, --diff and --write-baseline are for named policies", hint="leave out --all")
+        return run(partial(_check_one, request=request), request.clusters, path, request.display, verb="check")
+    (target,) = targets.targets
+    checker = _checker(request.paths or [target.policy], target, request)
     if request.fix or request.diff:
         from gpolicy.cli.fixing import diff, fix  # noqa: PLC0415 (most checks fix nothing)
 
         if request.diff:
             return diff(checker)
-        return _report(fix(checker, aside=request.display.form != "text"), request, fixable=False)
+        return show_report(
+            _report(fix(checker, aside=request.display.form != "text"), request, fixable=False), request.display
+        )
     with working("checking"):
         checked = checker.check()
     if request.write_baseline is not None:
         return _write_baseline(checked, request.write_baseline, request)
-    return _report(checked, request)
+    return show_report(_report(checked, request), request.display)
+
+
+def _check_one(target: Target, request: CheckRequest) -> Report:
+    """Check the policy of one of several clusters, against its state."""
+    return _report(_checker([target.policy], target, request).check(), request)
+
+
+def _checker(paths: Sequence[Path], target: Target, request: CheckRequest) -> Checker:
+    from gpolicy.checking.repository import Checker  # noqa: PLC0415 (other verbs need no rules)
+
+    named = [root for path in paths for root in policy_roots(path)]
+    roots = list({real_path(root): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
+    state = read_for(roots, target)
+    return Checker(roots, state, request.overrides, today=reader_today(), baseline=request.write_baseline is None)
 
 
 def reader_today() -> date:
@@ -91,8 +108,8 @@ def _refuse_options_together(request: CheckRequest) -> None:
         raise UsageError(f"--diff has no format {request.display.form!r}", hint="leave out --format")
 
 
-def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = True) -> int:
-    """Print the findings, and return the exit code."""
+def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = True) -> Report:
+    """Return the findings as a report."""
     from gpolicy.checking.repository import report_together  # noqa: PLC0415
     from gpolicy.report.findings_answer import findings_answer  # noqa: PLC0415
     from gpolicy.report.findings_text import findings_text  # noqa: PLC0415
@@ -106,14 +123,13 @@ def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = Tr
         accepted_count = len(accepted)
         return findings_text(findings, files, colour=colour, fixable=count, accepted=accepted_count, looked_at=about)
 
-    write_report(
-        request.display,
-        lambda: findings_answer(findings, files, fails=fails, locate=repository_path),
-        {form: partial(findings_in, form, findings, files, fails, accepted) for form in ("json", *OWN_FORMS["check"])}
-        | {"text": text},
-        request.paths,
+    forms = ("json", *OWN_FORMS["check"])
+    return Report(
+        exit_code=int(ExitCode.FINDINGS if report.failing else ExitCode.FINE),
+        answer=lambda: findings_answer(findings, files, fails=fails, locate=repository_path),
+        own={form: partial(findings_in, form, findings, files, fails, accepted) for form in forms} | {"text": text},
+        policy=tuple(request.paths),
     )
-    return int(ExitCode.FINDINGS if report.failing else ExitCode.FINE)
 
 
 def findings_in(
@@ -168,23 +184,13 @@ def _write_baseline(checked: list[Checked], path: Path, request: CheckRequest) -
 
     baseline = new_baseline(checked, path)
     if not baseline.is_possible:
-        _report(baseline.left, request)
+        show_report(_report(baseline.left, request), request.display)
         sys.stderr.write("no baseline was written: fix these first, they cannot be accepted\n")
         return int(ExitCode.FINDINGS)
     replace_files([Replacement(path, None, baseline.text.encode())])
     what = "1 finding is" if baseline.count == 1 else f"{baseline.count} findings are"
     sys.stderr.write(as_text([f"{path}: {what} accepted from now on"]))
-    return _report(baseline.left, request)
-
-
-def sound_policy(path: Path, state: ClusterState | None = None) -> Policy | None:
-    """Return the policy at `path`; if it has an error, show its errors on standard error and return None."""
-    policy, found = policy_with_findings(path, state)
-    errors = errors_among(found)
-    if not errors:
-        return policy
-    show_errors(errors, policy.files)
-    return None
+    return show_report(_report(baseline.left, request), request.display)
 
 
 def policy_with_findings(path: Path, state: ClusterState | None = None) -> tuple[Policy, list[Finding]]:
@@ -209,27 +215,13 @@ def errors_among(findings: Iterable[Finding]) -> list[Finding]:
     return [finding for finding in findings if finding.severity is Severity.ERROR]
 
 
-def read_for(roots: Sequence[Path], src: str | None, options: SourceOptions) -> ClusterState | None:
-    """Return the state that `src` names, if it names one. Raise UsageError if the policies are of several clusters."""
-    state = read(src, options) if src else None
+def read_for(roots: Sequence[Path], target: Target) -> ClusterState | None:
+    """Return the state of the target, if it has one. Raise UsageError if the policies are of several clusters."""
+    state = target.read_if_given()
     if state is not None and len(roots) > 1:
         names = ", ".join(map(str, roots))
         raise UsageError(f"--state is of one cluster, these are {len(roots)} policies: {names}")
     return state
-
-
-def read(src: str | None, options: SourceOptions) -> ClusterState:
-    """Return the state that `src` names, or else the environment; show progress when that takes long."""
-    from gpolicy.cluster.sources import SCHEMES, read_state  # noqa: PLC0415
-
-    if src is None:
-        src = os.environ.get(STATE_VARIABLE)
-        if not src:
-            hint = f"give --state SRC or set {STATE_VARIABLE}; SRC is one of: {'; '.join(SCHEMES.values())}"
-            raise UsageError("no state is given: where is the cluster read from?", hint=hint)
-        sys.stderr.write(as_text([f"state: {src} ({STATE_VARIABLE})"]))
-    with working(f"reading {src}"):
-        return read_state(src, options)
 
 
 def show(path: Path, display: Display, *, origin: bool) -> int:
@@ -238,8 +230,9 @@ def show(path: Path, display: Display, *, origin: bool) -> int:
     from gpolicy.report.show_json import show_data  # noqa: PLC0415
     from gpolicy.show.effective_policy import effective_view  # noqa: PLC0415
 
-    policy = sound_policy(path)
-    if policy is None:
+    policy, found = policy_with_findings(path)
+    if errors := errors_among(found):
+        show_errors(errors, policy.files)
         return int(ExitCode.FINDINGS)
     view = effective_view(policy)
     write_report(

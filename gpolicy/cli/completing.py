@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from typer.main import get_command
 
@@ -24,6 +24,9 @@ from gpolicy.cli.app import VERBS, app, summary
 from gpolicy.cli.options import STATE_VARIABLE
 from gpolicy.cluster.sources import SCHEMES, SourceOptions, read_state
 from gpolicy.report.forms import forms_of
+
+if TYPE_CHECKING:
+    from gpolicy.settings.named_clusters import NamedCluster
 
 SHELLS: Final = ("bash", "zsh", "fish")
 FILES: Final = "@files"
@@ -236,8 +239,22 @@ def _pairs(line: _Line) -> Iterator[str]:
         yield from _named(policy.get("minmax") if isinstance(policy, dict) else None)
 
 
-def _state(line: _Line, word: str) -> Choices:  # noqa: ARG001
-    return _address(word, SCHEMES)
+def _state(line: _Line, word: str) -> Choices:
+    if ":" not in word:
+        yield from _plain(_clusters(line), "cluster of gpolicy.toml")
+    yield from _address(word, SCHEMES)
+
+
+def _clusters(line: _Line) -> Mapping[str, NamedCluster]:
+    from gpolicy.cli.targets import clusters_near  # noqa: PLC0415
+
+    path = line.last("path", "policy")
+    return clusters_near(Path(path) if path else None)
+
+
+def _labels(line: _Line, word: str) -> Choices:  # noqa: ARG001
+    found = (f"{key}={value}" for cluster in _clusters(line).values() for key, value in cluster.labels.items())
+    return _plain(dict.fromkeys(found), "label of clusters")
 
 
 def _destination(line: _Line, word: str) -> Choices:  # noqa: ARG001
@@ -320,6 +337,7 @@ def _tests(line: _Line, word: str) -> Choices:  # noqa: ARG001
 
 _VALUES: Final[dict[str, Callable[[_Line, str], Choices]]] = {
     "state": _state,
+    "label": _labels,
     "to": _destination,
     "group": _groups,
     "allow": _guards,

@@ -8,102 +8,100 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import errors_among, policy_with_findings, read, reader_today
-from gpolicy.cli.output import display_on, looked_at, report_text, show_errors
+from gpolicy.cli.checking import errors_among, policy_with_findings, reader_today
+from gpolicy.cli.output import Report, display_on, looked_at, report_text, show_errors
 from gpolicy.cli.pager import write_long
+from gpolicy.cli.targets import Target, run, targets_of
 from gpolicy.cli.terminal import complain, working
-from gpolicy.errors import ExitCode, GpolicyError
+from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.json_values import json_text
 from gpolicy.report.forms import Display
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.sources import SourceOptions
-    from gpolicy.drift.comparing import DriftReport
-    from gpolicy.policy.model import Policy
+    from gpolicy.cli.options import ChosenClusters
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DriftRequest:
-    """What to compare, and how to show it."""
-
-    path: Path
-    state: str | None
-    options: SourceOptions
-    display: Display
-    output: Path | None
-
-
-def drift(request: DriftRequest) -> int:
-    """Show the differences of a cluster from its policy; return the exit code.
+def drift(asked: ChosenClusters, path: Path | None, display: Display, output: Path | None) -> int:
+    """Show the differences of clusters from their policies; return the exit code.
 
     Metrics are written also when nothing could be compared: that is what an alert must see.
     """
+    targets = targets_of(asked, path)
+    if targets.several:
+        if output is not None:
+            raise UsageError("--output is for one cluster", hint="redirect the output, or say --pages DIR")
+        return run(compare, asked, path, display, verb="drift")
+    place = _Place(display, output, targets.targets[0])
     try:
-        compared = _compare(request)
+        report = compare(place.target)
     except (GpolicyError, OSError):
-        _write_failure(request)
+        _write_failure(place)
         raise
-    if compared is None:
-        _write_failure(request)
-        return int(ExitCode.FINDINGS)
-    report, text = compared
-    _write(request, text)
-    return int(ExitCode.CHANGES if report.drift else ExitCode.FINE)
+    if report.answer is None:
+        show_errors(report.errors, report.files)
+        _write_failure(place)
+        return report.exit_code
+    shown = display_on(sys.stdout, display) if output is None else display
+    _write(place, report_text(shown, report.answer, report.own, report.policy))
+    return report.exit_code
 
 
-def _compare(request: DriftRequest) -> tuple[DriftReport, str] | None:
-    """Return the drift and its report; None if the policy has errors, which are reported."""
+def compare(target: Target) -> Report:
+    """Return the differences of a cluster from its policy as a report."""
     from gpolicy.checking.overrides import settings_of  # noqa: PLC0415
     from gpolicy.drift.comparing import find_drift  # noqa: PLC0415
-
-    state = read(request.state, request.options)
-    policy, found = policy_with_findings(request.path, state)
-    if errors := errors_among(found):
-        show_errors(errors, policy.files)
-        return None
-    settings = settings_of(policy.root or Path())
-    with working("comparing the policy with the cluster"):
-        report = find_drift(policy, state, today=reader_today(), settings=settings)
-    return report, _rendered(request, report, policy)
-
-
-def _rendered(request: DriftRequest, report: DriftReport, policy: Policy) -> str:
     from gpolicy.report.drift_answer import drift_answer  # noqa: PLC0415
     from gpolicy.report.drift_json import drift_data  # noqa: PLC0415
     from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
 
+    path, state = target.policy, target.read()
+    policy, found = policy_with_findings(path, state)
+    if errors := errors_among(found):
+        return Report(exit_code=int(ExitCode.FINDINGS), errors=tuple(errors), files=policy.files)
+    settings = settings_of(policy.root or Path())
+    with working("comparing the policy with the cluster"):
+        report = find_drift(policy, state, today=reader_today(), settings=settings)
     now = time.time()
-    return report_text(
-        display_on(sys.stdout, request.display) if request.output is None else request.display,
-        lambda: drift_answer(report, policy.files, of=f"{request.path} ({looked_at([policy], policy.files)})"),
-        {
+    return Report(
+        exit_code=int(ExitCode.CHANGES if report.drift else ExitCode.FINE),
+        answer=lambda: drift_answer(report, policy.files, of=f"{path} ({looked_at([policy], policy.files)})"),
+        own={
             "json": lambda: json_text(drift_data(report, compared_at=now)),
-            "prometheus": lambda: drift_metrics(report, policy=_label(request), now=now),
+            "prometheus": lambda: drift_metrics(report, policy=_label(path), now=now),
         },
-        [request.path],
+        policy=(path,),
     )
 
 
-def _write(request: DriftRequest, text: str) -> None:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the report of one cluster goes, and in which form."""
+
+    display: Display
+    output: Path | None
+    target: Target
+
+
+def _write(place: _Place, text: str) -> None:
     from gpolicy.cluster.private_file import write_private, write_public  # noqa: PLC0415
 
-    if request.output is None:
+    if place.output is None:
         write_long(text)
-    elif request.display.form == "prometheus":  # read by the node exporter, which is another user
-        write_public(request.output, text.encode())
+    elif place.display.form == "prometheus":  # read by the node exporter, which is another user
+        write_public(place.output, text.encode())
     else:
-        write_private(request.output, text.encode())
+        write_private(place.output, text.encode())
 
 
-def _write_failure(request: DriftRequest) -> None:
+def _write_failure(place: _Place) -> None:
     """Write metrics that say that this run could not compare; never in place of the error that tells why."""
     from gpolicy.report.drift_prometheus import failure_metrics  # noqa: PLC0415
 
-    if request.display.form != "prometheus":
+    if place.display.form != "prometheus":
         return
     try:
-        before = None if request.output is None else _written_before(request.output)
-        _write(request, failure_metrics(before, policy=_label(request), now=time.time()))
+        before = None if place.output is None else _written_before(place.output)
+        _write(place, failure_metrics(before, policy=_label(place.target.policy), now=time.time()))
     except GpolicyError as error:
         complain(error.message, error.hint)
 
@@ -120,6 +118,6 @@ def _written_before(file: Path) -> str | None:
         return None
 
 
-def _label(request: DriftRequest) -> str:
+def _label(policy: Path) -> str:
     """Return a label for runs of this policy: the same in runs that fail."""
-    return str(request.path.absolute())
+    return str(policy.absolute())

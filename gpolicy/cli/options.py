@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -16,7 +17,9 @@ from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, Display, forms_of
 if TYPE_CHECKING:
     from gpolicy.plan.signature import Signers
 
-_SRC_HELP: Final = f"Where the cluster's state comes from: {'; '.join(SCHEMES.values())}."
+_SRC_HELP: Final = (
+    f"Where the cluster's state comes from: {'; '.join(SCHEMES.values())}; or the name of a cluster in gpolicy.toml."
+)
 
 STATE_VARIABLE: Final = "GPOLICY_STATE"
 
@@ -35,11 +38,6 @@ PolicyOptions = Annotated[
     list[Path] | None,
     typer.Option("--policy", "-p", metavar="PATH", help="A policy, as the argument PATH. Can be repeated."),
 ]
-State = Annotated[
-    str | None,
-    typer.Option("--state", "-s", metavar="SRC", help=f"{_SRC_HELP} Default: {STATE_VARIABLE} of the environment."),
-]
-MaybeState = Annotated[str | None, typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)]
 Budget = Annotated[
     int | None,
     typer.Option(
@@ -48,14 +46,6 @@ Budget = Annotated[
         help="The maximum size of --format markdown; the least important parts are cut. Default: 65536, the size of a "
         "comment.",
     ),
-]
-Credentials = Annotated[
-    Path | None,
-    typer.Option("--rapi-credentials", metavar="FILE", help="File with RAPI user and password that only you can read."),
-]
-Authority = Annotated[
-    Path | None,
-    typer.Option("--rapi-ca", metavar="FILE", help="Certificate (PEM) that RAPI must show, instead of the system's."),
 ]
 AllowedSigners = Annotated[
     Path | None,
@@ -68,9 +58,6 @@ AllowedSigners = Annotated[
 Signature = Annotated[
     Path | None, typer.Option("--signature", metavar="FILE", help="The signature of the plan; default: PLAN.JSON.sig.")
 ]
-Insecure = Annotated[
-    bool, typer.Option("--insecure-rapi", help="Do NOT verify RAPI's certificate: anybody can answer for the cluster.")
-]
 Volumes = Annotated[
     bool,
     typer.Option(
@@ -78,6 +65,103 @@ Volumes = Annotated[
         help="Read the nodes' physical volumes as well. Ganeti runs jobs for that, which wait for the nodes' locks.",
     ),
 ]
+
+Credentials = Annotated[
+    Path | None,
+    typer.Option("--rapi-credentials", metavar="FILE", help="File with RAPI user and password that only you can read."),
+]
+Authority = Annotated[
+    Path | None,
+    typer.Option("--rapi-ca", metavar="FILE", help="Certificate (PEM) that RAPI must show, instead of the system's."),
+]
+Insecure = Annotated[
+    bool, typer.Option("--insecure-rapi", help="Do NOT verify RAPI's certificate: anybody can answer for the cluster.")
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RapiOptions:
+    """How to reach the remote API of an address on the command line."""
+
+    rapi_credentials: Credentials = None
+    rapi_ca: Authority = None
+    insecure_rapi: Insecure = False
+
+
+Label = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--label",
+        metavar="KEY=VALUE",
+        help="All clusters of gpolicy.toml with this label; VALUE may be a glob, and the key `name` is the"
+        " cluster's name. Can be repeated.",
+    ),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenClusters(RapiOptions):
+    """Which clusters a verb is about: the one of an address, or clusters of gpolicy.toml."""
+
+    state: Annotated[
+        str | None,
+        typer.Option(
+            "--state",
+            "-s",
+            metavar="SRC",
+            help=f"{_SRC_HELP} Default: {STATE_VARIABLE} of the environment, else the cluster that gpolicy.toml gives"
+            " the policy.",
+        ),
+    ] = None
+    label: Label = None
+    changed_since: Annotated[
+        str | None,
+        typer.Option(
+            "--changed-since",
+            metavar="REF",
+            help="Of these clusters, those whose policy differs from this commit, or from where its branch began.",
+        ),
+    ] = None
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", metavar="N/M", help="Of these clusters, the Nth of M parts, for jobs side by side."),
+    ] = None
+    snapshots: Annotated[
+        Path | None,
+        typer.Option(
+            "--snapshots",
+            metavar="DIR",
+            help="Read the newest snapshot of each cluster there (`gpolicy snapshot --all -o DIR`), not the cluster.",
+        ),
+    ] = None
+    pages: Annotated[
+        Path | None,
+        typer.Option("--pages", metavar="DIR", help="Write a page (HTML) of each of several clusters, and index.html."),
+    ] = None
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            "--jobs", "-j", metavar="N", min=1, max=256, help="Clusters at once. Default: twice the cores, at least 4."
+        ),
+    ] = None
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Time for each of several clusters.")
+    ] = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clusters(ChosenClusters):
+    """The same, for verbs that have `--all` for this."""
+
+    all_clusters: Annotated[bool, typer.Option("--all", help="All clusters of gpolicy.toml.")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaybeClusters(Clusters):
+    """The same, for verbs that need no cluster: they read one only if it is given."""
+
+    state: Annotated[str | None, typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)] = None
+
 
 MaxNodeFailures = Annotated[
     int | None,
@@ -107,11 +191,11 @@ CpusAfterFailure = Annotated[
 ]
 
 
-def policy_path(path: Path | None, option: Path | None) -> Path:
-    """Return the policy that is given as an argument or as an option; the current directory for neither."""
+def policy_path(path: Path | None, option: Path | None) -> Path | None:
+    """Return the policy that is given as an argument or as an option, None for neither."""
     if path is not None and option is not None:
         raise UsageError(f"two policies are given: {path} and --policy {option}", hint="give one of them")
-    return path or option or Path()
+    return path or option
 
 
 def form_option(verb: str) -> Any:
@@ -144,10 +228,11 @@ def signers_for(plan: Path, allowed: Path | None, signature: Path | None) -> Sig
     return Signers(allowed=allowed, signature=signature or beside, search_path=os.environ.get("PATH", os.defpath))
 
 
-def source_options(
-    credentials: Path | None, authority: Path | None, *, insecure: bool, volumes: bool = False
-) -> SourceOptions:
+def source_options(rapi: RapiOptions, *, volumes: bool = False) -> SourceOptions:
     """Return how to read a cluster, from the options."""
     return SourceOptions(
-        rapi_credentials=credentials, rapi_ca=authority, rapi_insecure=insecure, physical_volumes=volumes
+        rapi_credentials=rapi.rapi_credentials,
+        rapi_ca=rapi.rapi_ca,
+        rapi_insecure=rapi.insecure_rapi,
+        physical_volumes=volumes,
     )

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -14,7 +14,7 @@ from gpolicy.cli.console import write_commands
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import wants_colour
 from gpolicy.opening import real_path
-from gpolicy.printable import count
+from gpolicy.printable import as_text, count
 from gpolicy.provenance import UNKNOWN
 from gpolicy.report.forms import Display, render
 
@@ -26,6 +26,34 @@ if TYPE_CHECKING:
 
 Forms = Mapping[str, Callable[[], str]]
 """The forms that a verb makes of its own value, by name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a verb found out, to be shown in any form.
+
+    `answer` makes its answer, None if errors of the policy prevent it; `own` are the other forms. `errors` are what
+    the policy has, in `files`. `policy` is what the report is of. `following` are lines for a text, after it.
+    """
+
+    exit_code: int
+    answer: Callable[[], Answer] | None = None
+    own: Forms = field(default_factory=dict)
+    policy: tuple[Path, ...] = ()
+    errors: tuple[Finding, ...] = ()
+    files: Files = field(default_factory=dict)
+    following: tuple[str, ...] = ()
+
+
+def show_report(report: Report, display: Display) -> int:
+    """Write a report to standard output, and errors that prevent it to standard error; return the exit code."""
+    if report.answer is not None and not (report.errors and display.form == "text"):  # there the errors say it all
+        write_report(display, report.answer, report.own, report.policy)
+    if report.errors:
+        show_errors(report.errors, report.files)
+    if display.form == "text":
+        sys.stdout.write(as_text(report.following))
+    return report.exit_code
 
 
 def write_report(display: Display, answer: Callable[[], Answer], own: Forms, policy: Iterable[Path] = ()) -> None:

@@ -9,18 +9,17 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import errors_among, policy_with_findings, read
-from gpolicy.cli.output import repository_path, show_errors, write_report
+from gpolicy.cli.checking import errors_among, policy_with_findings
+from gpolicy.cli.output import Report, repository_path
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode
 from gpolicy.findings import Severity
 from gpolicy.printable import as_text, count
-from gpolicy.report.forms import Display
 
 if TYPE_CHECKING:
     from gpolicy.analysis.pair_names import PairNames
-    from gpolicy.cluster.sources import SourceOptions
+    from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
     from gpolicy.cluster.terms import Limits
     from gpolicy.impact.impact import Impact
@@ -33,17 +32,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRequest:
-    """What is to be planned, and how to show it.
+    """What is to be planned.
 
     `failures` (nodes of a group that may fail at once) and `cpus_after_failure` replace the limits of the policy.
     """
 
-    path: Path
-    state: str | None
-    options: SourceOptions
     output: Path | None
     allowed: frozenset[str]
-    display: Display
     detailed_exitcode: bool
     part: Part
     with_impact: bool = True
@@ -51,8 +46,8 @@ class PlanRequest:
     cpus_after_failure: bool | None = None
 
 
-def plan(request: PlanRequest) -> int:
-    """Make, show and keep a plan; return the exit code."""
+def plan(target: Target, request: PlanRequest) -> Report:
+    """Make and keep a plan; return it as a report."""
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
@@ -65,13 +60,12 @@ def plan(request: PlanRequest) -> int:
     from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
     from gpolicy.report.plan_answer import Sides  # noqa: PLC0415
 
-    state = read(request.state, request.options)
-    policy, found = policy_with_findings(request.path, state)
+    path, state, output = target.policy, target.read(), target.output(request.output)
+    policy, found = policy_with_findings(path, state)
     if errors := errors_among(found):
-        if request.display.form != "text":  # there the errors say it all
-            _show(refused_plan(policy, state, errors), Sides(state, state, PairNames()), None, policy, request)
-        show_errors(errors, policy.files)
-        return int(ExitCode.FINDINGS)
+        refused = refused_plan(policy, state, errors)
+        report = _report(refused, Sides(state, state, PairNames()), None, policy, request)
+        return replace(report, errors=tuple(errors), files=policy.files)
     check_allowed(request.allowed, policy)
     with working("comparing the policy with the cluster"):
         made = make_plan(policy, state, allowed=request.allowed, part=request.part)
@@ -89,12 +83,10 @@ def plan(request: PlanRequest) -> int:
             judged = guard_impact(before, after, policy.guards, names, tell)
     made = replace(made, provenance=provenance_of(policy.files))
     made = with_declared_guards(made, policy, terms, names, judged, request.allowed)
-    if request.output is not None:
-        write_private(request.output, plan_text(made, _impact_data(known)).encode())
-    _show(made, Sides(before, after, names), known, policy, request)
-    if request.output is not None and request.display.form == "text":
-        sys.stdout.write(as_text(["", f"wrote {request.output}", *_following(made, request.output)]))
-    return _exit_code(made, detailed=request.detailed_exitcode)
+    if output is not None:
+        write_private(output, plan_text(made, _impact_data(known)).encode())
+    report = _report(made, Sides(before, after, names), known, policy, request)
+    return replace(report, following=tuple(_following(made, output)))
 
 
 def _impact(policy: Policy, before: ClusterState, after: ClusterState, names: PairNames, asked: Limits) -> Impact:
@@ -117,25 +109,29 @@ def _impact_data(known: Impact | None) -> dict[str, object] | None:
     return impact_data(known)
 
 
-def _show(made: Plan, sides: Sides, known: Impact | None, policy: Policy, request: PlanRequest) -> None:
-    """Write the plan to standard output in the form that was asked for."""
+def _report(made: Plan, sides: Sides, known: Impact | None, policy: Policy, request: PlanRequest) -> Report:
+    """Return the report of a plan."""
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
     from gpolicy.report.plan_answer import plan_answer  # noqa: PLC0415
     from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
 
     places = {guard.name.value: guard.name.span for guard in policy.guards}
-    write_report(
-        request.display,
-        lambda: plan_answer(made, impact=known, sides=sides, sources=policy.files, locate=repository_path),
-        {
+    return Report(
+        exit_code=_exit_code(made, detailed=request.detailed_exitcode),
+        answer=lambda: plan_answer(made, impact=known, sides=sides, sources=policy.files, locate=repository_path),
+        own={
             "json": lambda: plan_text(made, _impact_data(known)),
             "github": lambda: plan_github(made, impact=known, guard_places=places, locate=repository_path),
         },
     )
 
 
-def _following(made: Plan, output: Path) -> Iterator[str]:
-    """Yield what to do with a plan file, if there is anything."""
+def _following(made: Plan, output: Path | None) -> Iterator[str]:
+    """Yield where the plan file is, and what to do with it."""
+    if output is None:
+        return
+    yield ""
+    yield f"wrote {output}"
     file = quote(str(output))
     if made.safe and made.steps:
         yield f"next: gpolicy apply {file} --to DST, or gpolicy render {file} for the script"

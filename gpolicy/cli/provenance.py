@@ -15,8 +15,6 @@ from gpolicy.provenance import FORM, Provenance
 _SECONDS: Final = 5.0
 _LIMIT: Final = 2**20  # bytes of an answer
 _COMMIT: Final = re.compile(rb"^# branch\.oid ([0-9a-f]{40,64})$", re.MULTILINE)
-_GIT: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
-"""Without what the configuration of a repository could make git run."""
 
 
 def provenance_of(files: Iterable[str | Path]) -> Provenance:
@@ -39,9 +37,9 @@ def _now() -> float:
 
 def _git_status(folders: list[Path]) -> bytes:
     """Return what git says of the commit and of changes below `folders`; nothing if it says nothing."""
-    from gpolicy.cluster.process import run  # noqa: PLC0415 (few reports are of a policy)
+    from gpolicy.cluster.process import GIT, run  # noqa: PLC0415 (few reports are of a policy)
 
-    command = (*_GIT, "-C", str(folders[0]), "status", "--porcelain=v2", "--branch", "--", *map(str, folders))
+    command = (*GIT, "-C", str(folders[0]), "status", "--porcelain=v2", "--branch", "--", *map(str, folders))
     try:
         answer = run(command, environ=os.environ, seconds=_SECONDS, limit=_LIMIT)
     except UnreachableError:

@@ -59,9 +59,36 @@ def _turn(what: str, doing: list[str], done: threading.Event) -> None:
         return
     seconds = 1
     while not done.wait(0.0 if seconds == 1 else 1.0):
-        room = max(shutil.get_terminal_size().columns - len(f" … {seconds} s "), 10)
+        room = _room(f" … {seconds} s ")
         sys.stderr.write(f"{_ERASE}{(what + doing[0])[:room]} … {seconds} s ")
         sys.stderr.flush()
         seconds += 1
     sys.stderr.write(_ERASE)
     sys.stderr.flush()
+
+
+def _room(rest: str) -> int:
+    return max(shutil.get_terminal_size().columns - len(rest), 10)
+
+
+class StatusLine:
+    """Lines of progress on standard error; on a terminal also one that changes, below them."""
+
+    def __init__(self) -> None:
+        self._is_terminal = sys.stderr.isatty()
+        self._shown = ""
+
+    def say(self, text: str) -> None:
+        """Write a line that stays."""
+        self.show("")
+        sys.stderr.write(f"{printable(text)}\n")
+        sys.stderr.flush()
+
+    def show(self, text: str) -> None:
+        """Replace the line that changes, on a terminal only; an empty text erases it."""
+        shown = printable(text)[: _room(" ")]
+        if not self._is_terminal or shown == self._shown:
+            return
+        self._shown = shown
+        sys.stderr.write(f"{_ERASE}{shown}")
+        sys.stderr.flush()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import errors_among, policy_with_findings, read_for
-from gpolicy.cli.output import show_errors, write_report
+from gpolicy.cli.output import Report
+from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
@@ -14,29 +16,30 @@ from gpolicy.policy.files import policy_roots
 from gpolicy.report.forms import Display
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.sources import SourceOptions
+    from gpolicy.cli.options import ChosenClusters
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Scenario
     from gpolicy.testing.outcome import Outcome
 
 
-def run(path: Path, state: str | None, options: SourceOptions, display: Display, *, name: str | None) -> int:
-    """Run the tests of each policy at the path, print the outcomes, return the exit code.
+def test(asked: ChosenClusters, path: Path | None, display: Display, *, name: str | None) -> int:
+    """Run the tests of policies, print the outcomes, return the exit code. With a `name` only those that have it."""
+    return run(partial(_tested, name=name), asked, path, display, verb="test")
 
-    With a `name` only those that have it in their own.
-    """
+
+def _tested(target: Target, *, name: str | None) -> Report:
+    """Run the tests of each policy of a target."""
     from gpolicy.report.outcomes_answer import outcomes_answer  # noqa: PLC0415
     from gpolicy.report.outcomes_json import outcomes_data  # noqa: PLC0415
 
-    roots = policy_roots(path)
-    observed = read_for(roots, state, options)
+    roots = policy_roots(target.policy)
+    observed = read_for(roots, target)
     policies = []
     for root in roots:
         policy, found = policy_with_findings(root, observed)
         if errors := errors_among(found):
-            show_errors(errors, policy.files)
-            return int(ExitCode.FINDINGS)
+            return Report(exit_code=int(ExitCode.FINDINGS), errors=tuple(errors), files=policy.files)
         policies.append(policy)
     chosen = [(policy, _chosen(policy, name)) for policy in policies]
     if name is not None and not any(scenarios for _, scenarios in chosen):
@@ -45,13 +48,12 @@ def run(path: Path, state: str | None, options: SourceOptions, display: Display,
     with working("running the tests"):
         for policy, scenarios in chosen:
             outcomes += _run(policy, scenarios, observed)
-    write_report(
-        display,
-        lambda: outcomes_answer(outcomes),
-        {"json": lambda: json_text(outcomes_data(outcomes)), "junit": lambda: _junit(outcomes)},
-        [path],
+    return Report(
+        exit_code=int(ExitCode.FINE if all(outcome.ok for outcome in outcomes) else ExitCode.FINDINGS),
+        answer=lambda: outcomes_answer(outcomes),
+        own={"json": lambda: json_text(outcomes_data(outcomes)), "junit": lambda: _junit(outcomes)},
+        policy=(target.policy,),
     )
-    return int(ExitCode.FINE if all(outcome.ok for outcome in outcomes) else ExitCode.FINDINGS)
 
 
 def _chosen(policy: Policy, name: str | None) -> list[Scenario]:

@@ -1,12 +1,14 @@
 """Options in the form that every release of Typer reads: as defaults of parameters.
 
 Our verbs write them as `Annotated`, which the Typer of Debian 12 (0.7) does not know; nor does it know `X | None`.
+Options that several verbs share are the fields of a dataclass; a verb has one parameter for all of them.
 """
 
 from __future__ import annotations
 
 import inspect
 from copy import copy
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -18,19 +20,36 @@ if TYPE_CHECKING:
 
 
 def with_typer_defaults(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `verb` with the Typer part of each `Annotated` parameter as the parameter's default."""
+    """Return `verb` with the Typer part of each `Annotated` parameter as the parameter's default.
+
+    A parameter of a dataclass becomes one parameter for each field.
+    """
     hints = get_type_hints(verb, include_extras=True)
-    parameters = [
-        _with_default(parameter, hints[name]) for name, parameter in inspect.signature(verb).parameters.items()
-    ]
+    shared: dict[str, Any] = {name: hint for name, hint in hints.items() if name != "return" and is_dataclass(hint)}
+    parameters = []
+    for name, parameter in inspect.signature(verb).parameters.items():
+        if name in shared:
+            parameters += _fields(shared[name])
+        else:
+            parameters.append(_with_default(parameter, hints[name]))
 
     @wraps(verb)
     def run(**values: Any) -> Any:
+        for name, kind in shared.items():
+            values[name] = kind(**{item.name: values.pop(item.name) for item in fields(kind)})
         return verb(**values)
 
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     vars(run)["__signature__"] = inspect.Signature(parameters)
     return run
+
+
+def _fields(kind: Any) -> list[inspect.Parameter]:
+    """Return the fields of a dataclass as parameters."""
+    hints = get_type_hints(kind, include_extras=True)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    plain = (inspect.Parameter(item.name, keyword, default=item.default) for item in fields(kind))
+    return [_with_default(parameter, hints[parameter.name]) for parameter in plain]
 
 
 def _with_default(parameter: inspect.Parameter, hint: Any) -> inspect.Parameter:

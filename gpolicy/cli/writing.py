@@ -5,19 +5,25 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import read
+from gpolicy.cli.output import Report
 from gpolicy.cli.pager import write_long
+from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import complain, working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.printable import as_text, count
+from gpolicy.provenance import FORM
+from gpolicy.report.answer import Answer
+from gpolicy.report.forms import Display
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.sources import SourceOptions
+    from gpolicy.cli.options import ChosenClusters
 
 _MOST_LEFT_OUT = 100  # lines on standard error
 
@@ -32,40 +38,67 @@ def init(directory: Path, name: str) -> int:
     return int(ExitCode.FINE)
 
 
-def adopt(src: str | None, output: Path, options: SourceOptions) -> int:
-    """Write the policy of a cluster; report on standard error what it leaves out."""
+def adopt(asked: ChosenClusters, output: Path) -> int:
+    """Write the policies of clusters; report on standard error what they leave out."""
+    return run(partial(_adopted, output=output, src=asked.state), asked, None, Display(), verb="adopt")
+
+
+def _adopted(target: Target, output: Path, src: str | None) -> Report:
     from gpolicy.adopt.adopting import adopt as make  # noqa: PLC0415
     from gpolicy.writing.new_files import write_files  # noqa: PLC0415
 
-    state = read(src, options)
+    state = target.read()
     with working(f"writing the policy of {state.name}"):
         adopted = make(state)
-    written = write_files(adopted.files, output)
-    sys.stdout.write(as_text(f"wrote {path}" for path in written))
+    directory = output / target.name if target.several else output
+    written = write_files(adopted.files, directory)
     for left in adopted.left_out[:_MOST_LEFT_OUT]:
         complain(f"left out {left}", None)
     if len(adopted.left_out) > _MOST_LEFT_OUT:
         more = len(adopted.left_out) - _MOST_LEFT_OUT
         complain(f"left out {more} more: comments in the written files name them all", None)
-    option = f" --state {quote(src)}" if src else ""
-    sys.stdout.write(as_text([f"next: gpolicy plan {quote(str(output))}{option}  (which has no changes yet)"]))
-    return int(ExitCode.FINE)
+    address = target.name or src
+    option = f" --state {quote(address)}" if address else ""
+    following = f"next: gpolicy plan {quote(str(directory))}{option}  (which has no changes yet)"
+    what = f"wrote {count(len(written), 'file')} to {directory}"
+    return _written("adopt", [f"wrote {path}" for path in written], what, following)
 
 
-def snapshot(src: str | None, output: Path, options: SourceOptions) -> int:
-    """Write a snapshot of a cluster."""
+def snapshot(asked: ChosenClusters, output: Path, *, keep: int | None, volumes: bool) -> int:
+    """Write snapshots of clusters."""
+    work = partial(_snapshot, output=output, keep=keep)
+    return run(work, asked, None, Display(), verb="snapshot", volumes=volumes)
+
+
+def _snapshot(target: Target, output: Path, *, keep: int | None) -> Report:
     from gpolicy.cluster.snapshot import write_snapshot  # noqa: PLC0415
+    from gpolicy.fleet.kept_snapshots import prune_snapshots, snapshot_file  # noqa: PLC0415
 
-    taken_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    state = read(src, options)
-    write_snapshot(state, output, taken_at=taken_at)
+    if keep is not None and not target.several:
+        raise UsageError("--keep is for several clusters", hint="say --all or --label KEY=VALUE as well")
+    now = time.gmtime()
+    state = target.read()
+    path = snapshot_file(output, target.name, now) if target.several else output
+    write_snapshot(state, path, taken_at=time.strftime(FORM, now))
+    if keep is not None:
+        prune_snapshots(output, target.name, keep)
     kinds = (("group", state.groups), ("node", state.nodes), ("instance", state.instances))
     counts = ", ".join(count(len(objects), kind) for kind, objects in kinds)
-    following = f"next: gpolicy plan POLICY --state {quote(f'snapshot:{output}')}"
-    sys.stdout.write(as_text([f"wrote {output}: cluster {state.name}, {counts}", following]))
     for note in state.notes:
         complain(note, None)
-    return int(ExitCode.FINE)
+    following = f"next: gpolicy plan POLICY --state {quote(f'snapshot:{path}')}"
+    what = f"wrote {path}: cluster {state.name}, {counts}"
+    return _written("snapshot", [what], what, following)
+
+
+def _written(verb: str, lines: Sequence[str], what: str, following: str) -> Report:
+    """Return a report of files that were written: each with a line for one cluster, or what they are in a table."""
+    return Report(
+        exit_code=int(ExitCode.FINE),
+        answer=lambda: Answer(verb=verb, title=verb, name="", verdict=what),
+        own={"text": lambda: as_text(lines)},
+        following=(following,),
+    )
 
 
 def schema(kind: str | None, output: Path | None) -> int:

@@ -5,9 +5,12 @@ Nothing here ever prints a password: not in messages, not in `repr`, not in chai
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Final
 
 from gpolicy.cluster.json_input import decode_text
 from gpolicy.cluster.private_file import check_private
@@ -15,6 +18,10 @@ from gpolicy.errors import InputError, UsageError
 
 USER_VARIABLE = "GPOLICY_RAPI_USER"
 PASSWORD_VARIABLE = "GPOLICY_RAPI_PASSWORD"  # noqa: S105 (the name of a variable)
+HOSTS_VARIABLE = "GPOLICY_RAPI_HOSTS"
+LOGIN: Final = re.compile(r"netrc(:.+)?|environment(:[A-Z][A-Z0-9_]{0,60})?", re.ASCII)
+"""Where a settings file may say that user and password are: both sources name the host that they are for."""
+
 _LARGEST_FILE = 64 * 1024
 
 
@@ -41,6 +48,33 @@ def find_credentials(host: str, *, file: Path | None, environ: Mapping[str, str]
         missing = PASSWORD_VARIABLE if user else USER_VARIABLE
         raise UsageError(f"{missing} is not set, but its other half is", hint=f"set both, or unset {USER_VARIABLE}")
     return _from_netrc(host, environ)
+
+
+def find_login(host: str, login: str, environ: Mapping[str, str]) -> Credentials | None:
+    """Return the credentials for a `host` that a settings file named, from where it says (`LOGIN`).
+
+    `netrc` is the user's netrc file, `netrc:FILE` another one. `environment:NAME` are GPOLICY_RAPI_USER_NAME and
+    GPOLICY_RAPI_PASSWORD_NAME; they go only to hosts that GPOLICY_RAPI_HOSTS_NAME lists, as globs with commas between
+    them. So whoever can change the file cannot choose who gets a password. None if netrc has none; raise UsageError
+    if the environment has none for the host.
+    """
+    kind, _, rest = login.partition(":")
+    if kind == "netrc":
+        return _from_netrc(host, {**environ, "NETRC": rest} if rest else environ)
+    user, password, hosts = (
+        f"{name}_{rest}" if rest else name for name in (USER_VARIABLE, PASSWORD_VARIABLE, HOSTS_VARIABLE)
+    )
+    missing = [name for name in (user, password, hosts) if not environ.get(name)]
+    if missing:
+        raise UsageError(
+            f"{missing[0]} is not set, which `credentials` of the settings names", hint=f"set {missing[0]}"
+        )
+    if not any(fnmatchcase(host, glob.strip()) for glob in environ[hosts].split(",")):
+        raise UsageError(
+            f"{hosts} does not list {host}: the password in {password} is not for it",
+            hint=f"if it is, add the host to {hosts}",
+        )
+    return _checked(Credentials(environ[user], environ[password]), f"{user} and {password}")
 
 
 def _from_file(path: Path) -> Credentials:

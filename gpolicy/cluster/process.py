@@ -29,6 +29,8 @@ _PASSED_ON: Final = frozenset(
     }
 )
 _FOR_PAGERS: Final = frozenset({"LESS", "LESSCHARSET", "LESSKEY", "LV", "MORE", "COLUMNS", "LINES"})
+GIT: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
+"""git, without what the configuration of a repository could make it run."""
 _PAGER_DEFAULTS: Final = {"LESS": "FRX", "LV": "-c"}
 
 

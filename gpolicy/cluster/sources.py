@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gpolicy.errors import UsageError
+from gpolicy.errors import InputError, UsageError
 from gpolicy.guessing import did_you_mean
+from gpolicy.provenance import FORM
 
 if TYPE_CHECKING:
     from gpolicy.cluster.master import LocalMaster, Master, SshMaster
@@ -33,10 +35,12 @@ class SourceOptions:
 
     `rapi_credentials` is a file with user and password, `rapi_ca` one with the certificate to trust;
     `rapi_insecure` trusts any server. `timeout` is in seconds for each answer. `environ` is that of the process by
-    default. `physical_volumes` also reads those of the nodes, for which Ganeti runs jobs.
+    default. `physical_volumes` also reads those of the nodes, for which Ganeti runs jobs. `login` says where user and
+    password are for an address from a settings file (`credentials.find_login`).
     """
 
     rapi_credentials: Path | None = None
+    login: str | None = None
     rapi_ca: Path | None = None
     rapi_insecure: bool = False
     timeout: float = 60.0
@@ -80,13 +84,55 @@ def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
     raise _unknown(src, scheme if colon else "")
 
 
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """What a cluster says of itself: name and release. `taken_at` is when a file was written, None for a live cluster.
+
+    A time is YYYY-MM-DDThh:mm:ssZ (UTC), empty if the file does not say.
+    """
+
+    name: str
+    version: str | None
+    taken_at: str | None = None
+
+
+def contact(src: str, options: SourceOptions) -> Contact:
+    """Return what the cluster that `src` names says of itself, at little cost: no node is asked. Raise as `read_state`.
+
+    The remote API needs no password for it.
+    """
+    if src.startswith("rapi://"):
+        info = open_rapi(src, options).get("/2/info")
+        known = info if isinstance(info, dict) else {}
+        name, version = known.get("name"), known.get("software_version")
+        if not isinstance(name, str) or not (version is None or isinstance(version, str)):
+            raise InputError(f"{src}: does not answer as Ganeti's remote API does")
+        return Contact(name, version)
+    if src.startswith(("local:", "ssh://")):
+        from gpolicy.cluster.master import read_master_configuration  # noqa: PLC0415
+
+        state = read_master_configuration(open_master(src, options))
+        return Contact(state.name, state.software_version)
+    state = read_state(src, options)
+    scheme, _, file = src.partition(":")
+    if state.snapshot is not None:
+        taken_at = state.snapshot.taken_at or ""
+    else:
+        taken_at = "" if scheme == "sim" else time.strftime(FORM, time.gmtime(Path(file).stat().st_mtime))
+    return Contact(state.name, state.software_version, taken_at)
+
+
 def open_rapi(address: str, options: SourceOptions) -> Client:
     """Return a client of the remote API at `rapi://…`, without connecting. Raise UsageError for another address."""
-    from gpolicy.cluster.credentials import find_credentials  # noqa: PLC0415
+    from gpolicy.cluster.credentials import find_credentials, find_login  # noqa: PLC0415
     from gpolicy.cluster.rapi_client import open_client, parse_address  # noqa: PLC0415
 
     host, _ = parse_address(address)
-    credentials = find_credentials(host, file=options.rapi_credentials, environ=_environ(options))
+    environ = _environ(options)
+    if options.login is not None:
+        credentials = find_login(host, options.login, environ)
+    else:
+        credentials = find_credentials(host, file=options.rapi_credentials, environ=environ)
     insecure = options.rapi_insecure
     return open_client(address, credentials, ca_file=options.rapi_ca, insecure=insecure, timeout=options.timeout)
 

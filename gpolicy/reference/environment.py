@@ -7,10 +7,13 @@ from typing import Final
 VARIABLES: Final = {
     "GPOLICY_STATE": "Where verbs that need a cluster's state read it from, without `--state`: `ssh://master`,"
     " `snapshot:FILE` and so on. `check` and `test` read a cluster only with `--state`. A file of the repository cannot"
-    " set it, so a policy never chooses who gets a password.",
+    " set it.",
     "GPOLICY_RAPI_USER": "User for Ganeti's remote API, together with GPOLICY_RAPI_PASSWORD. An option"
     " `--rapi-credentials` goes before them; without either, gpolicy looks into the netrc file.",
     "GPOLICY_RAPI_PASSWORD": "Password for Ganeti's remote API.",
+    "GPOLICY_RAPI_HOSTS": "Hosts that user and password of the environment are for, as globs with commas between them:"
+    ' clusters of gpolicy.toml with `credentials = "environment"` get them only if this names their host. With'
+    " `environment:NAME` all three variables end in `_NAME`.",
     "GPOLICY_RAPI_CA": "File with the certificate (PEM) that `gpolicy htools` trusts RAPI by. Other verbs have the"
     " option `--rapi-ca`.",
     "SOURCE_DATE_EPOCH": "Seconds since 1970 that plans and pages show as the time when they were made.",

@@ -27,6 +27,12 @@ class Name(str):
     __slots__ = ()
 
 
+class Page(Name):
+    """A name that has a page of its own beside this one: `NAME.html`."""
+
+    __slots__ = ()
+
+
 Cell = str | tuple[Name, ...]
 """Words of ours (which may hold names), a name, or several names."""
 

@@ -19,6 +19,7 @@ from gpolicy.report.answer import (
     Entries,
     Findings,
     Name,
+    Page,
     Picture,
     Section,
     Table,
@@ -32,7 +33,7 @@ from gpolicy.report.forms import Display
 from gpolicy.report.glossary import CAUSES, terms_of
 
 _CLASSES: Final = {Tone.GOOD: "good", Tone.BAD: "bad", Tone.CAREFUL: "warn", Tone.QUIET: "quiet"}
-_TESTS: Final = {"name": Name, "names": tuple, "table": Table, "entries": Entries, "findings": Findings}
+_TESTS: Final = {"name": Name, "page": Page, "names": tuple, "table": Table, "entries": Entries, "findings": Findings}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ import pytest
 
 from gpolicy.adopt.adopting import Adopted, adopt
 from gpolicy.checking.checking import check_policy
+from gpolicy.cli.options import Clusters
 from gpolicy.cli.writing import adopt as write_policy
 from gpolicy.cluster.snapshot import write_snapshot
-from gpolicy.cluster.sources import SourceOptions, read_state
+from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameter import Path as ValuePath
@@ -136,7 +137,7 @@ def test_of_much_that_is_left_out_the_files_name_all(tmp_path: Path, capsys: pyt
     state = cluster_state(cluster={("hvparams", f"h{number}", "a"): 1 for number in range(150)})
     state.groups["n\u00e4me"] = replace(state.groups["default"], name="n\u00e4me")
     write_snapshot(state, tmp_path / "state.json", taken_at="2026-01-01T00:00:00Z")
-    write_policy(f"snapshot:{tmp_path / 'state.json'}", tmp_path / "adopted", SourceOptions())
+    write_policy(Clusters(state=f"snapshot:{tmp_path / 'state.json'}"), tmp_path / "adopted")
     said = capsys.readouterr().err
     assert said.count("left out") == 101
     assert said.endswith("gpolicy: left out 51 more: comments in the written files name them all\n")

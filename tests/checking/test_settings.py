@@ -14,11 +14,11 @@ from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.checking import check_policy
 from gpolicy.checking.selection import ignored_codes, rules_named, selects_nothing, severities_by_code
 from gpolicy.checking.settings import DEFAULT, Settings, reason_to_keep
-from gpolicy.checking.settings_file import read_settings, settings_for
-from gpolicy.checking.toml_places import toml_places
+from gpolicy.checking.settings_tables import read_settings, settings_for
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.loading import load_policy
+from gpolicy.settings.toml_places import toml_places
 
 POLICY = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {spindle_count: 0, ssh_port: 0}\n"  # GP107, GP106
 STRUCTURE = frozenset(info.code for info in CATALOGUE if reason_to_keep(info))
@@ -196,6 +196,7 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
 
 ALL = "leave it out to have every rule count"
 LIST = 'write ["GP201", "spec-order"]'
+TABLE = "write its keys below its heading"
 LEVELS = "write error, warning or info"
 EXPLAIN = "`gpolicy explain` lists all rules"
 WHOLE_POLICY = "a policy that cannot be read as a whole cannot be planned"
@@ -228,8 +229,12 @@ WHOLE_POLICY = "a policy that cannot be read as a whole cannot be planned"
         ('[check]\nfail-on = "fatal"\n', "2: check.fail-on: cannot be 'fatal'", "write error, warning, info or never"),
         ("[check]\nbaseline = 3\n", "2: check.baseline: cannot be 3", "write the name of a file"),
         ('[check]\nbaseline = "\\u0000"\n', "2: check.baseline: cannot be '\\x00'", "write the name of a file"),
-        ("check = 1\n", "1: check: must be a table, not 1", None),
-        ("[check]\nseverity = true\n", "2: check.severity: must be a table, not true", None),
+        ("check = 1\n", "1: check: must be a table, not 1", TABLE),
+        (
+            "[check]\nseverity = true\n",
+            "2: check.severity: must be a table, not true",
+            TABLE,
+        ),
         ("[check.severity]\nGP2 = 1\n", "2: check.severity.GP2: cannot be 1", LEVELS),
         ("[check.severity]\nGP2 = []\n", "2: check.severity.GP2: cannot be a list", LEVELS),
         (

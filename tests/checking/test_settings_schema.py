@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft7Validator
 
-from gpolicy.checking import settings_file, settings_schema
+from gpolicy.checking import settings_schema, settings_tables
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.settings import Settings
-from gpolicy.checking.settings_file import read_settings
+from gpolicy.checking.settings_tables import read_settings
 from gpolicy.errors import InputError
 from gpolicy.findings import RuleInfo, RuleParameter, Severity
 
@@ -80,7 +80,7 @@ def numbered(monkeypatch: pytest.MonkeyPatch) -> None:
     def named(word: str) -> tuple[tuple[RuleInfo, ...], str]:
         return ((NUMBERED,), "") if word in ("GP299", "too-many") else ((), "")
 
-    monkeypatch.setattr(settings_file, "rules_named", named)
+    monkeypatch.setattr(settings_tables, "rules_named", named)
     monkeypatch.setattr(settings_schema, "CATALOGUE", (*CATALOGUE, NUMBERED))
 
 

@@ -41,7 +41,7 @@ def test_verbs_and_options() -> None:
     assert values(["help"], "pl") == ["plan", "place"]
     assert values([], "--v") == ["--version"]
     assert "--allow" in values(["plan"], "--")
-    assert values(["plan", "--allow", "x"], "--al") == ["--allow"]  # which can be repeated
+    assert values(["plan", "--allow", "x"], "--allo") == ["--allow"]  # which can be repeated
     assert values(["plan", "--state", "x"], "--sta") == []
     assert values(["nosuch"]) == []
     assert values(["htools"]) == ["hspace", "hail"]

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.settings_file import CHECK_KEYS, read_settings
+from gpolicy.checking.settings_tables import read_settings
 from gpolicy.errors import InputError
+from gpolicy.settings.settings_file import CHECK_KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
@@ -87,3 +88,17 @@ def test_a_policy_and_its_settings_start_nothing(checkout: Path) -> None:
         assert "Traceback" not in done.stderr
         assert told == [], arguments
     assert not list(checkout.rglob("sprung"))
+
+
+def test_a_cluster_of_the_settings_gets_no_password_of_another(checkout: Path) -> None:
+    """check contacts none of them; plan asks the one that it names only with a password that is for its host."""
+    (checkout / "gpolicy.toml").write_text(
+        '[clusters.evil]\npolicy = "policy"\nstate = "rapi://evil.invalid"\ncredentials = "environment"\n'
+    )
+    for arguments in (["check", "policy"], ["test", "policy"], ["fmt", "--check", "policy"]):
+        done, told = run(checkout, *arguments)
+        assert told == [], arguments
+    done, told = run(checkout, "plan", "policy")
+    assert done.returncode == 3
+    assert "GPOLICY_RAPI_HOSTS is not set" in done.stderr
+    assert told == []

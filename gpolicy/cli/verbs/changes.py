@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -10,21 +11,18 @@ import typer
 from gpolicy.apply.destinations import DESTINATIONS
 from gpolicy.cli.options import (
     AllowedSigners,
-    Authority,
     Budget,
+    Clusters,
     CpusAfterFailure,
-    Credentials,
-    Insecure,
     PolicyOption,
     PolicyPath,
+    RapiOptions,
     Signature,
-    State,
     Volumes,
     display_of,
     form_option,
     policy_path,
     signers_for,
-    source_options,
 )
 
 _ALLOW_HELP: Final = (
@@ -36,14 +34,18 @@ verbs = typer.Typer()
 
 
 @verbs.command("plan")
-def plan(  # noqa: PLR0913, PLR0917 (one parameter an option)
+def plan(  # noqa: PLR0913 (one parameter an option)
     path: PolicyPath = None,
     policy: PolicyOption = None,
-    state: State = None,
+    *,
+    clusters: Clusters,
     output: Annotated[
         Path | None,
         typer.Option(
-            "--output", "-o", metavar="FILE", help="Write the plan (JSON) for `gpolicy apply` and `gpolicy render`."
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the plan (JSON) for `gpolicy apply` and `gpolicy render`; of several clusters: a directory.",
         ),
     ] = None,
     allow: Annotated[list[str] | None, typer.Option("--allow", metavar="GUARD", help=_ALLOW_HELP)] = None,
@@ -72,9 +74,6 @@ def plan(  # noqa: PLR0913, PLR0917 (one parameter an option)
     ] = None,
     cpus_after_failure: CpusAfterFailure = None,
     form: Annotated[str, form_option("plan")] = "text",
-    rapi_credentials: Credentials = None,
-    rapi_ca: Authority = None,
-    *,
     budget: Budget = None,
     impact: Annotated[
         bool, typer.Option("--impact/--no-impact", help="Compute what the changes do to instances and capacity.")
@@ -83,7 +82,6 @@ def plan(  # noqa: PLR0913, PLR0917 (one parameter an option)
         bool, typer.Option("--detailed-exitcode", help="Exit code 2 when changes are pending.")
     ] = False,
     physical_volumes: Volumes = False,
-    insecure_rapi: Insecure = False,
 ) -> int:
     """Show what the policy would change on the cluster, and its cost.
 
@@ -92,22 +90,22 @@ def plan(  # noqa: PLR0913, PLR0917 (one parameter an option)
     Exit code 1 if a guard fails or the policy has an error. Some guards are built in; Guards documents declare others.
     """
     from gpolicy.cli import planning  # noqa: PLC0415
+    from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.plan.part import Part  # noqa: PLC0415
 
+    display = display_of("plan", form, budget)
     request = planning.PlanRequest(
-        path=policy_path(path, policy),
-        state=state,
-        options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi, volumes=physical_volumes),
         output=output,
         allowed=frozenset(allow or ()),
-        display=display_of("plan", form, budget),
         detailed_exitcode=detailed_exitcode,
         part=Part(only=tuple(only or ()), exclude=tuple(exclude or ())),
         with_impact=impact,
         failures=max_node_failures,
         cpus_after_failure=cpus_after_failure,
     )
-    return planning.plan(request)
+    given = policy_path(path, policy)
+    work = partial(planning.plan, request=request)
+    return run(work, clusters, given, display, verb="plan", volumes=physical_volumes)
 
 
 @verbs.command("render")
@@ -136,9 +134,10 @@ def apply(  # noqa: PLR0913 (one parameter an option)
         typer.Option(
             "--to",
             metavar="DST",
-            help=f"How to reach the cluster: {'; '.join(DESTINATIONS.values())}.",
+            help=f"How to reach the cluster: {'; '.join(DESTINATIONS.values())}; or its name in gpolicy.toml.",
         ),
     ],
+    rapi: RapiOptions,
     journal: Annotated[
         Path | None,
         typer.Option("--journal", metavar="FILE", help="The record of what was done; default: PLAN.journal.jsonl."),
@@ -146,8 +145,6 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     job_timeout: Annotated[
         float, typer.Option("--job-timeout", metavar="SECONDS", min=1, help="How long to wait for one job.")
     ] = 3600.0,
-    rapi_credentials: Credentials = None,
-    rapi_ca: Authority = None,
     signers: AllowedSigners = None,
     signature: Signature = None,
     *,
@@ -159,7 +156,6 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     rollback: Annotated[
         bool, typer.Option("--rollback", help="Undo what was done, last step first; says what cannot be undone.")
     ] = False,
-    insecure_rapi: Insecure = False,
     physical_volumes: Volumes = False,
 ) -> int:
     """Carry a plan out, step by step. A plan is refused if the objects that it changes have changed since.
@@ -169,12 +165,14 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     failed, or the result is not what was planned; 3: it could not run.
     """
     from gpolicy.cli import applying  # noqa: PLC0415
+    from gpolicy.cli.targets import destination_of  # noqa: PLC0415
 
+    destination, options = destination_of(to, rapi, volumes=physical_volumes)
     request = applying.ApplyRequest(
         plan=plan_file,
         signers=signers_for(plan_file, signers, signature),
-        destination=to,
-        options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi, volumes=physical_volumes),
+        destination=destination,
+        options=options,
         journal=journal,
         resume=resume,
         rollback=rollback,

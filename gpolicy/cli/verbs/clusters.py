@@ -1,4 +1,4 @@
-"""The verbs that read a cluster: adopt, snapshot, drift."""
+"""The verbs that read clusters: clusters, adopt, snapshot, drift."""
 
 from __future__ import annotations
 
@@ -8,70 +8,101 @@ from typing import Annotated
 import typer
 
 from gpolicy.cli.options import (
-    Authority,
-    Credentials,
-    Insecure,
+    Clusters,
+    Label,
     PolicyOption,
     PolicyPath,
-    State,
     Volumes,
     display_of,
     form_option,
     policy_path,
-    source_options,
 )
 
 verbs = typer.Typer()
 
 
+@verbs.command("clusters")
+def clusters(
+    path: Annotated[
+        Path | None,
+        typer.Argument(..., metavar="[DIR]", help="A directory of the repository. Default: the current one."),
+    ] = None,
+    label: Label = None,
+    form: Annotated[str, form_option("clusters")] = "text",
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Time for each cluster.")
+    ] = 15.0,
+    *,
+    offline: Annotated[bool, typer.Option("--offline", help="Contact no cluster.")] = False,
+) -> int:
+    """List the clusters that gpolicy.toml names.
+
+    It says whether each answers, and how old its state is. Exit code 3 if one does not answer.
+    """
+    from gpolicy.cli import listing  # noqa: PLC0415
+
+    display = display_of("clusters", form)
+    return listing.clusters(path, label or (), display, seconds=timeout, offline=offline)
+
+
 @verbs.command("adopt")
 def adopt(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="DIR", help="Directory to write; must be empty.")],
-    state: State = None,
-    rapi_credentials: Credentials = None,
-    rapi_ca: Authority = None,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="DIR",
+            help="Directory to write; must be empty. Each of several clusters gets one below it.",
+        ),
+    ],
     *,
-    insecure_rapi: Insecure = False,
+    clusters: Clusters,
 ) -> int:
     """Write the policy that a cluster has now. A plan of it on that cluster is empty."""
     from gpolicy.cli import writing  # noqa: PLC0415
 
-    return writing.adopt(state, output, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
+    return writing.adopt(clusters, output)
 
 
 @verbs.command("snapshot")
 def snapshot(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")],
-    state: State = None,
-    rapi_credentials: Credentials = None,
-    rapi_ca: Authority = None,
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="File to write; of several clusters a directory, for DIR/CLUSTER/TIME.json.",
+        ),
+    ],
     *,
+    clusters: Clusters,
+    keep: Annotated[
+        int | None,
+        typer.Option("--keep", metavar="N", min=1, help="Of several clusters: remove all but the newest N of each."),
+    ] = None,
     physical_volumes: Volumes = False,
-    insecure_rapi: Insecure = False,
 ) -> int:
     """Save one consistent state of a cluster, to plan against offline.
 
-    The file is private (0600).
+    Files are private (0600).
     """
     from gpolicy.cli import writing  # noqa: PLC0415
 
-    options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi, volumes=physical_volumes)
-    return writing.snapshot(state, output, options)
+    return writing.snapshot(clusters, output, keep=keep, volumes=physical_volumes)
 
 
 @verbs.command("drift")
 def drift(
     path: PolicyPath = None,
     policy: PolicyOption = None,
-    state: State = None,
+    *,
+    clusters: Clusters,
     form: Annotated[str, form_option("drift")] = "text",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; default: standard output.")
     ] = None,
-    rapi_credentials: Credentials = None,
-    rapi_ca: Authority = None,
-    *,
-    insecure_rapi: Insecure = False,
 ) -> int:
     """Show where the cluster differs from the policy, and since when. Changes nothing.
 
@@ -79,13 +110,5 @@ def drift(
     """
     from gpolicy.cli import drift as comparing  # noqa: PLC0415
 
-    options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
-    return comparing.drift(
-        comparing.DriftRequest(
-            path=policy_path(path, policy),
-            state=state,
-            options=options,
-            display=display_of("drift", form),
-            output=output,
-        )
-    )
+    display = display_of("drift", form)
+    return comparing.drift(clusters, policy_path(path, policy), display, output)

@@ -8,18 +8,14 @@ from typing import Annotated
 import typer
 
 from gpolicy.cli.options import (
-    Authority,
     Budget,
-    Credentials,
-    Insecure,
-    MaybeState,
+    MaybeClusters,
     PolicyOption,
     PolicyOptions,
     PolicyPath,
     display_of,
     form_option,
     policy_path,
-    source_options,
 )
 
 verbs = typer.Typer()
@@ -39,13 +35,14 @@ def init(
 
 
 @verbs.command("check")
-def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
+def check(  # noqa: PLR0913 (one parameter an option)
     paths: Annotated[
         list[Path] | None,
         typer.Argument(..., metavar="[PATH]...", help="Policies: directories or files. Default: here."),
     ] = None,
     policies: PolicyOptions = None,
-    state: MaybeState = None,
+    *,
+    clusters: MaybeClusters,
     form: Annotated[str, form_option("check")] = "text",
     select: Annotated[
         list[str] | None,
@@ -86,9 +83,6 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
             " --state, else the policy's.",
         ),
     ] = None,
-    rapi_credentials: Credentials = None,
-    rapi_ca: Authority = None,
-    *,
     isolated: Annotated[bool, typer.Option("--isolated", help="Read no settings file.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Fix what can be fixed safely, and report the rest.")] = False,
     diff: Annotated[
@@ -98,7 +92,6 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
         ),
     ] = False,
     budget: Budget = None,
-    insecure_rapi: Insecure = False,
 ) -> int:
     """Find mistakes, also those that Ganeti accepts. Exit code 1 if there is an error.
 
@@ -122,9 +115,8 @@ def check(  # noqa: PLR0913, PLR0917 (one parameter an option)
         ganeti_version=ganeti_version,
     )
     request = checking.CheckRequest(
-        paths=[*(paths or ()), *(policies or ())] or [Path()],
-        state=state,
-        options=source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi),
+        paths=[*(paths or ()), *(policies or ())],
+        clusters=clusters,
         display=display_of("check", form, budget),
         overrides=overrides,
         fix=fix,
@@ -166,35 +158,28 @@ def show(
     """Show the effective policy of cluster, groups and node sets."""
     from gpolicy.cli import checking  # noqa: PLC0415
 
-    return checking.show(policy_path(path, policy), display_of("show", form), origin=origin)
+    return checking.show(policy_path(path, policy) or Path(), display_of("show", form), origin=origin)
 
 
 @verbs.command("test")
-def run_tests(  # noqa: PLR0913 (one parameter an option)
+def run_tests(
     path: PolicyPath = None,
     policy: PolicyOption = None,
     name: Annotated[
         str | None, typer.Option("-k", "--name", metavar="NAME", help="Only tests with this in their name.")
     ] = None,
-    state: Annotated[
-        str | None,
-        typer.Option("--state", "-s", metavar="SRC", help="The cluster for tests without `on` (see plan --help)."),
-    ] = None,
-    form: Annotated[str, form_option("test")] = "text",
-    rapi_credentials: Credentials = None,
-    rapi_ca: Authority = None,
     *,
+    clusters: MaybeClusters,
+    form: Annotated[str, form_option("test")] = "text",
     budget: Budget = None,
-    insecure_rapi: Insecure = False,
 ) -> int:
     """Run the policy's own tests (documents of kind Test). Exit code 1 if one fails.
 
-    A test without a cluster of its own runs on the hardware that the groups promise.
+    A test without a cluster of its own (`on`) runs on the one of --state, else on the hardware that the groups promise.
     """
     from gpolicy.cli import testing  # noqa: PLC0415
 
-    options = source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi)
-    return testing.run(policy_path(path, policy), state, options, display_of("test", form, budget), name=name)
+    return testing.test(clusters, policy_path(path, policy), display_of("test", form, budget), name=name)
 
 
 @verbs.command("schema")

@@ -9,28 +9,25 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from gpolicy.cli.options import (
-    Authority,
     Budget,
+    ChosenClusters,
+    Clusters,
     CpusAfterFailure,
-    Credentials,
-    Insecure,
     MaxNodeFailures,
     Oversubscription,
     PolicyOption,
-    State,
     display_of,
     form_option,
     policy_path,
-    source_options,
 )
-from gpolicy.cli.output import show_errors, write_report
+from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
 
 if TYPE_CHECKING:
     from gpolicy.analysis.pair_names import PairNames
-    from gpolicy.cluster.sources import SourceOptions
+    from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
     from gpolicy.suggest.suggestion import Bounds
 
@@ -51,13 +48,14 @@ _RESOURCE_MODEL: Final = typer.Option(
 
 
 @verbs.command("capacity")
-def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
+def capacity(  # noqa: PLR0913 (one parameter an option)
     path: Annotated[
         Path | None,
         typer.Argument(..., metavar="[PATH]", help="Count on the cluster as this policy would make it."),
     ] = None,
     policy: PolicyOption = None,
-    state: State = None,
+    *,
+    clusters: Clusters,
     group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME", help="Count this group only.")] = None,
     template: Annotated[
         str | None,
@@ -72,14 +70,10 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     oversubscription: Oversubscription = None,
     cpus_after_failure: CpusAfterFailure = None,
     form: Annotated[str, form_option("capacity")] = "text",
-    rapi_credentials: Credentials = None,
-    rapi_ca: Authority = None,
-    *,
     budget: Budget = None,
     resource_model: Annotated[bool, _RESOURCE_MODEL] = False,
     weight: Weight = None,
     score: Annotated[bool, typer.Option("--score", help="Show the components of the cluster score.")] = False,
-    insecure_rapi: Insecure = False,
 ) -> int:
     """Count how many more instances fit, and what limits them.
 
@@ -88,6 +82,7 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     """
     from gpolicy.analysis.capacity import capacity as count  # noqa: PLC0415
     from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
+    from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
@@ -96,29 +91,32 @@ def capacity(  # noqa: PLR0913, PLR0917 (one parameter an option)
     limits = Limits(
         max_node_failures=max_node_failures, oversubscription=oversubscription, cpus_after_failure=cpus_after_failure
     )
-    under = policy_path(path, policy) if path or policy else None
-    found = _read_under(under, state, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
-    if found is None:
-        return int(ExitCode.FINDINGS)
-    observed, names = found
-    with working("counting what fits") as tell:
-        report = count(
-            observed,
-            group=group,
-            template=template,
-            names=names,
-            limits=limits,
-            weights=read_weights(weight or ()),
-            declared=resource_model,
-            observer=tell,
+    given = policy_path(path, policy)
+
+    def work(target: Target) -> Report:
+        found = _read_under(target)
+        if isinstance(found, Report):
+            return found
+        observed, names = found
+        with working("counting what fits") as tell:
+            report = count(
+                observed,
+                group=group,
+                template=template,
+                names=names,
+                limits=limits,
+                weights=read_weights(weight or ()),
+                declared=resource_model,
+                observer=tell,
+            )
+        return Report(
+            exit_code=int(ExitCode.FINE),
+            answer=lambda: capacity_answer(report, components=score),
+            own={"json": lambda: json_text(capacity_data(report))},
+            policy=(given,) if given else (),
         )
-    write_report(
-        display,
-        lambda: capacity_answer(report, components=score),
-        {"json": lambda: json_text(capacity_data(report))},
-        [path] if path else (),
-    )
-    return int(ExitCode.FINE)
+
+    return run(work, clusters, given, display, verb="capacity")
 
 
 @verbs.command("place")
@@ -133,15 +131,13 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
             "JSON; also a request for hail).",
         ),
     ],
-    state: State = None,
+    *,
+    clusters: ChosenClusters,
     policy: Annotated[
         Path | None,
         typer.Option("--policy", "-p", metavar="PATH", help="Place on the cluster as this policy would make it."),
     ] = None,
     form: Annotated[str, form_option("place")] = "text",
-    rapi_credentials: Credentials = None,
-    rapi_ca: Authority = None,
-    *,
     budget: Budget = None,
     every: Annotated[bool, typer.Option("--all", "-a", help="Show every candidate.")] = False,
     max_node_failures: MaxNodeFailures = None,
@@ -152,7 +148,6 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         bool, typer.Option("--ignore-ipolicy", help="Ignore the sizes and disk templates of the policy.")
     ] = False,
     resource_model: Annotated[bool, _RESOURCE_MODEL] = False,
-    insecure_rapi: Insecure = False,
 ) -> int:
     """Show where hail would place an instance, and why there.
 
@@ -162,6 +157,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.analysis.placing import place as find  # noqa: PLC0415
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
     from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
+    from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer  # noqa: PLC0415
     from gpolicy.report.place_json import place_data  # noqa: PLC0415
@@ -171,25 +167,30 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         max_node_failures=max_node_failures, oversubscription=oversubscription, cpus_after_failure=cpus_after_failure
     )
     words = read_words(request)
-    found = _read_under(policy, state, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
-    if found is None:
-        return int(ExitCode.FINDINGS)
-    observed, names = found
-    with working("trying every node"):
-        asked = replace(words.on(observed, names), ignore_ipolicy=ignore_ipolicy, weights=read_weights(weight or ()))
-        report = find(observed, asked, names=names, limits=limits, declared=resource_model)
-    write_report(
-        display,
-        lambda: place_answer(report),
-        {"json": lambda: json_text(place_data(report))},
-        [policy] if policy else (),
-    )
-    return int(ExitCode.FINE if report.ok else ExitCode.FINDINGS)
+
+    def work(target: Target) -> Report:
+        found = _read_under(target)
+        if isinstance(found, Report):
+            return found
+        observed, names = found
+        with working("trying every node"):
+            asked = words.on(observed, names)
+            asked = replace(asked, ignore_ipolicy=ignore_ipolicy, weights=read_weights(weight or ()))
+            report = find(observed, asked, names=names, limits=limits, declared=resource_model)
+        return Report(
+            exit_code=int(ExitCode.FINE if report.ok else ExitCode.FINDINGS),
+            answer=lambda: place_answer(report),
+            own={"json": lambda: json_text(place_data(report))},
+            policy=(policy,) if policy else (),
+        )
+
+    return run(work, clusters, policy, display, verb="place")
 
 
 @verbs.command("suggest")
-def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
-    state: State = None,
+def suggest(  # noqa: PLR0913 (one parameter an option)
+    *,
+    clusters: Clusters,
     group: Annotated[
         str | None,
         typer.Option("--group", "-g", metavar="NAME", help="For this group only; default: each one that has nodes."),
@@ -237,19 +238,15 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
         typer.Option("--pv-size", metavar="SIZE", help="Size of the smallest physical volume, if not measured."),
     ] = None,
     form: Annotated[str, form_option("suggest")] = "text",
-    rapi_credentials: Credentials = None,
-    rapi_ca: Authority = None,
-    *,
     budget: Budget = None,
     empty: Annotated[bool, typer.Option("--empty", help="Count the mix without the existing instances.")] = False,
-    insecure_rapi: Insecure = False,
 ) -> int:
     """Suggest instance sizes that tile the nodes of a group.
 
     It finds the sizes that leave the least unused, writes them as a NodeGroup document, and compares their capacity
     with today's policy.
     """
-    from gpolicy.cli.checking import read  # noqa: PLC0415
+    from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.suggest_answer import suggest_answer  # noqa: PLC0415
     from gpolicy.report.suggest_json import suggest_data  # noqa: PLC0415
     from gpolicy.suggest.document import documents  # noqa: PLC0415
@@ -268,41 +265,46 @@ def suggest(  # noqa: PLR0913, PLR0917 (one parameter an option)
         mix=None if mix is None else parse_mix(mix),
         empty=empty,
     )
-    observed = read(state, source_options(rapi_credentials, rapi_ca, insecure=insecure_rapi))
-    with working("trying sizes"):
-        report = find(observed, request, group=group)
-    text = documents(report)
-    if output is not None:
-        from gpolicy.writing.new_files import write_new_file  # noqa: PLC0415
 
-        write_new_file(output, text)
-    own = {"json": lambda: json_text(suggest_data(report)), "yaml": lambda: text if output is None else ""}
-    write_report(display, lambda: suggest_answer(report, output), own)
-    return int(ExitCode.FINE)
+    def work(target: Target) -> Report:
+        file = target.output(output, ".yaml")
+        observed = target.read()
+        with working("trying sizes"):
+            report = find(observed, request, group=group)
+        text = documents(report)
+        if file is not None:
+            from gpolicy.writing.new_files import write_new_file  # noqa: PLC0415
+
+            write_new_file(file, text)
+        return Report(
+            exit_code=int(ExitCode.FINE),
+            answer=lambda: suggest_answer(report, file),
+            own={"json": lambda: json_text(suggest_data(report)), "yaml": lambda: text if file is None else ""},
+        )
+
+    return run(work, clusters, None, display, verb="suggest")
 
 
-def _read_under(policy: Path | None, src: str | None, options: SourceOptions) -> tuple[ClusterState, PairNames] | None:
-    """Return the state that `src` names, under the policy at a path if one is given, and the names of its spec pairs.
+def _read_under(target: Target) -> tuple[ClusterState, PairNames] | Report:
+    """Return the state of a cluster, under the policy that the command line names if it does, and names of its pairs.
 
-    None, with the errors on standard error, where the policy has errors or does not fit the cluster.
+    A report of the errors, where the policy has errors or does not fit the cluster.
     """
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
-    from gpolicy.cli.checking import read, sound_policy  # noqa: PLC0415
+    from gpolicy.cli.checking import errors_among, policy_with_findings  # noqa: PLC0415
     from gpolicy.fit.terms import terms_of  # noqa: PLC0415
     from gpolicy.plan.diff import diff  # noqa: PLC0415
     from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
 
-    state = read(src, options)
-    if policy is None:
+    state = target.read()
+    if target.path is None:
         return state, PairNames()
-    loaded = sound_policy(policy, state)
-    if loaded is None:
-        return None
-    difference = diff(loaded, state)
-    errors = [finding for finding in difference.findings if finding.severity == "error"]
-    if errors:
-        show_errors(errors, loaded.files)
-        return None
+    loaded, found = policy_with_findings(target.path, state)
+    errors = errors_among(found)
+    difference = None if errors else diff(loaded, state)
+    errors = errors if difference is None else errors_among(difference.findings)
+    if difference is None or errors:
+        return Report(exit_code=int(ExitCode.FINDINGS), errors=tuple(errors), files=loaded.files)
     _, after = before_and_after(state, difference.changes, terms_of(loaded, state))
     return after, pair_names(loaded, after)
 

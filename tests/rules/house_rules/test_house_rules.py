@@ -12,7 +12,7 @@ from run_rules import TODAY, check, codes
 from gpolicy.checking.checking import check_policy
 from gpolicy.checking.overrides import Overrides, settings_of
 from gpolicy.checking.repository import Checker
-from gpolicy.checking.settings_file import settings_for
+from gpolicy.checking.settings_tables import settings_for
 from gpolicy.checking.value_schema import DEEPEST
 from gpolicy.errors import InputError, UsageError
 from gpolicy.findings import Finding, Severity

@@ -1,0 +1,163 @@
+"""The tables `[check]` and `[rules]` of the settings file: what a repository wants of the rules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from gpolicy.checking.selection import (
+    house_rules_kept,
+    ignored_codes,
+    is_family,
+    rules_named,
+    selects_nothing,
+    severities_by_code,
+)
+from gpolicy.checking.settings import DEFAULT, PerFile, Settings, reason_to_keep
+from gpolicy.findings import RuleInfo, Severity
+from gpolicy.opening import reason
+from gpolicy.policy.boundary import boundary
+from gpolicy.settings.settings_file import (
+    CHECK_KEYS,
+    Place,
+    SettingsFile,
+    named_settings_file,
+    one_of,
+    settings_file,
+    shown,
+)
+
+_MAX_WORDS: Final = 10_000
+
+NEVER: Final = "never"
+FAIL_ON: Final = (*map(str, Severity), NEVER)
+
+
+def settings_for(root: Path) -> Settings:
+    """Return the settings of the policy at `root`. Raise InputError for a file that is not as it should be."""
+    found = settings_file(root)
+    return DEFAULT if found is None else _Reader(found).settings()
+
+
+def read_settings(path: Path) -> Settings:
+    """Return the settings in the file `path`."""
+    return _Reader(named_settings_file(path)).settings()
+
+
+class _Reader:
+    """Makes settings of what a file says; the first thing that is wrong ends it, with an InputError at its line."""
+
+    def __init__(self, file: SettingsFile) -> None:
+        self._file = file
+
+    def settings(self) -> Settings:
+        file = self._file
+        check = file.table("check") or Place(("check",), {})
+        file.require_table(check, CHECK_KEYS)
+        given = {key: check.below(key) for key in check.value}
+        select = self._rules(given["select"]) if "select" in given else None
+        ignore = self._rules(given["ignore"]) if "ignore" in given else []
+        for word in ignore:
+            self._refuse_if_always_on(word, given["ignore"], "ignored")
+        if select is not None and selects_nothing(select, ignore):
+            what = "ignore excludes all of these rules" if select else "names no rule: nothing would count"
+            raise self._file.error(given["select"], what, "leave it out to have every rule count")
+        ignored = ignored_codes(select, ignore)
+        return Settings(
+            ignored=ignored,
+            kept=house_rules_kept(select, ignored),
+            severities=severities_by_code(self._severities(given.get("severity"))),
+            per_file=tuple(self._per_file(given.get("per-file-ignores"))),
+            fail_on=self._fail_on(given["fail-on"]) if "fail-on" in given else Severity.ERROR,
+            baseline=self._baseline(given["baseline"]) if "baseline" in given else None,
+            parameters=dict(self._parameters(file.table("rules"))),
+            source=file.path,
+        )
+
+    def _rules(self, place: Place) -> list[str]:
+        """Return the words of a list of rules, each of which is known."""
+        words = place.value
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            raise self._file.error(
+                place, f"must be a list of rules, not {shown(words)}", 'write ["GP201", "spec-order"]'
+            )
+        if len(words) > _MAX_WORDS:
+            raise self._file.error(place, f"names {len(words)} rules", f"there are fewer than {_MAX_WORDS}")
+        for word in words:
+            self._known(word, place, word)
+        return words
+
+    def _known(self, word: str, place: Place, at: str = "") -> tuple[RuleInfo, ...]:
+        infos, hint = rules_named(word)
+        if not infos:
+            raise self._file.error(place, f"there is no rule {shown(word)}", hint, at)
+        return infos
+
+    def _refuse_if_always_on(self, word: str, place: Place, what: str) -> None:
+        infos = rules_named(word)[0]
+        if reason := next((reason_to_keep(info) for info in infos if not is_family(word)), ""):
+            message = f"{infos[0].code} {infos[0].name} cannot be {what}: {reason}"
+            raise self._file.error(place, message, "fix what it finds", word)
+
+    def _severities(self, place: Place | None) -> dict[str, Severity]:
+        result: dict[str, Severity] = {}
+        for item in self._file.entries(place):
+            word = item.path[-1]
+            self._known(word, item)
+            if item.value not in tuple(map(str, Severity)):
+                raise self._file.error(item, f"cannot be {shown(item.value)}", f"write {one_of(tuple(Severity))}")
+            result[word] = Severity(item.value)
+            if result[word] is not Severity.ERROR:
+                self._refuse_if_always_on(word, item, "less than an error")
+        return result
+
+    def _per_file(self, place: Place | None) -> Iterator[PerFile]:
+        for item in self._file.entries(place):
+            words = self._rules(item)
+            for word in words:
+                self._refuse_if_always_on(word, item, "ignored")
+            every = (info for word in words for info in rules_named(word)[0])
+            codes = frozenset(info.key for info in every if not reason_to_keep(info))
+            yield PerFile(glob=item.path[-1], codes=codes, directory=self._file.path.parent.resolve())
+
+    def _fail_on(self, place: Place) -> Severity | None:
+        if place.value not in FAIL_ON:
+            raise self._file.error(place, f"cannot be {shown(place.value)}", f"write {one_of(FAIL_ON)}")
+        return None if place.value == NEVER else Severity(place.value)
+
+    def _baseline(self, place: Place) -> Path:
+        if not isinstance(place.value, str) or not place.value.strip() or "\0" in place.value:
+            raise self._file.error(place, f"cannot be {shown(place.value)}", "write the name of a file")
+        path = self._file.path.parent / place.value
+        try:
+            boundary(self._file.path).real(path)
+        except OSError as error:
+            hint = "keep it in the repository, or name it with --baseline"
+            raise self._file.error(place, f"{shown(place.value)} {reason(error)}", hint) from None
+        return path
+
+    def _parameters(self, place: Place | None) -> Iterator[tuple[str, dict[str, float]]]:
+        for item in self._file.entries(place):
+            word = item.path[-1]
+            infos = self._known(word, item)
+            if is_family(word):
+                raise self._file.error(item, "parameters belong to one rule", "write its code or name")
+            (info,) = infos
+            known = {parameter.name: parameter for parameter in info.parameters}
+            if not known:
+                raise self._file.error(
+                    item, f"{info.code} {info.name} has no parameters", f"see `gpolicy explain {info.code}`"
+                )
+            self._file.require_table(item, tuple(known))
+            for key in item.value:
+                number, parameter = item.below(key), known[key]
+                if not _is_number(number.value) or not parameter.least <= number.value <= parameter.most:
+                    hint = f"write a number from {parameter.least:g} to {parameter.most:g}; the default is "
+                    raise self._file.error(number, f"cannot be {shown(number.value)}", f"{hint}{parameter.default:g}")
+            yield info.code, {key: float(value) for key, value in item.value.items()}
+
+
+def _is_number(value: Any) -> bool:
+    return (isinstance(value, float) and math.isfinite(value)) or type(value) is int

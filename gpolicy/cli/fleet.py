@@ -1,0 +1,190 @@
+"""A verb about many clusters side by side: one report of all."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from gpolicy.cli.output import Report, display_on, report_text
+from gpolicy.cli.pager import write_long
+from gpolicy.cli.provenance import provenance_of
+from gpolicy.cli.targets import Target, Targets, Work
+from gpolicy.cli.terminal import StatusLine
+from gpolicy.cluster.private_file import write_private
+from gpolicy.errors import ExitCode, GpolicyError, UsageError
+from gpolicy.fleet.workers import Failed, Watcher, work_side_by_side
+from gpolicy.json_values import json_text
+from gpolicy.printable import as_text, count, some
+from gpolicy.report.answer import Answer, Picture
+from gpolicy.report.fleet_report import (
+    INDEX,
+    ClusterReport,
+    fleet_answer,
+    fleet_data,
+    fleet_markdown,
+    fleet_pages,
+    fleet_text,
+    worst_exit_code,
+)
+from gpolicy.report.forms import ANSWER_FORMS, Display
+
+_FORMS: Final = ("json", *ANSWER_FORMS)
+_MOST_RUNNING: Final = 4  # that the line of progress names
+
+
+def run_all(work: Work, targets: Targets, display: Display, verb: str) -> int:
+    """Do the work for all clusters, each in a process of its own, and show one report of all."""
+    _refuse_form(display, targets, verb)
+    if not targets.targets:
+        sys.stderr.write("no cluster is left to look at: nothing has changed\n")
+        return int(ExitCode.FINE)
+    progress = Progress(targets.targets)
+    found = work_side_by_side(
+        [partial(_report_of, target, work, display, pages=targets.pages is not None) for target in targets.targets],
+        most=targets.jobs,
+        seconds=targets.seconds,
+        watcher=progress.watcher,
+    )
+    progress.close()
+    reports = [
+        _failure(target, item.reason) if isinstance(item, Failed) else item
+        for target, item in zip(targets.targets, found, strict=True)
+    ]
+    policies = [target.named.source for target in targets.targets[:1] if target.named]
+    index = fleet_answer(verb, reports, provenance_of(policies))
+    if targets.pages is not None:
+        _write_pages(targets.pages, index, reports)
+    _show(index, reports, display, verb)
+    return worst_exit_code(reports)
+
+
+def _refuse_form(display: Display, targets: Targets, verb: str) -> None:
+    if display.form not in _FORMS:
+        hint = f"choose one of {', '.join(_FORMS)}, or run `gpolicy {verb}` for one cluster at a time"
+        raise UsageError(f"--format {display.form} is for one cluster", hint=hint)
+    if display.form == "html" and targets.pages is None:
+        raise UsageError("several clusters have several pages", hint="say --pages DIR, without --format html")
+
+
+def _report_of(target: Target, work: Work, display: Display, *, pages: bool) -> ClusterReport:
+    """Do the work for one cluster, in a process of its own. What it says aside goes into the report."""
+    began, said = time.monotonic(), io.StringIO()
+    with redirect_stderr(said), redirect_stdout(io.StringIO()):
+        try:
+            report = work(target)
+            answer = report.answer() if report.answer is not None else None
+            data = json.loads(report.own["json"]()) if display.form == "json" and answer is not None else None
+            page = _page(answer, report) if pages and answer is not None else ""
+        except (GpolicyError, OSError) as error:
+            return replace(_failure(target, _message(error), getattr(error, "hint", None)), seconds=_since(began))
+    return ClusterReport(
+        name=target.name,
+        labels=target.named.labels if target.named else {},
+        exit_code=report.exit_code,
+        seconds=_since(began),
+        answer=None if answer is None else _portable(answer),
+        data=data,
+        page=page,
+        error="" if answer is not None else _errors(report),
+    )
+
+
+def _errors(report: Report) -> str:
+    """Return what prevents an answer, in one line."""
+    told = [f"{item.code} {f'{item.span}: ' if item.span else ''}{item.message}" for item in report.errors]
+    return f"the policy has {count(len(told), 'error')}: {some(told, 3)}"
+
+
+def _portable(answer: Answer) -> Answer:
+    """Return an answer that can pass to another process: without pictures, which only pages show."""
+    sections = []
+    for section in answer.sections:
+        parts = tuple(part for part in section.parts if not isinstance(part, Picture))
+        sections.append(replace(section, parts=parts))
+    return replace(answer, sections=tuple(sections))
+
+
+def _page(answer: Answer, report: Report) -> str:
+    return report_text(Display(form="html"), lambda: answer, {}, report.policy)
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, GpolicyError):
+        return error.message
+    name = getattr(error, "filename", None)
+    return f"{name}: {getattr(error, 'strerror', None) or error}" if name else str(error)
+
+
+def _failure(target: Target, reason: str, hint: str | None = None) -> ClusterReport:
+    return ClusterReport(
+        name=target.name,
+        labels=target.named.labels if target.named else {},
+        exit_code=int(ExitCode.COULD_NOT_RUN),
+        seconds=0.0,
+        error=reason,
+        hint=hint or "",
+    )
+
+
+def _since(began: float) -> float:
+    return time.monotonic() - began
+
+
+def _show(index: Answer, reports: Sequence[ClusterReport], display: Display, verb: str) -> None:
+    match display.form:
+        case "json":
+            write_long(json_text(fleet_data(verb, reports)))
+        case "markdown":
+            write_long(fleet_markdown(index, reports, display))
+        case _:
+            write_long(fleet_text(index, reports, display_on(sys.stdout, display)))
+
+
+def _write_pages(directory: Path, index: Answer, reports: Sequence[ClusterReport]) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    pages = fleet_pages(index, reports)
+    for name, text in pages.items():
+        write_private(directory / name, text.encode())
+    sys.stderr.write(as_text([f"wrote {count(len(pages), 'page')}: begin with {directory / INDEX}.html"]))
+
+
+class Progress:
+    """Tells on standard error how far many clusters are: a line for each that ends, and on a terminal what runs.
+
+    With `quiet` only a terminal is told.
+    """
+
+    def __init__(self, targets: Sequence[Target], *, quiet: bool = False) -> None:
+        self.targets = targets
+        self.watcher = Watcher(self._begins, self._ends, self._ticks)
+        self._quiet = quiet
+        self._running: dict[int, float] = {}
+        self._done = 0
+        self._line = StatusLine()
+
+    def _begins(self, number: int) -> None:
+        self._running[number] = time.monotonic()
+
+    def _ends(self, number: int, seconds: float) -> None:
+        self._running.pop(number, None)
+        self._done += 1
+        if self._quiet:
+            return
+        self._line.say(f"{self._done}/{len(self.targets)} {self.targets[number].name} ({seconds:.1f} s)")
+
+    def _ticks(self) -> None:
+        now = time.monotonic()
+        names = [f"{self.targets[number].name} {now - began:.0f} s" for number, began in self._running.items()]
+        self._line.show(f"{self._done} of {len(self.targets)} clusters; {some(names, _MOST_RUNNING)}" if names else "")
+
+    def close(self) -> None:
+        """Erase the line that changes."""
+        self._line.show("")

@@ -1,0 +1,276 @@
+"""What a verb is about: the cluster at an address, or clusters that the settings file names."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpolicy.cli.options import STATE_VARIABLE, ChosenClusters, Clusters, MaybeClusters, RapiOptions, source_options
+from gpolicy.cli.output import Report, show_report
+from gpolicy.cli.terminal import working
+from gpolicy.cluster.sources import SCHEMES, SourceOptions
+from gpolicy.errors import InputError, UsageError
+from gpolicy.opening import real_path
+from gpolicy.printable import as_text, some
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.report.forms import Display
+    from gpolicy.settings.named_clusters import NamedCluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """One cluster that a verb is about. `named` is its entry in the settings file, if it comes from there.
+
+    `path` is the policy that the command line names; `state` the address to read, None where none is given; with a
+    directory of `snapshots`, its newest one is read instead. `several` says that it is one of several, so that an
+    output is a directory.
+    """
+
+    path: Path | None
+    state: str | None
+    options: SourceOptions
+    named: NamedCluster | None = None
+    snapshots: Path | None = None
+    several: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name in the settings file; empty for an address."""
+        return self.named.name if self.named else ""
+
+    def output(self, given: Path | None, suffix: str = ".json") -> Path | None:
+        """Return the file to write: the given one, or one of this cluster in the given directory."""
+        if given is None or not self.several:
+            return given
+        given.mkdir(parents=True, exist_ok=True)
+        return given / f"{self.name}{suffix}"
+
+    @property
+    def policy(self) -> Path:
+        """The policy: of the command line, else of the settings file, else the current directory. Raise InputError."""
+        if self.path is not None:
+            return self.path
+        if self.named is None:
+            return Path()
+        if self.named.policy is None:
+            hint = f"write `policy` under [clusters.{self.named.name}], or name the policy"
+            raise InputError(f"{self.named.source}: the cluster {self.named.name} has no policy", hint=hint)
+        return as_named(self.named.policy)
+
+    def options_within(self, seconds: float) -> SourceOptions:
+        """Return how to read it, with this time limit for each answer."""
+        return replace(self.options, timeout=seconds)
+
+    def read(self) -> ClusterState:
+        """Return the state of the cluster; show progress when that takes long. Raise UsageError without an address."""
+        from gpolicy.cluster.sources import read_state  # noqa: PLC0415
+
+        src = self.state
+        if self.snapshots is not None:
+            from gpolicy.fleet.kept_snapshots import newest_snapshot  # noqa: PLC0415 (few need it)
+
+            src = f"snapshot:{newest_snapshot(self.snapshots, self.name)}"
+        if src is None:
+            hint = f"give --state SRC or set {STATE_VARIABLE}; SRC is one of: {'; '.join(SCHEMES.values())}"
+            raise UsageError("no state is given: where is the cluster read from?", hint=hint)
+        with working(f"reading {src}"):
+            return read_state(src, self.options)
+
+    def read_if_given(self) -> ClusterState | None:
+        """Return the state, if the target has one."""
+        return None if self.state is None else self.read()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Targets:
+    """The clusters of a run. `several`: the command line asks for clusters by --all or --label, perhaps for one.
+
+    `jobs` is how many at once, `seconds` the time for each; `pages` the directory for pages.
+    """
+
+    targets: Sequence[Target]
+    several: bool
+    pages: Path | None
+    jobs: int
+    seconds: float
+
+
+Work = Callable[[Target], Report]
+"""What a verb finds out about one cluster. It may write files, but nothing to standard output."""
+
+
+def run(
+    work: Work, asked: ChosenClusters, path: Path | None, display: Display, *, verb: str, volumes: bool = False
+) -> int:
+    """Do the work of a verb for each cluster that the options choose, show the report, and return the exit code."""
+    targets = targets_of(asked, path, volumes=volumes)
+    if not targets.several:
+        return show_report(work(targets.targets[0]), display)
+    from gpolicy.cli.fleet import run_all  # noqa: PLC0415 (most runs are about one)
+
+    return run_all(work, targets, display, verb)
+
+
+def targets_of(asked: ChosenClusters, path: Path | None = None, *, volumes: bool = False) -> Targets:
+    """Return what the options are about; `path` is the policy that the command line names.
+
+    Raise UsageError for options that exclude one another, InputError for what is wrong with the settings file.
+    """
+    if not _several(asked):
+        return _targets(asked, (_one(asked, path, volumes=volumes),))
+    from gpolicy.fleet.choosing import changed_clusters, labelled_clusters, sharded_clusters  # noqa: PLC0415
+
+    _refuse_address(asked)
+    if path is not None and not path.is_dir():
+        raise UsageError(f"{path}: not the directory of a settings file", hint="--all and --label choose by name")
+    clusters = clusters_near(path)
+    if not clusters:
+        hint = "write a table [clusters.NAME] with `policy` and `state` for each in gpolicy.toml"
+        raise UsageError("no settings file names clusters", hint=hint)
+    chosen = labelled_clusters(list(clusters.values()), asked.label or ())
+    if asked.changed_since is not None:
+        chosen = changed_clusters(chosen, asked.changed_since)
+    if asked.shard is not None:
+        chosen = sharded_clusters(chosen, asked.shard)
+    return _targets(
+        asked,
+        [target_of(cluster, None, asked.snapshots, volumes=volumes, several=True) for cluster in chosen],
+        several=True,
+    )
+
+
+def destination_of(to: str, rapi: RapiOptions, *, volumes: bool = False) -> tuple[str, SourceOptions]:
+    """Return the address of a destination, and how to reach it: as given, or that of a cluster of the settings file."""
+    clusters = {} if ":" in to else clusters_near(None)
+    if not clusters:
+        return to, source_options(rapi, volumes=volumes)
+    from gpolicy.settings.named_clusters import one_cluster  # noqa: PLC0415 (few need it)
+
+    cluster = one_cluster(to, clusters)
+    _refuse_rapi_options(rapi)
+    if cluster.destination is None:
+        hint = f"write `destination` under [clusters.{cluster.name}], or give an address"
+        raise InputError(f"{cluster.source}: the cluster {cluster.name} has no destination", hint=hint)
+    return cluster.destination, target_of(cluster, None, None, volumes=volumes).options
+
+
+def _targets(asked: ChosenClusters, targets: Sequence[Target], *, several: bool = False) -> Targets:
+    jobs = asked.jobs or max(4, 2 * (os.cpu_count() or 1))
+    return Targets(targets=targets, several=several, pages=asked.pages, jobs=jobs, seconds=asked.timeout)
+
+
+def _several(asked: ChosenClusters) -> bool:
+    every = isinstance(asked, Clusters) and asked.all_clusters
+    if every and asked.label:
+        raise UsageError("--all and --label exclude one another", hint="leave one of them out")
+    several = every or bool(asked.label)
+    for option, value in (
+        ("--changed-since", asked.changed_since),
+        ("--shard", asked.shard),
+        ("--pages", asked.pages),
+    ):
+        if value is not None and not several:
+            raise UsageError(f"{option} is for several clusters", hint="say --all or --label KEY=VALUE as well")
+    return several
+
+
+def _refuse_address(asked: ChosenClusters) -> None:
+    """Raise UsageError for options about one address: a password must not go to whatever the settings file names."""
+    if asked.state is not None:
+        raise UsageError("--state is about one address, not about clusters of gpolicy.toml", hint="leave it out")
+    _refuse_rapi_options(asked)
+
+
+def _refuse_rapi_options(rapi: RapiOptions) -> None:
+    given = {
+        "--rapi-credentials": rapi.rapi_credentials,
+        "--rapi-ca": rapi.rapi_ca,
+        "--insecure-rapi": rapi.insecure_rapi or None,
+    }
+    if option := next((name for name, value in given.items() if value is not None), None):
+        hint = "say `credentials` and `ca` of each cluster there"
+        raise UsageError(f"{option} is about one address, not about clusters of gpolicy.toml", hint=hint)
+
+
+def _one(asked: ChosenClusters, path: Path | None, *, volumes: bool) -> Target:
+    src = asked.state
+    if src and ":" not in src and (clusters := clusters_near(path)) and (src in clusters or not Path(src).exists()):
+        from gpolicy.settings.named_clusters import one_cluster  # noqa: PLC0415 (few need it)
+
+        _refuse_address(replace(asked, state=None))
+        return target_of(one_cluster(src, clusters), path, asked.snapshots, volumes=volumes)
+    if src is None and not isinstance(asked, MaybeClusters):
+        src = os.environ.get(STATE_VARIABLE)
+        if src:
+            sys.stderr.write(as_text([f"state: {src} ({STATE_VARIABLE})"]))
+        elif (cluster := _default(path)) is not None:
+            _refuse_address(asked)
+            sys.stderr.write(as_text([f"cluster: {cluster.name} ({as_named(cluster.source)})"]))
+            return target_of(cluster, path, asked.snapshots, volumes=volumes)
+    if asked.snapshots is not None:
+        raise UsageError("--snapshots is for clusters of gpolicy.toml", hint="use --state snapshot:FILE")
+    return Target(path=path, state=src or None, options=source_options(asked, volumes=volumes))
+
+
+def _default(path: Path | None) -> NamedCluster | None:
+    """Return the cluster of a policy: the only one of the settings file, or the one that the policy belongs to."""
+    clusters = clusters_near(path)
+    if not clusters:
+        return None
+    policy = real_path(path or Path())
+    owners = [item for item in clusters.values() if item.policy is not None and real_path(item.policy) == policy]
+    if len(owners) == 1:
+        return owners[0]
+    if len(clusters) == 1 and path is None:
+        return next(iter(clusters.values()))
+    named = _declared_name(path)
+    if named in clusters:
+        return clusters[named]
+    names = some(list(clusters), 5)
+    hint = "say --state NAME, --label KEY=VALUE or --all"
+    raise UsageError(f"which cluster? gpolicy.toml names {names}", hint=hint)
+
+
+def _declared_name(path: Path | None) -> str:
+    """Return the name in the policy's Cluster document; nothing if there is none."""
+    from gpolicy.policy.files import policy_roots  # noqa: PLC0415
+    from gpolicy.policy.loading import load_policy  # noqa: PLC0415
+
+    try:
+        roots = policy_roots(path or Path())
+        cluster = load_policy(roots[0]).cluster if len(roots) == 1 else None
+    except InputError:
+        return ""
+    return cluster.name if cluster is not None else ""
+
+
+def target_of(
+    cluster: NamedCluster, path: Path | None, snapshots: Path | None, *, volumes: bool = False, several: bool = False
+) -> Target:
+    """Return a cluster of the settings file as a target; of a directory of snapshots, the newest one is read."""
+    state = cluster.state
+    scheme, _, rest = state.partition(":")
+    if scheme in ("config", "text", "snapshot"):
+        state = f"{scheme}:{as_named(Path(rest))}"
+    options = SourceOptions(rapi_ca=cluster.authority, login=cluster.login, physical_volumes=volumes)
+    return Target(path=path, state=state, options=options, named=cluster, snapshots=snapshots, several=several)
+
+
+def clusters_near(path: Path | None) -> Mapping[str, NamedCluster]:
+    """Return the clusters that the settings file of a policy, or of the current directory, names."""
+    from gpolicy.settings.named_clusters import named_clusters  # noqa: PLC0415
+    from gpolicy.settings.settings_file import settings_file  # noqa: PLC0415
+
+    return named_clusters(settings_file(path or Path()))
+
+
+def as_named(path: Path) -> Path:
+    """Return a path from the current directory, if it lies below."""
+    here, whole = real_path(Path.cwd()), real_path(path)
+    return whole.relative_to(here) if whole.is_relative_to(here) else path

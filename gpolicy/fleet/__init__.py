@@ -1,0 +1,1 @@
+"""Several clusters in one run: which of them, and side by side."""

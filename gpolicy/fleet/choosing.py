@@ -1,0 +1,119 @@
+"""Which clusters a run is about: by labels, by what changed in git, by shard."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.cluster.process import GIT, run
+from gpolicy.errors import GpolicyError, InputError, UsageError
+from gpolicy.findings import Severity
+from gpolicy.guessing import did_you_mean_one_of
+from gpolicy.opening import real_path, work_tree
+from gpolicy.policy.loading import load_policy
+
+if TYPE_CHECKING:
+    from gpolicy.settings.named_clusters import NamedCluster
+
+_SHARD: Final = re.compile(r"([1-9][0-9]{0,4})/([1-9][0-9]{0,4})", re.ASCII)
+_SECONDS: Final = 60.0  # for one answer of git
+_LIMIT: Final = 64 * 1024**2  # bytes of an answer
+
+
+def labelled_clusters(clusters: Sequence[NamedCluster], wanted: Iterable[str]) -> list[NamedCluster]:
+    """Return the clusters that have a label `KEY=VALUE` for each KEY; VALUE may be a glob.
+
+    Several values of one key are alternatives. Raise UsageError for a word that is no label, for a key that no cluster
+    has, and if no cluster is left.
+    """
+    values: dict[str, list[str]] = {}
+    for word in wanted:
+        key, separator, value = word.partition("=")
+        if not separator or not key or not value:
+            raise UsageError(f"--label {word[:60]!r} is not KEY=VALUE", hint="for example --label stage=canary")
+        values.setdefault(key, []).append(value)
+    known = {key for cluster in clusters for key in cluster.labels}
+    for key in values:
+        if key not in known:
+            raise UsageError(f"no cluster has a label {key[:60]!r}", hint=did_you_mean_one_of(key, "labels", known))
+    found = [
+        cluster
+        for cluster in clusters
+        if all(any(fnmatchcase(cluster.labels.get(key, ""), glob) for glob in globs) for key, globs in values.items())
+    ]
+    if not found and values:
+        asked = " and ".join(f"{key}={' or '.join(globs)}" for key, globs in values.items())
+        key, globs = next(iter(values.items()))
+        there = {cluster.labels[key] for cluster in clusters if key in cluster.labels}
+        hint = did_you_mean_one_of(globs[0], f"values of {key}", there)
+        raise UsageError(f"no cluster has {asked[:200]}", hint=hint)
+    return found
+
+
+def sharded_clusters(clusters: Sequence[NamedCluster], shard: str) -> list[NamedCluster]:
+    """Return the part `N/M` of the clusters, every Mth one: all parts together are all of them, each once."""
+    found = _SHARD.fullmatch(shard)
+    number, parts = (int(found[1]), int(found[2])) if found else (1, 0)
+    if number > parts:
+        raise UsageError(f"--shard {shard[:60]!r} is not N/M", hint="for example --shard 2/5, the second of five parts")
+    return list(clusters[number - 1 :: parts])
+
+
+def changed_clusters(clusters: Sequence[NamedCluster], reference: str) -> list[NamedCluster]:
+    """Return the clusters whose policy, or anything that it extends, differs from a commit.
+
+    The commit is where the branch of `reference` and the present one parted. Files of the work tree count as they are
+    now, new ones too. A cluster without a policy, or with one that cannot be read, counts as changed; so do all
+    clusters if the settings file itself changed. Raise InputError if git does not know the commit.
+    """
+    trees = {cluster.source.parent: work_tree(real_path(cluster.source.parent)) for cluster in clusters}
+    changed: dict[Path, frozenset[Path]] = {}
+    for known in {tree for tree in trees.values() if tree is not None}:
+        changed[known] = _changed_files(known, reference)
+    found = []
+    for cluster in clusters:
+        tree = trees[cluster.source.parent]
+        if tree is None:
+            raise InputError(f"{cluster.source}: not in a git work tree", hint="leave out --changed-since")
+        if real_path(cluster.source) in changed[tree] or _has_changed(cluster, changed[tree]):
+            found.append(cluster)
+    return found
+
+
+def _has_changed(cluster: NamedCluster, changed: frozenset[Path]) -> bool:
+    if cluster.policy is None:
+        return True
+    root = real_path(cluster.policy)
+    if any(file.is_relative_to(root) for file in changed):
+        return True
+    try:
+        policy = load_policy(cluster.policy)
+    except GpolicyError:
+        return True
+    is_whole = not any(finding.severity is Severity.ERROR for finding in policy.findings)
+    return not is_whole or any(real_path(file) in changed for file in policy.files)
+
+
+def _changed_files(tree: Path, reference: str) -> frozenset[Path]:
+    """Return the files of a work tree that differ from where the branch of `reference` parted from the present one."""
+    if reference.startswith("-"):
+        raise UsageError(f"--changed-since {reference[:60]!r} is no commit", hint="name a branch, a tag or a commit")
+    base = _git(tree, "merge-base", reference, "HEAD", what=f"git knows no commit {reference[:60]!r} to compare with")
+    commit = base.decode("ascii", "replace").strip()
+    differing = _git(tree, "diff", "--name-only", "-z", "--no-ext-diff", "--no-renames", commit, "--")
+    new = _git(tree, "ls-files", "--others", "--exclude-standard", "-z")
+    names = (os.fsdecode(name) for name in (differing + new).split(b"\0") if name)
+    return frozenset(tree / name for name in names)
+
+
+def _git(tree: Path, *words: str, what: str = "git does not answer") -> bytes:
+    answer = run((*GIT, "-C", str(tree), *words), environ=os.environ, seconds=_SECONDS, limit=_LIMIT)
+    if answer.code:
+        reason = " ".join(answer.stderr.split())[:200]
+        hint = "fetch it first: CI often has one commit only (fetch-depth: 0)"
+        raise InputError(f"{what}: {reason}" if reason else what, hint=hint)
+    return answer.stdout

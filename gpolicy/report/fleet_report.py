@@ -1,0 +1,229 @@
+"""Reports of one verb on many clusters: a table of all, then each cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from gpolicy.colour import Tone
+from gpolicy.errors import ExitCode
+from gpolicy.printable import count, printable, some
+from gpolicy.provenance import Provenance
+from gpolicy.report import answer_html, answer_markdown, answer_text
+from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Page, Section, Table, Weight
+from gpolicy.report.forms import LEAST_BUDGET, Display
+from gpolicy.report.markdown import CLOSE, code, folded, prose
+
+INDEX: Final = "index"
+"""The name of the page with the table."""
+
+_WORST_FIRST: Final = (ExitCode.COULD_NOT_RUN, ExitCode.FINDINGS, ExitCode.CHANGES)
+_MOST_NAMES: Final = 8
+_CUT: Final = "<sub>The reports of {} are left out, since a comment must be short: {}</sub>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterReport:
+    """The report of a verb on one cluster. `answer` is None if there is none; then `error` says why.
+
+    `data` is its JSON, `page` its HTML, each only where that form was asked for. `seconds` is how long it took.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    exit_code: int
+    seconds: float
+    answer: Answer | None = None
+    data: Any = None
+    page: str = ""
+    error: str = ""
+    hint: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """The verdict, or why there is none."""
+        return self.answer.verdict if self.answer else self.error
+
+    @property
+    def tone(self) -> Tone:
+        """How good it is."""
+        if self.answer is None or self.exit_code in (ExitCode.COULD_NOT_RUN, ExitCode.FINDINGS):
+            return Tone.BAD
+        return self.answer.tone
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether there is no more to say than the verdict."""
+        return self.answer is not None and self.tone in (Tone.GOOD, Tone.PLAIN) and not _amount(self.answer)
+
+
+def worst_exit_code(reports: Sequence[ClusterReport]) -> int:
+    """Return the worst exit code: it could not run (3), then the answer is no (1), then changes are pending (2)."""
+    codes = {report.exit_code for report in reports}
+    return int(next((code for code in _WORST_FIRST if code in codes), ExitCode.FINE))
+
+
+def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Provenance) -> Answer:
+    """Return the table of all clusters, with a verdict that names those with trouble."""
+    headings = next((_figure_names(item.answer) for item in reports if item.answer and item.answer.figures), ())
+    rows = tuple((Page(item.name), *_figures(item, headings), _short(item)) for item in reports)
+    table = Table(
+        title="Clusters",
+        of="clusters",
+        headings=("cluster", *headings, "verdict"),
+        rows=rows,
+        weight=Weight.CHANGED,
+        most=len(rows),
+    )
+    tones = {item.tone for item in reports}
+    worst = next((tone for tone in (Tone.BAD, Tone.CAREFUL) if tone in tones), Tone.GOOD)
+    return Answer(
+        verb=verb,
+        title=f"{verb.capitalize()} of {count(len(reports), 'cluster')}",
+        name="",
+        verdict=_verdict(reports),
+        tone=worst,
+        sections=(Section(key="clusters", title="Clusters", parts=(table,), never_cut=True),),
+        provenance=provenance,
+    )
+
+
+def _verdict(reports: Sequence[ClusterReport]) -> str:
+    kinds: tuple[tuple[str, str, ExitCode | Tone], ...] = (
+        ("could not be looked at", "could not be looked at", ExitCode.COULD_NOT_RUN),
+        ("has a problem", "have problems", ExitCode.FINDINGS),
+        ("gets worse", "get worse", Tone.CAREFUL),
+        ("has drifted", "have drifted", Tone.BAD),
+    )
+    left, told = list(reports), list[str]()
+    for one, more, kind in kinds:
+        names = [item.name for item in left if kind in (item.exit_code, item.tone)]
+        left = [item for item in left if item.name not in names]
+        if names:
+            told.append(f"{len(names)} {one if len(names) == 1 else more}: {some(names, _MOST_NAMES)}")
+    fine = f"{len(left)} {'is' if len(left) == 1 else 'are'} fine"
+    return "; ".join([*told, fine] if left or not told else told)
+
+
+def _figure_names(answer: Answer) -> tuple[str, ...]:
+    return tuple(figure.name for figure in answer.figures)
+
+
+def _figures(item: ClusterReport, headings: Sequence[str]) -> Iterator[Cell]:
+    values = {figure.name: figure.value for figure in item.answer.figures} if item.answer else {}
+    return (values.get(heading, NOTHING) for heading in headings)
+
+
+def _amount(answer: Answer) -> bool:
+    return bool(answer.amount or answer.figures)
+
+
+def _short(item: ClusterReport) -> str:
+    return item.verdict if item.answer else f"could not run: {item.error}"
+
+
+# --- forms -----------------------------------------------------------------------------------------------------------
+
+
+def fleet_text(index: Answer, reports: Sequence[ClusterReport], display: Display) -> str:
+    """Return the table as text, then each cluster that has more to say than its verdict."""
+    parts = [answer_text.render(index, display)]
+    for item in reports:
+        if item.answer is None:
+            hint = f"\n  {printable(item.hint)}" if item.hint else ""
+            parts.append(f"{printable(item.name)}: {printable(item.error)}{hint}\n")
+        elif not item.is_quiet:
+            parts.append(answer_text.render(_called(item, item.answer), display))
+    return "\n".join(parts)
+
+
+def fleet_markdown(index: Answer, reports: Sequence[ClusterReport], display: Display) -> str:
+    """Return the table as Markdown, then each cluster folded, within `display.budget` bytes.
+
+    The worst clusters come first. Each may take an equal part of what is left; the last ones are only named.
+    """
+    text = answer_markdown.render(index, display)
+    left = display.budget - _bytes(text) - len(_CUT) - 1000
+    loud = sorted((item for item in reports if not item.is_quiet), key=lambda item: _RANKS.get(item.tone, 2))
+    blocks, cut = [], []
+    for number, item in enumerate(loud):
+        share = left // max(min(len(loud) - number, left // LEAST_BUDGET), 1)
+        block = _block(item, share)
+        if _bytes(block) > left:
+            cut.append(item.name)
+            continue
+        blocks.append(block)
+        left -= _bytes(block)
+    if cut:
+        what = count(len(cut), "cluster")
+        blocks.append("\n" + _CUT.format(what, ", ".join(code(name, 100) for name in cut[:_MOST_NAMES])) + "\n")
+    return text + "".join(blocks)
+
+
+_RANKS: Final = {Tone.BAD: 0, Tone.CAREFUL: 1}
+
+
+def _block(item: ClusterReport, budget: int) -> str:
+    head = "\n".join((*folded(f"<b>{code(item.name, 100)}</b>: {prose(item.verdict, 300)}"), ""))
+    tail = "\n".join(CLOSE)
+    if item.answer is None:
+        inner = f"{prose(item.error)} {prose(item.hint)}".strip()
+    else:
+        room = max(budget - _bytes(head) - _bytes(tail) - 10, LEAST_BUDGET)
+        # without the marker of a comment of its own
+        inner = answer_markdown.render(_called(item, item.answer), Display(budget=room)).partition("\n")[2]
+    return f"{head}\n{inner}\n{tail}\n"
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode())
+
+
+def fleet_pages(index: Answer, reports: Sequence[ClusterReport]) -> dict[str, str]:
+    """Return the pages by file name: the index with the table, and one of each cluster that has an answer."""
+    there = {item.name for item in reports if item.page}
+    return {
+        f"{INDEX}.html": answer_html.render(_linked(index, there), Display(form="html")),
+        **{f"{item.name}.html": item.page for item in reports if item.page},
+    }
+
+
+def _linked(index: Answer, there: set[str]) -> Answer:
+    """Return the index with links to those pages that are there."""
+    (section,) = index.sections
+    (table,) = section.tables
+    rows = tuple(row if str(row[0]) in there else (Name(str(row[0])), *row[1:]) for row in table.rows)
+    return replace(index, sections=(replace(section, parts=(replace(table, rows=rows),)),))
+
+
+def _called(item: ClusterReport, answer: Answer) -> Answer:
+    """Return an answer with the cluster's name in the settings file, if it is another."""
+    return answer if item.name in (answer.name, "") else replace(answer, title=f"{item.name}: {answer.title}")
+
+
+def fleet_data(verb: str, reports: Sequence[ClusterReport]) -> dict[str, Any]:
+    """Return all reports as one JSON document."""
+    return {
+        "format_version": "1.0",
+        "verb": verb,
+        "clusters": [
+            {
+                "name": item.name,
+                "labels": dict(item.labels),
+                "exit_code": item.exit_code,
+                "verdict": item.verdict,
+                "error": item.error or None,
+                "hint": item.hint or None,
+                "report": item.data,
+            }
+            for item in reports
+        ],
+        "summary": {
+            "clusters": len(reports),
+            "exit_code": worst_exit_code(reports),
+            "could_not_run": [item.name for item in reports if item.exit_code == ExitCode.COULD_NOT_RUN],
+            "findings": [item.name for item in reports if item.exit_code == ExitCode.FINDINGS],
+            "changes": [item.name for item in reports if item.exit_code == ExitCode.CHANGES],
+        },
+    }

@@ -1,0 +1,1 @@
+"""The settings file of a repository, and the clusters that it names."""

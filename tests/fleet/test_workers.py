@@ -1,0 +1,98 @@
+"""Work side by side: a job that fails, hangs or dies hides no other."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from gpolicy.fleet.workers import Failed, Watcher, work_side_by_side
+
+
+def work(jobs: list[Callable[[], object]], *, most: int = 4, seconds: float = 30.0) -> list[object]:
+    nobody = Watcher(lambda _: None, lambda _, __: None, lambda: None)
+    return list(work_side_by_side(jobs, most=most, seconds=seconds, watcher=nobody))
+
+
+def test_results_are_in_the_order_of_the_jobs() -> None:
+    def job(number: int) -> tuple[int, bool]:
+        return number, os.getpid() != parent
+
+    assert work([partial(job, number) for number in range(9)]) == [(number, True) for number in range(9)]
+
+
+parent = os.getpid()
+
+
+def hang() -> object:
+    time.sleep(600)
+    return None
+
+
+def die() -> object:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return None
+
+
+def leave() -> object:
+    sys.exit(7)
+
+
+def test_one_that_hangs_one_that_dies_and_one_that_leaves() -> None:
+    began = time.monotonic()
+    hung, dead, left, well = work([hang, die, leave, lambda: "well"], most=2, seconds=2)
+    assert hung == Failed("did not end within 2 seconds")
+    assert dead == Failed("its process ended without an answer (signal 9)")
+    assert left == Failed("its process ended without an answer (exit code 7)")
+    assert well == "well"
+    assert time.monotonic() - began < 20
+
+
+def test_a_large_answer_passes() -> None:
+    assert work([lambda: "x" * 10_000_000]) == ["x" * 10_000_000]
+
+
+def test_no_more_at_once_than_asked(tmp_path: Path) -> None:
+    def job(number: int) -> int:
+        mark = tmp_path / str(number)
+        mark.touch()
+        time.sleep(0.2)
+        there = len(list(tmp_path.iterdir()))
+        mark.unlink()
+        return there
+
+    found = work([partial(job, number) for number in range(6)], most=2)
+    assert max(number for number in found if isinstance(number, int)) <= 2
+
+
+INTERRUPTED = """
+import os, signal, sys, time
+from gpolicy.fleet.workers import Watcher, work_side_by_side
+def job():
+    os.write(1, b"%d\\n" % os.getpid())
+    time.sleep(600)
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what is started in the background ignores it
+begun = []
+def ticks():
+    if len(begun) == 2: os.kill(os.getpid(), signal.SIGINT)
+watcher = Watcher(begun.append, lambda _, __: None, ticks)
+try:
+    work_side_by_side([job, job], most=2, seconds=600, watcher=watcher)
+except KeyboardInterrupt:
+    sys.exit(42)
+"""
+
+
+def test_an_interrupt_ends_all() -> None:
+    done = subprocess.run([sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 42
+    for number in map(int, done.stdout.split()):
+        with pytest.raises(ProcessLookupError):
+            os.kill(number, 0)

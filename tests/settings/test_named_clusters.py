@@ -1,0 +1,87 @@
+"""Clusters that the settings file names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gpolicy.errors import InputError
+from gpolicy.settings.named_clusters import NamedCluster, named_clusters
+from gpolicy.settings.settings_file import named_settings_file, settings_file
+
+
+def read(directory: Path, text: str) -> dict[str, NamedCluster]:
+    path = directory / "gpolicy.toml"
+    path.write_text(text)
+    return named_clusters(settings_file(directory))
+
+
+def test_everything_that_a_table_may_say(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        '[clusters.ham]\npolicy = "clusters/ham"\nstate = "rapi://ham.example.org"\ndestination = "ssh://ham"\n'
+        'ca = "ca/ham.pem"\ncredentials = "netrc:~/ham.netrc"\nlabels = {stage = "canary"}\n'
+        '[clusters.ber]\nstate = "ssh://ber"\n[clusters.kept]\nstate = "snapshot:kept.json"\n',
+    )
+    assert list(found) == ["ham", "ber", "kept"]
+    ham, ber, kept = found.values()
+    assert (ham.policy, ham.authority) == (tmp_path / "clusters" / "ham", tmp_path / "ca" / "ham.pem")
+    assert (ham.destination, ber.destination, kept.destination) == ("ssh://ham", "ssh://ber", None)
+    assert (ham.login, ber.login) == (f"netrc:{Path('~/ham.netrc').expanduser()}", "netrc")
+    assert (dict(ham.labels), dict(ber.labels)) == ({"name": "ham", "stage": "canary"}, {"name": "ber"})
+    assert (ber.policy, kept.state) == (None, f"snapshot:{tmp_path / 'kept.json'}")
+
+
+def test_no_file_and_no_table_name_no_cluster(tmp_path: Path) -> None:
+    assert named_clusters(settings_file(tmp_path)) == {}
+    assert read(tmp_path, "[check]\n") == {}
+
+
+@pytest.mark.parametrize(
+    ("table", "message", "line"),
+    [
+        ('policy = "ham"', "clusters.ham: has no `state`", 1),
+        ('state = "ham.json"', "no address of a cluster's state", 2),
+        ('state = "rap://ham"', "no such source: 'rap'", 2),
+        ('state = "local:/tmp/evil"', "`local:` has no path in a settings file", 2),
+        ('state = "snapshot:/etc/passwd"', "leads out of", 2),
+        ('state = "snapshot:../../kept.json"', "leads out of", 2),
+        ('state = "ssh://ham"\npolicy = "/etc"', "leads out of", 3),
+        ('state = "ssh://ham"\npolicy = 1', "must be a text, not 1", 3),
+        ('state = "ssh://ham"\ndestination = "config:x"', "no destination", 3),
+        ('state = "ssh://ham"\ndestination = "local:/tmp"', "no destination", 3),
+        ('state = "ssh://ham"\ncredentials = "hush-33"', "does not say where a password is", 3),
+        ('state = "ssh://ham"\ncredentials = "environment:path"', "does not say where a password is", 3),
+        ('state = "ssh://ham"\npasword = "x"', "unknown key in [clusters.ham]", 3),
+        ('state = "ssh://ham"\nlabels = ["a"]', "must be a table, not a list", 3),
+        ('state = "ssh://ham"\nlabels = {name = "b"}', "a label cannot be called 'name'", 3),
+        ('state = "ssh://ham"\nlabels = {a = "b,c"}', "a label cannot be 'b,c'", 3),
+        ('state = "ssh://ham\\u0007"', "must be a text", 2),
+    ],
+)
+def test_what_a_table_may_not_say(tmp_path: Path, table: str, message: str, line: int) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, f"[clusters.ham]\n{table}\n")
+    assert message in caught.value.message
+    assert caught.value.message.startswith(f"{tmp_path / 'gpolicy.toml'}:{line}: ")
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("name", ["a:b", "-a", "", "a/b", "ä", "a" * 101])
+def test_a_name_is_also_the_name_of_a_file(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError, match="a cluster cannot be called"):
+        read(tmp_path, f'[clusters."{name}"]\nstate = "local:"\n')
+
+
+def test_clusters_is_a_table_of_tables(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="must be a table"):
+        read(tmp_path, 'clusters = ["a"]\n')
+    with pytest.raises(InputError, match="must be a table"):
+        read(tmp_path, 'clusters = {a = "ssh://a"}\n')
+
+
+def test_a_project_file_may_name_them_too(tmp_path: Path) -> None:
+    path = tmp_path / "pyproject.toml"
+    path.write_text('[tool.gpolicy.clusters.ham]\nstate = "local:"\n')
+    assert list(named_clusters(named_settings_file(path))) == ["ham"]
