@@ -162,7 +162,7 @@ def test_a_comment_about_a_rule_of_another_policy_is_left_alone_in_a_base(tmp_pa
 
 TWO = together(CLUSTER, GOLD, rule(), rule(RATIO.replace("1", "2"), name="twice"))
 WAIVER = (
-    "gpolicy: v1\nkind: Waiver\nwaivers:\n  - {rule: RULE, where: group/gold, reason: agreed, until: '2999-12-31'}\n"
+    "gpolicy: v1\nkind: Waiver\nwaivers:\n  - {rule: RULE, where: group/gold, reason: agreed, until: '2099-12-31'}\n"
 )
 
 
