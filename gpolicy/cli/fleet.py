@@ -76,24 +76,24 @@ def _refuse_form(display: Display, targets: Targets, verb: str) -> None:
 
 def _report_of(target: Target, work: Work, display: Display, *, pages: bool) -> ClusterReport:
     """Do the work for one cluster, in a process of its own. What it says aside goes into the report."""
-    began, said = time.monotonic(), io.StringIO()
-    with redirect_stderr(said), redirect_stdout(io.StringIO()):
+    aside = io.StringIO()
+    with redirect_stderr(aside), redirect_stdout(io.StringIO()):
         try:
             report = work(target)
             answer = report.answer() if report.answer is not None else None
             data = json.loads(report.own["json"]()) if display.form == "json" and answer is not None else None
             page = _page(answer, report) if pages and answer is not None else ""
         except (GpolicyError, OSError) as error:
-            return replace(_failure(target, _message(error), getattr(error, "hint", None)), seconds=_since(began))
+            return _failure(target, _message(error), getattr(error, "hint", None))
     return ClusterReport(
         name=target.name,
         labels=target.named.labels if target.named else {},
         exit_code=report.exit_code,
-        seconds=_since(began),
         answer=None if answer is None else _portable(answer),
         data=data,
         page=page,
         error="" if answer is not None else _errors(report),
+        aside=tuple(line.removeprefix("gpolicy: ") for line in aside.getvalue().splitlines()),
     )
 
 
@@ -128,14 +128,9 @@ def _failure(target: Target, reason: str, hint: str | None = None) -> ClusterRep
         name=target.name,
         labels=target.named.labels if target.named else {},
         exit_code=int(ExitCode.COULD_NOT_RUN),
-        seconds=0.0,
         error=reason,
         hint=hint or "",
     )
-
-
-def _since(began: float) -> float:
-    return time.monotonic() - began
 
 
 def _show(index: Answer, reports: Sequence[ClusterReport], display: Display, verb: str) -> None:

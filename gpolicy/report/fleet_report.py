@@ -27,18 +27,19 @@ _CUT: Final = "<sub>The reports of {} are left out, since a comment must be shor
 class ClusterReport:
     """The report of a verb on one cluster. `answer` is None if there is none; then `error` says why.
 
-    `data` is its JSON, `page` its HTML, each only where that form was asked for. `seconds` is how long it took.
+    `data` is its JSON, `page` its HTML, each only where that form was asked for. `aside` is what the verb would have
+    written to standard error.
     """
 
     name: str
     labels: Mapping[str, str]
     exit_code: int
-    seconds: float
     answer: Answer | None = None
     data: Any = None
     page: str = ""
     error: str = ""
     hint: str = ""
+    aside: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -85,6 +86,7 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
         verdict=_verdict(reports),
         tone=worst,
         sections=(Section(key="clusters", title="Clusters", parts=(table,), never_cut=True),),
+        notes=tuple(f"{item.name}: {line}" for item in reports for line in item.aside),
         provenance=provenance,
     )
 

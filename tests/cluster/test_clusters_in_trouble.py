@@ -153,6 +153,17 @@ def test_snapshots_of_all_are_kept_and_read(fleet: Fleet) -> None:
     assert "no snapshot of the cluster dead" in done.stdout
 
 
+def test_what_a_verb_says_aside_is_a_note(fleet: Fleet) -> None:
+    """config.data has no measurements, which snapshot says."""
+    alone = fleet.gpolicy("snapshot", "--state", "config:config.data", "-o", "alone.json")
+    aside = [line.removeprefix("gpolicy: ") for line in alone.stderr.splitlines()]
+    (fleet.directory / "gpolicy.toml").write_text('[clusters.kept]\nstate = "config:config.data"\n')
+    together = fleet.gpolicy("snapshot", "--all", "-o", "together")
+    assert together.returncode == 0, together.stderr
+    assert aside
+    assert all(f"note: kept: {line}" in together.stdout for line in aside)
+
+
 def test_a_password_goes_to_no_other_host(fleet: Fleet) -> None:
     """Whoever changes the settings file can name any host, and gets nothing."""
     environment = {**ENVIRONMENT, "GPOLICY_RAPI_HOSTS_GOOD": "*.example.org"}
