@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gpolicy.cli.fleet import Progress
+from gpolicy.cli.many_clusters import Progress
 from gpolicy.cli.output import Report, show_report
 from gpolicy.cli.targets import Target, as_named, clusters_near, target_of
 from gpolicy.cluster.sources import Contact, contact

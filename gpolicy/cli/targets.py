@@ -112,7 +112,7 @@ def run(
     targets = targets_of(asked, path, volumes=volumes)
     if not targets.several:
         return show_report(work(targets.targets[0]), display)
-    from gpolicy.cli.fleet import run_all  # noqa: PLC0415 (most runs are about one)
+    from gpolicy.cli.many_clusters import run_all  # noqa: PLC0415 (most runs are about one)
 
     return run_all(work, targets, display, verb)
 

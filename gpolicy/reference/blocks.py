@@ -40,7 +40,7 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class PageListing:
     """Lines shown as they are."""
 
     text: str
@@ -48,7 +48,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PageTable:
     """Rows about one thing each: the first cell names it, the last describes it. An empty column is not shown.
 
     `anchors` has a name for each row that can be linked to, or nothing.
@@ -63,4 +63,4 @@ class Table:
         return tuple(column for column in range(len(self.head)) if any(row[column] for row in self.rows))
 
 
-Block = Heading | Paragraph | Listing | Table
+Block = Heading | Paragraph | PageListing | PageTable

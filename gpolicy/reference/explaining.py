@@ -17,7 +17,7 @@ from gpolicy.findings import RuleInfo
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy.guard import BUILT_IN
 from gpolicy.policy.house_rule import HouseRule
-from gpolicy.reference.blocks import Block, Heading, Listing, Paragraph, Table
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
 from gpolicy.reference.environment import VARIABLES
 from gpolicy.reference.key_blocks import first_sentence, key_blocks, key_type, kind_blocks, kind_names, kind_summary
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, all_keys
@@ -56,7 +56,7 @@ def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str
     return plain(
         [
             Paragraph(f"{word} has {len(found)} meanings. Give `gpolicy explain` one of these names:"),
-            Table(("name", "sort", "meaning"), rows),
+            PageTable(("name", "sort", "meaning"), rows),
         ]
     )
 
@@ -70,8 +70,8 @@ def explain_house_rule(rule: HouseRule) -> str:
         [
             Heading(f"{rule.word} (house rule, {rule.severity})"),
             Paragraph(rule.message),
-            Table(("fact", "meaning"), facts),
-            Listing(rule.document.written(()).rstrip(), "yaml"),
+            PageTable(("fact", "meaning"), facts),
+            PageListing(rule.document.written(()).rstrip(), "yaml"),
             *([Paragraph(_accepting(info))] if info else []),
         ]
     )
@@ -155,8 +155,8 @@ def _said(name: str, sort: str, *texts: str) -> Meaning:
     return Meaning(name, sort, texts[0], lambda: map(Paragraph, texts))
 
 
-def _exit_codes() -> Table:
-    return Table(("code", "meaning"), tuple((str(int(code)), text) for code, text in EXIT_CODES.items()))
+def _exit_codes() -> PageTable:
+    return PageTable(("code", "meaning"), tuple((str(int(code)), text) for code, text in EXIT_CODES.items()))
 
 
 def _of_keys(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:

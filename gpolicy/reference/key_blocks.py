@@ -10,7 +10,7 @@ from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_kinds import example_document
-from gpolicy.reference.blocks import Block, Listing, Paragraph, Table
+from gpolicy.reference.blocks import Block, PageListing, PageTable, Paragraph
 from gpolicy.reference.examples import example_listing, flow
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, policy_keys, settings_keys
 from gpolicy.reference.type_words import type_words
@@ -37,14 +37,14 @@ def key_blocks(places: tuple[Key, ...]) -> Iterator[Block]:
     facts += [("together with", key.condition)] if key.condition else []
     facts += [("type", key_type(key)), *parameter_facts(key.parameter)]
     facts += [("required", "yes")] if key.required else []
-    yield Table(("fact", "meaning"), tuple(facts))
+    yield PageTable(("fact", "meaning"), tuple(facts))
     below = tuple(_below(key))
     if below:
         yield Paragraph("Keys below it:")
-        yield Table(("key", "meaning"), tuple((item.path[-1], first_sentence(item.text)) for item in below))
+        yield PageTable(("key", "meaning"), tuple((item.path[-1], first_sentence(item.text)) for item in below))
     elif key.home != SETTINGS:
         yield Paragraph("Example:")
-        yield Listing(example_listing(key), "yaml")
+        yield PageListing(example_listing(key), "yaml")
 
 
 def parameter_facts(parameter: Parameter | None) -> list[tuple[str, str]]:
@@ -83,9 +83,9 @@ def releases(parameter: Parameter) -> str:
 def kind_blocks(kind: str) -> Iterator[Block]:
     """Yield what there is to say of a kind of document below its title."""
     yield Paragraph(kind_summary(kind))
-    yield Listing(example_document(kind), "yaml")
+    yield PageListing(example_document(kind), "yaml")
     keys = [key for key in policy_keys(kind) if len(key.path) == 1]
-    yield Table(("key", "meaning"), tuple((key.name, first_sentence(key.text)) for key in keys))
+    yield PageTable(("key", "meaning"), tuple((key.name, first_sentence(key.text)) for key in keys))
 
 
 def kind_summary(kind: str) -> str:

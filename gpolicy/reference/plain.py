@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import Final
 
-from gpolicy.reference.blocks import Block, Cell, Heading, Link, Listing, Paragraph, Table
+from gpolicy.reference.blocks import Block, Cell, Heading, Link, PageListing, PageTable, Paragraph
 
 WIDTH: Final = 100
 """Columns that text fills."""
@@ -32,13 +32,13 @@ def _block(block: Block) -> str:
             return title
         case Paragraph(text):
             return filled(text)
-        case Listing(text, _):
+        case PageListing(text, _):
             return textwrap.indent(text.rstrip(), "    ")
-        case Table():
+        case PageTable():
             return _table(block)
 
 
-def _table(table: Table) -> str:
+def _table(table: PageTable) -> str:
     """Return rows with a column for each but the last cell, which fills what is left of the line."""
     columns = table.filled()
     rows = [[_word(row[column]) for column in columns] for row in table.rows]

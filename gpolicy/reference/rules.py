@@ -7,7 +7,7 @@ from itertools import groupby
 
 from gpolicy.checking.catalogue import FAMILIES
 from gpolicy.findings import RuleInfo
-from gpolicy.reference.blocks import Block, Listing, Paragraph
+from gpolicy.reference.blocks import Block, PageListing, Paragraph
 
 
 def rule_blocks(info: RuleInfo) -> Iterator[Block]:
@@ -20,11 +20,11 @@ def rule_blocks(info: RuleInfo) -> Iterator[Block]:
         yield Paragraph(f"`check --fix`: {info.fix}")
     if info.parameters:
         yield Paragraph("Parameters, in gpolicy.toml:")
-        yield Listing(settings_text(info), "toml")
+        yield PageListing(settings_text(info), "toml")
     for title, example in (("Bad:", info.bad), ("Good:", info.good)):
         if example:
             yield Paragraph(title)
-            yield Listing(example, "yaml")
+            yield PageListing(example, "yaml")
 
 
 def families(rules: Iterable[RuleInfo]) -> Iterator[tuple[str, list[RuleInfo]]]:

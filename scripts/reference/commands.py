@@ -12,7 +12,7 @@ from gpolicy.cli.app import VERBS, app
 from gpolicy.errors import EXIT_CODES
 from gpolicy.htools.getopt import Option as HtoolsOption
 from gpolicy.htools.options import HAIL_OPTIONS, HSPACE_OPTIONS
-from gpolicy.reference.blocks import Block, Heading, Link, Listing, Paragraph, Table
+from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
 from gpolicy.reference.environment import VARIABLES
 from reference.markdown import anchor
 
@@ -107,7 +107,7 @@ def verb_blocks(verb: Verb, level: int) -> Iterator[Block]:
     """Yield what there is to say about a verb, under headings of this level if it is the man page's 2."""
     if level == 2:
         yield Heading("Synopsis")
-    yield Listing(verb.usage)
+    yield PageListing(verb.usage)
     if level == 2:
         yield Heading("Description")
     yield from map(Paragraph, verb.paragraphs)
@@ -119,11 +119,11 @@ def verb_blocks(verb: Verb, level: int) -> Iterator[Block]:
     if verb.name == "htools":
         for program, options in (("hspace", HSPACE_OPTIONS), ("hail", HAIL_OPTIONS)):
             yield Heading(f"{'Options of ' if level == 2 else 'gpolicy htools '}{program}", level)
-            yield Table(("option", "meaning"), tuple(_htools_row(option) for option in options))
+            yield PageTable(("option", "meaning"), tuple(_htools_row(option) for option in options))
 
 
-def _words_table(what: str, words: Iterable[Word]) -> Table:
-    return Table((what, "default", "meaning"), tuple((word.name, word.default, word.text) for word in words))
+def _words_table(what: str, words: Iterable[Word]) -> PageTable:
+    return PageTable((what, "default", "meaning"), tuple((word.name, word.default, word.text) for word in words))
 
 
 def _htools_row(option: HtoolsOption) -> tuple[str, str]:
@@ -131,14 +131,14 @@ def _htools_row(option: HtoolsOption) -> tuple[str, str]:
     return ", ".join(words), f"{option.help[0].upper()}{option.help[1:].rstrip('.')}."
 
 
-def exit_codes() -> Table:
+def exit_codes() -> PageTable:
     """Return what each exit code means."""
-    return Table(("code", "meaning"), tuple((f"`{int(code)}`", text) for code, text in EXIT_CODES.items()))
+    return PageTable(("code", "meaning"), tuple((f"`{int(code)}`", text) for code, text in EXIT_CODES.items()))
 
 
-def environment() -> Table:
+def environment() -> PageTable:
     """Return what each environment variable means."""
-    return Table(("variable", "meaning"), tuple((f"`{name}`", text) for name, text in VARIABLES.items()))
+    return PageTable(("variable", "meaning"), tuple((f"`{name}`", text) for name, text in VARIABLES.items()))
 
 
 def commands_page() -> Iterator[Block]:
@@ -150,7 +150,7 @@ def commands_page() -> Iterator[Block]:
         " environment variables."
     )
     yield from map(Paragraph, introduction())
-    yield Table(
+    yield PageTable(
         ("verb", "what it does"),
         tuple((Link(verb.command, f"#{anchor(verb.command)}"), f"{verb.summary}.") for verb in known),
     )

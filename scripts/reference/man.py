@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gpolicy import __version__
-from gpolicy.reference.blocks import Block, Heading, Listing, Paragraph, Table
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
 from gpolicy.reference.key_blocks import kind_names
 from gpolicy.reference.keys import SETTINGS
 from reference.commands import Verb, environment, exit_codes, global_options, introduction, verb_blocks, verbs
@@ -31,14 +31,14 @@ def _overview(known: list[Verb]) -> Iterator[Block]:
     yield Heading("Name")
     yield Paragraph("gpolicy - policy as code for Ganeti clusters")
     yield Heading("Synopsis")
-    yield Listing("gpolicy [OPTIONS] VERB [ARGS]...")
+    yield PageListing("gpolicy [OPTIONS] VERB [ARGS]...")
     yield Heading("Description")
     yield from map(Paragraph, introduction())
     yield Heading("Verbs")
-    yield Table(("verb", "meaning"), tuple((f"`gpolicy-{verb.name}`(1)", f"{verb.summary}.") for verb in known))
+    yield PageTable(("verb", "meaning"), tuple((f"`gpolicy-{verb.name}`(1)", f"{verb.summary}.") for verb in known))
     yield Heading("Options")
     options = global_options()
-    yield Table(("option", "meaning"), tuple((word.name, word.text) for word in options))
+    yield PageTable(("option", "meaning"), tuple((word.name, word.text) for word in options))
     yield Heading("Exit status")
     yield exit_codes()
     yield Heading("Environment")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from html import escape
 
-from gpolicy.reference.blocks import LINK, Block, Cell, Heading, Link, Listing, Paragraph, Table
+from gpolicy.reference.blocks import LINK, Block, Cell, Heading, Link, PageListing, PageTable, Paragraph
 
 
 def markdown(blocks: Iterable[Block]) -> str:
@@ -38,13 +38,13 @@ def _block(block: Block) -> str:
             return f"{'#' * level} {prose(title)}"
         case Paragraph(text):
             return prose(text)
-        case Listing(text, language):
+        case PageListing(text, language):
             return f"```{language}\n{text.rstrip()}\n```"
-        case Table():
+        case PageTable():
             return _table(block)
 
 
-def _table(table: Table) -> str:
+def _table(table: PageTable) -> str:
     columns = table.filled()
     lines = [[table.head[column] for column in columns], ["---"] * len(columns)]
     for number, row in enumerate(table.rows):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpolicy.data import data_directory
-from gpolicy.reference.blocks import Block, Heading, Link, Paragraph, Table
+from gpolicy.reference.blocks import Block, Heading, Link, PageTable, Paragraph
 from gpolicy.reference.keys import Key, keys_of
 from gpolicy.reference.type_words import type_words
 from reference.markdown import anchor
@@ -36,7 +36,7 @@ def output_page() -> Iterator[Block]:
         " `schemas/output/`. Readers must ignore keys that they do not know; [what stays the same](stability.md) says"
         " when a `format_version` changes. Sizes are MiB unless a key says otherwise."
     )
-    yield Table(
+    yield PageTable(
         ("output", "what it is"),
         tuple(
             (Link(_title(name), f"#{anchor(_title(name))}", literal=False), schema["description"].partition(". ")[0])

@@ -13,7 +13,7 @@ from gpolicy.ganeti.parameter import Level, Parameter
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.policy.schema_files import schema_of
-from gpolicy.reference.blocks import Block, Heading, Listing, Paragraph, Table
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
 from gpolicy.reference.examples import example_value
 from gpolicy.reference.key_blocks import default_words, key_type, releases
 from gpolicy.reference.keys import ITEM, Key, keys_of, policy_keys
@@ -90,10 +90,10 @@ def _section(members: list[Parameter]) -> Iterator[Block]:
         )
         for item in members
     )
-    yield Table(
+    yield PageTable(
         ("key", "type", "default", "set on", "takes effect", "meaning"), rows, tuple(item.name for item in members)
     )
-    yield Listing(_example(members), "yaml")
+    yield PageListing(_example(members), "yaml")
 
 
 def _common(words: Iterable[str]) -> str:

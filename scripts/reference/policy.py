@@ -8,7 +8,7 @@ from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.ganeti.values import FAMILIES
 from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_kinds import example_document
-from gpolicy.reference.blocks import Block, Heading, Link, Listing, Paragraph, Table
+from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
 from gpolicy.reference.examples import example_text
 from gpolicy.reference.key_blocks import kind_names, kind_summary
 from gpolicy.reference.keys import NAME, SETTINGS, Key, keys_of, policy_keys, settings_keys
@@ -45,7 +45,7 @@ def policy_page() -> Iterator[Block]:
 
 def language() -> Iterator[Block]:
     """Yield what is true of all kinds."""
-    yield Table(
+    yield PageTable(
         ("kind", "meaning"), tuple((Link(kind, f"#{anchor(kind)}"), kind_summary(kind)) for kind in kind_names())
     )
     yield Paragraph(
@@ -54,7 +54,7 @@ def language() -> Iterator[Block]:
     )
     head = [key for key in policy_keys("Cluster") if key.name in _HEAD_KEYS]
     texts = {"kind": "What the document describes: one of the kinds above."}
-    yield Table(
+    yield PageTable(
         ("key", "required", "meaning"),
         tuple((f"`{key.name}`", "yes" if key.required else "", texts.get(key.name, key.text)) for key in head),
     )
@@ -62,13 +62,13 @@ def language() -> Iterator[Block]:
         "A parameter that no document declares is not managed: gpolicy never touches it. On a group or a node set,"
         " `inherit` instead of a value removes the object's own value, so that the one of the level above applies."
     )
-    yield Table(("type", "examples", "how to write it"), TYPES)
+    yield PageTable(("type", "examples", "how to write it"), TYPES)
 
 
 def kind_section(kind: str) -> Iterator[Block]:
     """Yield what there is to say of a kind below its title."""
     yield Paragraph(kind_summary(kind))
-    yield Listing(example_document(kind), "yaml")
+    yield PageListing(example_document(kind), "yaml")
     schema = schema_of(kind)
     keys = list(keys_of(kind, schema, expand=False))
     parameters = dict.fromkeys(key.path[0] for key in keys if key.parameter)
@@ -106,7 +106,7 @@ def settings_section() -> Iterator[Block]:
     )
     yield from key_tables(list(settings_keys()))
     yield Paragraph("Parameters of rules, in a table `[rules.NAME]`:")
-    yield Table(
+    yield PageTable(
         ("rule", "parameter", "default", "from", "to", "meaning"),
         tuple(
             (
@@ -144,7 +144,7 @@ def key_tables(keys: list[Key], words: Named | None = None) -> Iterator[Block]:
         shown[rows] = name
         if home:
             yield Paragraph(f"Keys of `{name}`:")
-        yield Table(("key", "type", "required", "example", "meaning"), rows)
+        yield PageTable(("key", "type", "required", "example", "meaning"), rows)
 
 
 def _collapsed(rows: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:

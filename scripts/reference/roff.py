@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable
 
-from gpolicy.reference.blocks import LINK, Block, Cell, Heading, Link, Listing, Paragraph, Table
+from gpolicy.reference.blocks import LINK, Block, Cell, Heading, Link, PageListing, PageTable, Paragraph
 
 
 def man_page(title: str, section: int, date: str, version: str, blocks: Iterable[Block]) -> str:
@@ -22,14 +22,14 @@ def _block(block: Block) -> str:
             return f".SH {_words(title.upper())}\n" if level == 2 else f".SS {_words(title)}\n"
         case Paragraph(text):
             return f".PP\n{_lines(text)}\n"
-        case Listing(text, _):
+        case PageListing(text, _):
             lines = "\n".join(_guarded(_literal(line)) for line in text.rstrip().splitlines())
             return f".PP\n.RS 4\n.nf\n{lines}\n.fi\n.RE\n"
-        case Table():
+        case PageTable():
             return "".join(_row(block, row) for row in block.rows)
 
 
-def _row(table: Table, row: tuple[Cell, ...]) -> str:
+def _row(table: PageTable, row: tuple[Cell, ...]) -> str:
     facts = [
         f"{table.head[column].capitalize()}: {_text(row[column]).rstrip('.')}."
         for column in table.filled()[1:-1]

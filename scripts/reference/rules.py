@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.findings import RuleInfo, Severity
-from gpolicy.reference.blocks import Block, Heading, Link, Listing, Paragraph, Table
+from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
 from gpolicy.reference.rules import families, settings_text
 from reference.markdown import anchor
 
@@ -46,7 +46,7 @@ def rules_page(rules: Iterable[RuleInfo] = CATALOGUE) -> Iterator[Block]:
         " policies. [Check a policy](../guides/check.md) says how to choose rules, to accept findings, and to change"
         " severities."
     )
-    yield Table(
+    yield PageTable(
         ("family", "rules"),
         tuple(
             (Link(title, f"#{anchor(title)}", literal=False), f"{members[0].code} to {members[-1].code}")
@@ -54,7 +54,7 @@ def rules_page(rules: Iterable[RuleInfo] = CATALOGUE) -> Iterator[Block]:
         ),
     )
     yield Heading("Severities")
-    yield Table(
+    yield PageTable(
         ("severity", "rules", "consequence", "meaning"),
         tuple(
             (str(severity), str(sum(info.severity is severity for info in known)), consequence, meaning)
@@ -63,7 +63,7 @@ def rules_page(rules: Iterable[RuleInfo] = CATALOGUE) -> Iterator[Block]:
     )
     for title, members in by_family:
         yield Heading(title)
-        yield Table(("code", "severity", "finding"), tuple(_row(info) for info in members))
+        yield PageTable(("code", "severity", "finding"), tuple(_row(info) for info in members))
         for info in members:
             yield Heading(_title(info), 3)
             yield from _blocks(info)
@@ -81,9 +81,9 @@ def _blocks(info: RuleInfo) -> Iterator[Block]:
     fix = f" `check --fix`: {info.fix}" if info.fix else ""
     yield Paragraph(f"{info.rationale}{fix}")
     if info.parameters:
-        yield Listing(settings_text(info), "toml")
+        yield PageListing(settings_text(info), "toml")
     if info.bad and info.good:
-        yield Listing(_difference(info.bad, info.good), "diff")
+        yield PageListing(_difference(info.bad, info.good), "diff")
 
 
 def _difference(bad: str, good: str) -> str:

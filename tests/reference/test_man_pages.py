@@ -10,7 +10,7 @@ from reference.man import man_pages
 from reference.roff import man_page
 
 from gpolicy.cli.app import VERBS
-from gpolicy.reference.blocks import Block, Heading, Listing, Paragraph, Table
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
 
 PAGES = man_pages("2026-01-31")
 
@@ -28,8 +28,8 @@ def test_text_cannot_become_a_request_or_an_escape() -> None:
     blocks: list[Block] = [
         Heading("Name"),
         Paragraph(".so /etc/passwd"),
-        Listing("'\\n"),
-        Table(("a", "b"), ((".B", "\\*x …"),)),
+        PageListing("'\\n"),
+        PageTable(("a", "b"), ((".B", "\\*x …"),)),
     ]
     page = man_page("x", 1, "2026-01-31", "1", blocks)
     assert page.splitlines()[1:] == [

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from reference.markdown import anchor, markdown
 
-from gpolicy.reference.blocks import Heading, Link, Paragraph, Table
+from gpolicy.reference.blocks import Heading, Link, PageTable, Paragraph
 
 
 def test_what_is_no_markup_is_escaped() -> None:
@@ -10,7 +10,7 @@ def test_what_is_no_markup_is_escaped() -> None:
 
 
 def test_a_bar_does_not_end_a_cell() -> None:
-    table = Table(("key", "empty", "text"), ((Link("x", "#x"), "", "`a|<b>` or c|d"),), anchors=("key-x",))
+    table = PageTable(("key", "empty", "text"), ((Link("x", "#x"), "", "`a|<b>` or c|d"),), anchors=("key-x",))
     assert markdown([table]).splitlines() == [
         "| key | text |",
         "| --- | --- |",

@@ -13,7 +13,7 @@ from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.policy.schema_errors import shape_findings
 from gpolicy.policy.yaml_reader import read_yaml
-from gpolicy.reference.blocks import Heading, Listing
+from gpolicy.reference.blocks import Heading, PageListing
 from gpolicy.reference.keys import keys_of
 
 PAGES = {path.rpartition("/")[2]: text for path, text in pages().items()}
@@ -32,7 +32,7 @@ def test_the_examples_of_parameters_are_documents() -> None:
     for block in parameter_sections():
         if isinstance(block, Heading):
             kind = "NodeGroup" if block.title == "alloc_policy" else "Cluster"
-        if isinstance(block, Listing):
+        if isinstance(block, PageListing):
             (document,) = read_yaml(f"gpolicy: v1\nkind: {kind}\nname: x\n{block.text}", "example").documents
             assert not shape_findings(document), block.text
             found += 1

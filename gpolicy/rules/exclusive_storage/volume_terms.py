@@ -72,7 +72,7 @@ class PatternMatchesNothing(Rule):
                     yield self.hit(declared, message, declared.physical_volumes[key].span, hint=hint)
 
 
-class PatternUnlikely(Rule):
+class VolumePatternUnlikely(Rule):
     info = RuleInfo(
         code="GP424",
         name="volume-pattern-unlikely",
