@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 import yaml
 from jsonschema import Draft7Validator
@@ -13,6 +16,8 @@ from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.reference.examples import example_listing, example_value, flow
 from gpolicy.reference.keys import Key, all_keys, policy_keys, settings_keys
 from gpolicy.reference.type_words import type_words
+from gpolicy.settings.named_clusters import named_clusters
+from gpolicy.settings.settings_file import settings_file
 
 
 def _key(home: str, name: str) -> Key:
@@ -64,3 +69,11 @@ def test_a_key_of_a_condition_names_it() -> None:
     found = {key.condition: key.text for key in policy_keys("Test") if key.name == "tests[].expect.refused"}
     assert found.keys() == {"place", "check_instance"}
     assert len(set(found.values())) == 2
+
+
+def test_the_examples_of_a_cluster_of_the_settings_are_taken(tmp_path: Path) -> None:
+    values = {key.path[-1]: example_value(key) for key in settings_keys() if key.path[0] == "clusters"}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in values.items() if isinstance(value, str)]
+    (tmp_path / "gpolicy.toml").write_text("\n".join(["[clusters.ham]", *lines, 'labels = {stage = "canary"}']))
+    (cluster,) = named_clusters(settings_file(tmp_path)).values()
+    assert (cluster.state, cluster.login) == (values["state"], values["credentials"])
