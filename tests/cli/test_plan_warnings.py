@@ -12,7 +12,7 @@ EXAMPLE = ROOT / "tests" / "data" / "clusters" / "full"
 STATE = f"config:{EXAMPLE / 'config.data'}"
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: default\n"
 UNMATCHED = f'{GROUP}nodes: ["nodex*.example.org"]\n'
-ACCEPT = '{rule: GP606, where: group/default, reason: new racks, until: "2126-01-01"}'
+ACCEPT = '{rule: GP606, where: group/default, reason: new racks, until: "2099-12-31"}'
 ACCEPTED = {
     "comment": ("  # gpolicy: ignore[GP606] new racks", ""),
     "waiver": ("", f"---\ngpolicy: v1\nkind: Waiver\nwaivers: [{ACCEPT}]\n"),
