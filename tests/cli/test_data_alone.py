@@ -90,6 +90,15 @@ def test_a_policy_and_its_settings_start_nothing(checkout: Path) -> None:
     assert not list(checkout.rglob("sprung"))
 
 
+def test_check_finds_a_mistake_in_a_cluster_of_the_settings(checkout: Path) -> None:
+    (checkout / "gpolicy.toml").write_text('[clusters.ham]\nstate = "rapi://ham"\npolcy = "policy"\n')
+    done, told = run(checkout, "check", "policy")
+    assert (done.returncode, told) == (3, [])
+    assert "gpolicy.toml:3: clusters.ham.polcy: unknown key" in done.stderr
+    assert "Did you mean `policy`?" in done.stderr
+    assert run(checkout, "check", "policy", "--isolated")[0].returncode == 0
+
+
 def test_a_cluster_of_the_settings_gets_no_password_of_another(checkout: Path) -> None:
     """check contacts none of them; plan asks the one that it names only with a password that is for its host."""
     (checkout / "gpolicy.toml").write_text(
