@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy.cli.output import Report, looked_at, repository_path, show_errors, show_report, write_report
 from gpolicy.cli.pager import write_long
-from gpolicy.cli.targets import Target, clusters_near, run, targets_of
+from gpolicy.cli.targets import Target, clusters_near, run_on, targets_of
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.findings import HOUSE, Accepted, Finding, Severity
@@ -61,7 +61,7 @@ def check(request: CheckRequest) -> int:
     if targets.several:
         if request.fix or request.diff or request.write_baseline:
             raise UsageError("--fix, --diff and --write-baseline are for named policies", hint="leave out --all")
-        return run(partial(_check_one, request=request), request.clusters, path, request.display, verb="check")
+        return run_on(targets, partial(_check_one, request=request), request.display, verb="check")
     (target,) = targets.targets
     checker = _checker(request.paths or [target.policy], target, request)
     if request.fix or request.diff:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gpolicy.cli.checking import errors_among, policy_with_findings, reader_today
 from gpolicy.cli.output import Report, display_on, looked_at, report_text, show_errors
 from gpolicy.cli.pager import write_long
-from gpolicy.cli.targets import Target, run, targets_of
+from gpolicy.cli.targets import Target, run_on, targets_of
 from gpolicy.cli.terminal import complain, working
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.json_values import json_text
@@ -30,7 +30,7 @@ def drift(asked: ChosenClusters, path: Path | None, display: Display, output: Pa
     if targets.several:
         if output is not None:
             raise UsageError("--output is for one cluster", hint="redirect the output, or say --pages DIR")
-        return run(compare, asked, path, display, verb="drift")
+        return run_on(targets, compare, display, verb="drift")
     place = _Place(display, output, targets.targets[0])
     try:
         report = compare(place.target)

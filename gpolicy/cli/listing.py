@@ -11,10 +11,10 @@ from typing import Any
 
 from gpolicy.cli.many_clusters import Progress
 from gpolicy.cli.output import Report, show_report
-from gpolicy.cli.targets import Target, as_named, clusters_near, target_of
+from gpolicy.cli.targets import Target, all_clusters_near, as_named, target_of
 from gpolicy.cluster.sources import Contact, contact
 from gpolicy.colour import Tone
-from gpolicy.errors import ExitCode, GpolicyError, UsageError
+from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.fleet.choosing import labelled_clusters
 from gpolicy.fleet.workers import Failed, work_side_by_side
 from gpolicy.json_values import json_text
@@ -44,10 +44,7 @@ class _Seen:
 
 def clusters(path: Path | None, labels: Sequence[str], display: Display, *, seconds: float, offline: bool) -> int:
     """List the clusters of the settings file; return the exit code."""
-    named = list(clusters_near(path).values())
-    if not named:
-        hint = "write a table [clusters.NAME] with `policy` and `state` for each in gpolicy.toml"
-        raise UsageError("no settings file names clusters", hint=hint)
+    named = all_clusters_near(path)
     targets = [target_of(cluster, None, None) for cluster in labelled_clusters(named, labels)]
     seen = [_Seen()] * len(targets) if offline else _look(targets, seconds)
     silent = [item for item in seen if item.error is not None]

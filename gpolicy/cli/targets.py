@@ -109,7 +109,11 @@ def run(
     work: Work, asked: ChosenClusters, path: Path | None, display: Display, *, verb: str, volumes: bool = False
 ) -> int:
     """Do the work of a verb for each cluster that the options choose, show the report, and return the exit code."""
-    targets = targets_of(asked, path, volumes=volumes)
+    return run_on(targets_of(asked, path, volumes=volumes), work, display, verb=verb)
+
+
+def run_on(targets: Targets, work: Work, display: Display, *, verb: str) -> int:
+    """Do the work of a verb for each of the targets, show the report, and return the exit code."""
     if not targets.several:
         return show_report(work(targets.targets[0]), display)
     from gpolicy.cli.many_clusters import run_all  # noqa: PLC0415 (most runs are about one)
@@ -129,11 +133,7 @@ def targets_of(asked: ChosenClusters, path: Path | None = None, *, volumes: bool
     _refuse_address(asked)
     if path is not None and not path.is_dir():
         raise UsageError(f"{path}: not the directory of a settings file", hint="--all and --label choose by name")
-    clusters = clusters_near(path)
-    if not clusters:
-        hint = "write a table [clusters.NAME] with `policy` and `state` for each in gpolicy.toml"
-        raise UsageError("no settings file names clusters", hint=hint)
-    chosen = labelled_clusters(list(clusters.values()), asked.label or ())
+    chosen = labelled_clusters(all_clusters_near(path), asked.label or ())
     if asked.changed_since is not None:
         chosen = changed_clusters(chosen, asked.changed_since)
     if asked.shard is not None:
@@ -268,6 +268,14 @@ def clusters_near(path: Path | None) -> Mapping[str, NamedCluster]:
     from gpolicy.settings.settings_file import settings_file  # noqa: PLC0415
 
     return named_clusters(settings_file(path or Path()))
+
+
+def all_clusters_near(path: Path | None) -> list[NamedCluster]:
+    """Return the same, at least one. Raise UsageError if there is none."""
+    if clusters := clusters_near(path):
+        return list(clusters.values())
+    hint = "write a table [clusters.NAME] with `policy` and `state` for each in gpolicy.toml"
+    raise UsageError("no settings file names clusters", hint=hint)
 
 
 def as_named(path: Path) -> Path:
