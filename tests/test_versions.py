@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
-from gpolicy import __version__
+from gpolicy import HOMEPAGE, __version__
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMED = re.compile(r"\brev: v([\w.]+)|\bgpolicy(?:@v|[-_ =]+v?)([0-9]+(?:\.[0-9]+)+)")
@@ -39,3 +40,9 @@ def test_the_newest_entry_of_the_changelog_is_this_version() -> None:
 def test_the_debian_package_has_this_version() -> None:
     newest = (ROOT / "debian" / "changelog").read_text(encoding="utf-8").splitlines()[0]
     assert newest.startswith(f"gpolicy ({__version__}) ")
+
+
+def test_the_homepage_is_that_of_the_package() -> None:
+    assert (
+        tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]["Homepage"] == HOMEPAGE
+    )

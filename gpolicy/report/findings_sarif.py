@@ -30,11 +30,15 @@ _LINE_ENDS: Final = ["\r\n", "\n", "\r", "\x85", "\u2028", "\u2029"]  # what the
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catalogue:
-    """All rules in their order, and what the families of codes (`GP2`) are about."""
+    """All rules in their order, and what the families of codes (`GP2`) are about.
+
+    `version` and `homepage` are those of the program.
+    """
 
     rules: Sequence[RuleInfo]
     families: Mapping[str, str]
     version: str
+    homepage: str
 
 
 def findings_sarif(
@@ -66,6 +70,7 @@ def _driver(catalogue: Catalogue) -> dict[str, Any]:
     return {
         "name": "gpolicy",
         "version": catalogue.version,
+        "informationUri": catalogue.homepage,
         "shortDescription": {"text": "Policy as code for Ganeti clusters."},
         "rules": [_rule(info, catalogue.families) for info in catalogue.rules],
     }

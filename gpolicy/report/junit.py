@@ -1,5 +1,8 @@
 """JUnit reports: XML as CI services read it. ASCII only: all else becomes a character reference.
 
+It has only the elements and attributes that Jenkins' xUnit plugin accepts (its schema junit-10.xsd). So the class name
+and the text of a case tell its place, and only suites count skipped cases.
+
 A suite is a file, a case a test or a finding. A finding that makes the check fail is a failed case, any other a skipped
 one, which services show without calling the run a failure. A file where nothing makes the check fail has a case that
 passes. Names hold no line: services compare two runs by them, and a finding that only moved is not a new one.
@@ -43,15 +46,17 @@ def findings_junit(
     suites = {file: _cases(file, found, fails) for file, found in sorted(by_file.items())}
     failures = {file: sum(map(fails, found)) for file, found in by_file.items()}
     skipped = {file: len(found) - failures[file] for file, found in by_file.items()}
-    whole = _counts(sum(map(len, suites.values())), sum(failures.values()), sum(skipped.values()))
     return _document(
-        whole,
-        [_suite(file, _counts(len(cases), failures[file], skipped[file]), cases) for file, cases in suites.items()],
+        _counts(sum(map(len, suites.values())), sum(failures.values())),
+        [
+            _suite(file, f'{_counts(len(cases), failures[file])} skipped="{skipped[file]}"', cases)
+            for file, cases in suites.items()
+        ],
     )
 
 
-def _counts(tests: int, failures: int, skipped: int) -> str:
-    return f'tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}"'
+def _counts(tests: int, failures: int, errors: int = 0) -> str:
+    return f'tests="{tests}" failures="{failures}" errors="{errors}"'
 
 
 def _cases(file: str, findings: list[Finding], fails: Callable[[Finding], bool]) -> list[str]:
@@ -61,9 +66,8 @@ def _cases(file: str, findings: list[Finding], fails: Callable[[Finding], bool])
         name = f"{finding.code} {finding.name}: {finding.message}"
         seen[name] += 1
         unique = name if seen[name] == 1 else f"{name} ({seen[name]})"
-        line = finding.span.line if finding.span else 1
-        cases.append(_case(unique, file, line, _inside(finding, failed=fails(finding))))
-    return cases if any(map(fails, findings)) else [*cases, _case(CLEAN, file, 1)]
+        cases.append(_case(unique, file, _inside(finding, failed=fails(finding))))
+    return cases if any(map(fails, findings)) else [*cases, _case(CLEAN, file)]
 
 
 def _inside(finding: Finding, *, failed: bool) -> str:
@@ -84,11 +88,11 @@ def outcomes_junit(outcomes: Sequence[Outcome]) -> str:
 def _test_counts(outcomes: Sequence[Outcome]) -> str:
     errors = sum(outcome.error is not None for outcome in outcomes)
     failures = sum(not outcome.ok for outcome in outcomes) - errors
-    return f'tests="{len(outcomes)}" failures="{failures}" errors="{errors}"'
+    return _counts(len(outcomes), failures, errors)
 
 
 def _test_suite(file: str, outcomes: Sequence[Outcome]) -> str:
-    cases = [_case(outcome.name, file, outcome.span.line, _problem(outcome)) for outcome in outcomes]
+    cases = [_case(outcome.name, file, _problem(outcome)) for outcome in outcomes]
     return _suite(file, _test_counts(outcomes), cases)
 
 
@@ -122,10 +126,9 @@ def _suite(name: str, counts: str, cases: Iterable[str]) -> str:
     return "\n".join([f"  <testsuite name={_attribute(name)} {counts}>", *cases, "  </testsuite>"])
 
 
-def _case(name: str, file: str, line: int, inside: str = "") -> str:
-    """Return one case, about a line of a file. `inside` is an element, or nothing when all is well."""
-    place = f'file={_attribute(file)} line="{line}"'
-    head = f"    <testcase classname={_attribute(file)} name={_attribute(name)} {place}"
+def _case(name: str, file: str, inside: str = "") -> str:
+    """Return one case, about a file. `inside` is an element, or nothing when all is well."""
+    head = f"    <testcase classname={_attribute(file)} name={_attribute(name)}"
     return f"{head}>\n      {inside}\n    </testcase>" if inside else f"{head}/>"
 
 

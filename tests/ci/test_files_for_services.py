@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from services import ROOT
+from services import ROOT, repository
 
 PAGE = (ROOT / "docs" / "guides" / "ci.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
@@ -70,3 +71,32 @@ def test_the_hooks_run_commands_that_there_are() -> None:
         program, verb = hook["entry"].split()
         assert program == "gpolicy"
         assert verb in VERBS, hook["id"]
+
+
+@pytest.mark.skipif(not Path(sys.executable).with_name("pre-commit").exists(), reason="no pre-commit (extra dev)")
+def test_a_commit_that_only_deletes_a_file_is_checked(tmp_path: Path) -> None:
+    """By pre-commit itself; only where its hooks are installed from is another place."""
+    hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    for hook in hooks:
+        hook |= {"language": "system", "entry": f"{sys.executable} -m {hook['entry']}"}
+        hook["args"] = [] if hook["id"] == "gpolicy-fmt" else ["policies"]
+    policies = tmp_path / "policies"
+    shutil.copytree(ROOT / "policies" / "two-groups", policies)
+    (policies / "small.yaml").write_text("gpolicy: v1\nkind: NodeGroup\nname: small\nextends: base\n")
+    (policies / "base.yaml").write_text("gpolicy: v1\nkind: NodeGroup\nname: base\ntemplate: true\n")
+    config = {"repos": [{"repo": "local", "hooks": hooks}]}
+    (tmp_path / ".pre-commit-config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    repository(tmp_path, {})
+
+    def commit() -> str:
+        command = [str(Path(sys.executable).with_name("pre-commit")), "run"]
+        environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "PRE_COMMIT_HOME": str(tmp_path / ".cache")}
+        return subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False).stdout
+
+    assert re.findall(r"gpolicy (\w+)\.+.*(Passed|Skipped|Failed)\n", commit()) == [
+        ("check", "Passed"), ("fmt", "Skipped"), ("test", "Passed"),
+    ]  # fmt: skip
+    subprocess.run(["git", "rm", "--quiet", "policies/base.yaml"], cwd=tmp_path, check=True)
+    said = commit()
+    assert "GP021" in said
+    assert re.findall(r"gpolicy (\w+)\.+.*(Passed|Skipped|Failed)\n", said)[0] == ("check", "Failed")

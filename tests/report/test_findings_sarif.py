@@ -15,7 +15,7 @@ from gpolicy.report.findings_sarif import FINGERPRINT, Catalogue, findings_sarif
 
 SCHEMA = Path(__file__).resolve().parents[1] / "data/sarif/sarif-2.1.0-rtm.5.json"
 VALIDATOR = Draft4Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
-RULES = Catalogue(rules=CATALOGUE, families=FAMILIES, version="0.1.0")
+RULES = Catalogue(rules=CATALOGUE, families=FAMILIES, version="0.1.0", homepage="https://example.org")
 
 
 def sarif(findings: list[Finding], **more: Any) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from jenkins import accepted_by_jenkins
 from jsonschema import Draft7Validator
 from rendered import text_of
 
@@ -104,6 +105,7 @@ def test_the_json_tells_failed_from_broken() -> None:
 def test_the_junit_form_has_a_suite_a_file_and_a_case_a_test() -> None:
     root = ET.fromstring(outcomes_junit(OUTCOMES))  # noqa: S314 (our own output)
     assert root.attrib == {"tests": "3", "failures": "1", "errors": "1"}
+    accepted_by_jenkins(root)
     assert [(suite.attrib["name"], len(suite)) for suite in root] == [("a.yaml", 2), ("b.yaml", 1)]
     (failure,) = root.iter("failure")
     assert failure.attrib["message"] == "node: expected node1, found node2"
