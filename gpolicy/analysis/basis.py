@@ -14,23 +14,19 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gpolicy.allocator.cluster_data import ClusterData, NodeData
 from gpolicy.allocator.configured_resources import DiskResources, HypervisorResources, NodeResources
-from gpolicy.allocator.merge import merge
+from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.analysis.allocator_input import cluster_data, has_figures, missing_figures
 from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported
-from gpolicy.analysis.volume_resources import volume_resources
+from gpolicy.analysis.volume_resources import VolumeResources, volume_resources
+from gpolicy.cluster.state import ClusterState, Node
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
 from gpolicy.printable import some
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import ClusterData, NodeData
-    from gpolicy.allocator.merge import Cluster
-    from gpolicy.analysis.volume_resources import VolumeResources
-    from gpolicy.cluster.state import ClusterState, Node
 
 MEMORY_AND_CPUS: Final = "memory and CPUs"
 DISK: Final = "disk"

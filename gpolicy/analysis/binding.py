@@ -11,17 +11,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gpolicy.allocator.cluster_data import Instance, InstancePolicy
 from gpolicy.allocator.enumerations import FailReason
+from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary, spindle_use_after
-from gpolicy.allocator.placement import PairCandidates, SingleCandidates
+from gpolicy.allocator.placement import Candidates, PairCandidates, SingleCandidates
 from gpolicy.allocator.policy_check import check_pair, check_policy
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance, InstancePolicy
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Candidates
 
 MOST_CANDIDATES: Final = 20_000
 """The greatest number of candidates that are checked again: enough to tell causes apart, and fast."""

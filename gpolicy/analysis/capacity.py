@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import filterfalse
-from typing import TYPE_CHECKING
 
-from gpolicy.allocator.cluster_data import Spec, SpecPair
+from gpolicy.allocator.cluster_data import Instance, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.analysis.basis import Basis
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
@@ -31,14 +31,9 @@ from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
 from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes, what_if_shares
-from gpolicy.cluster.terms import NO_LIMITS, limited, limits_in_force
+from gpolicy.cluster.state import ClusterState, Snapshot
+from gpolicy.cluster.terms import NO_LIMITS, Limits, LimitsInForce, limited, limits_in_force
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.analysis.basis import Basis
-    from gpolicy.cluster.state import ClusterState, Snapshot
-    from gpolicy.cluster.terms import Limits, LimitsInForce
 
 Observer = Callable[[str], None]
 """Gets messages about the progress of the count."""

@@ -8,32 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
-from gpolicy.allocator.configured_resources import configured_cluster
+from gpolicy.allocator.configured_resources import NodeResources, configured_cluster
 from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
-from gpolicy.allocator.merge import merge
-from gpolicy.allocator.placement import NO_FAILURES, NoCandidatesError, candidate_nodes
-from gpolicy.allocator.repeated_allocation import AllocationState, DivisionError
+from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.placement import NO_FAILURES, Candidates, NoCandidatesError, candidate_nodes
+from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, DivisionError
 from gpolicy.allocator.usable import usable_groups
 from gpolicy.analysis.binding import Binding, Cause, binding
 from gpolicy.analysis.side_by_side import side_by_side
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.disk_spindles import spindle_refusal
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.configured_resources import NodeResources
-    from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Candidates
-    from gpolicy.allocator.redundancy import CapacityRules
-    from gpolicy.allocator.repeated_allocation import Allocator
-    from gpolicy.ganeti.disk_spindles import SpindleRefusal
-    from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.ganeti.disk_spindles import SpindleRefusal, spindle_refusal
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 _Result = TypeVar("_Result")
 

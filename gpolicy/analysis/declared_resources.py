@@ -13,19 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpolicy.allocator.ghc_numbers import truncate
+from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.node import Node
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import Node as ObservedNode
 from gpolicy.cluster.volume_pools import separate_metavg
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.parameter import Level, Path, Values
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.node import Node
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.cluster.state import Node as ObservedNode
-    from gpolicy.ganeti.parameter import Path, Values
 
 _TOTALS: Final = frozenset({"mem_total", "cpu_total", "disk_total"})
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gpolicy.allocator.cluster_data import InstancePolicy
 from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import UsageError
 from gpolicy.guessing import did_you_mean_one_of
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import InstancePolicy
-    from gpolicy.cluster.state import ClusterState
 
 _LIKELY: Final = (DiskTemplate.DRBD, DiskTemplate.PLAIN)
 

@@ -12,22 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from gpolicy.allocator.cluster_data import ClusterData, Instance, Spec, SpecPair
 from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.extended import ExtendedRules, fill, memory_left, refused_for_memory
 from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.binding import Binding, Cause
-from gpolicy.analysis.counted_cluster import Fit
+from gpolicy.analysis.counted_cluster import CountedCluster, Fit
+from gpolicy.cluster.state import Instance as Observed
+from gpolicy.cluster.terms import Limits
 from gpolicy.errors import InputError
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import ClusterData, Instance, Spec, SpecPair
-    from gpolicy.allocator.repeated_allocation import AllocationState
-    from gpolicy.analysis.counted_cluster import CountedCluster
-    from gpolicy.cluster.state import Instance as Observed
-    from gpolicy.cluster.terms import Limits
 
 
 @dataclass(frozen=True, slots=True)

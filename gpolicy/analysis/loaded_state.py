@@ -4,26 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance
+from gpolicy.allocator.cluster_score import Weights
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
-from gpolicy.allocator.merge import inconsistent_nodes
+from gpolicy.allocator.merge import Cluster, inconsistent_nodes
 from gpolicy.analysis.basis import Basis, Settled, settle
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.declared_resources import declaration_notes, known_states, uncounted
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
 from gpolicy.analysis.volume_resources import volume_notes
 from gpolicy.analysis.volume_sizes import smallest_volumes
+from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.printable import count, some
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_score import Weights
-    from gpolicy.allocator.merge import Cluster
-    from gpolicy.cluster.state import ClusterState
 
 
 @dataclass(frozen=True, slots=True)

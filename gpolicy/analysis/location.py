@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import (
@@ -23,9 +23,7 @@ from gpolicy.allocator.merge import (
     receivable_tags,
     tagged_values,
 )
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState, Instance, Node
+from gpolicy.cluster.state import ClusterState, Instance, Node
 
 T = TypeVar("T")
 

@@ -10,22 +10,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from gpolicy.allocator.cluster_data import Instance, InstancePolicy
+from gpolicy.allocator.engines import EngineCluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.instance_moves import failover_to, may_migrate
+from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, keeps_vcpu_ratio
+from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.allocator.redundancy import evacuate
 from gpolicy.analysis.binding import Cause, accepts
 from gpolicy.analysis.refusals import bounds_detail
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance, InstancePolicy
-    from gpolicy.allocator.engines import EngineCluster
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Nodes
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,11 @@ model" (drbd/metavg; disk_state is "indexed per storage type and name"); Ganeti'
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gpolicy.analysis.declared_resources import declared_disk
+from gpolicy.cluster.state import ClusterState, Node
 from gpolicy.cluster.volume_pools import pools_of, separate_metavg
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState, Node
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.cluster_score import WEIGHTS
 from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, sample_instances
 from gpolicy.allocator.enumerations import AllocPolicy
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.node import Node
-    from gpolicy.analysis.wanted_instance import PlaceRequest
+from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.node import Node
+from gpolicy.analysis.wanted_instance import PlaceRequest
 
 
 def metric_notes(cluster: Cluster, request: PlaceRequest, nodes: tuple[str, ...], *, dedicated: bool) -> list[str]:

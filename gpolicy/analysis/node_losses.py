@@ -15,24 +15,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import comb
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.extended import MOST_SIMULATED
-from gpolicy.analysis.loaded_state import check_group, load_known_groups
+from gpolicy.allocator.node import Node
+from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.loaded_state import LoadedState, check_group, load_known_groups
 from gpolicy.analysis.losses import Homeless, lose
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.sure_losses import SureLosses
-from gpolicy.cluster.terms import NO_LIMITS, limited
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
 from gpolicy.errors import UsageError
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.node import Node
-    from gpolicy.analysis.counted_cluster import CountedCluster
-    from gpolicy.analysis.loaded_state import LoadedState
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.cluster.terms import Limits
 
 MOST_SETS: Final = 100_000
 """The greatest number of sets of nodes of a group that are examined; most need no simulation."""

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
+from gpolicy.allocator.cluster_data import SpecPair
 from gpolicy.analysis.allocator_input import policy_of
+from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import UsageError
+from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.units import exact_size
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
-from gpolicy.policy.model import INHERIT
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import SpecPair
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.ganeti.parameter import Value
-    from gpolicy.policy.model import Declared, Policy
+from gpolicy.policy.model import INHERIT, Declared, Policy
 
 MINMAX = ("ipolicy", "minmax")
 

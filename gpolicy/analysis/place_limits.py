@@ -10,25 +10,29 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.cluster_score import total_score
 from gpolicy.allocator.engines import compiled_attempt, engine_cluster, is_redundant
 from gpolicy.allocator.extended import ExtendedRules, memory_for_instances, memory_left, sets_of
-from gpolicy.allocator.placement import PairCandidates, SingleCandidates, candidates_among, try_allocate
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.placement import (
+    Candidates,
+    Nodes,
+    PairCandidates,
+    SingleCandidates,
+    candidates_among,
+    try_allocate,
+)
 from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate, settled
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.extended_capacity import rules_of
 from gpolicy.analysis.losses import lose
+from gpolicy.analysis.place_report import Candidate
+from gpolicy.analysis.place_search import Attempted, PlaceSearch
+from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Candidates, Nodes
-    from gpolicy.analysis.place_report import Candidate
-    from gpolicy.analysis.place_search import Attempted, PlaceSearch
-    from gpolicy.cluster.state import ClusterState
 
 _MOST_DETAILS: Final = 10
 """Refused candidates whose loss is looked for; the others have the same cause, without numbers."""

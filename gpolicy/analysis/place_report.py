@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.ghc_numbers import fixed
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.analysis.basis import Basis
-    from gpolicy.cluster.state import Snapshot
-    from gpolicy.cluster.terms import LimitsInForce
+from gpolicy.analysis.basis import Basis
+from gpolicy.cluster.state import Snapshot
+from gpolicy.cluster.terms import LimitsInForce
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,26 +9,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.cluster_score import total_score
 from gpolicy.allocator.dedicated_nodes import try_each_dedicated
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import sorted_by_score
-from gpolicy.allocator.group_choice import GroupAnswer, RequestError
-from gpolicy.allocator.placement import PairCandidates, Placement, SingleCandidates, candidates_among, try_each
-from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
+from gpolicy.allocator.group_choice import GroupAnswer, RequestError, RequestOptions, Wanted
+from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.placement import (
+    Attempt,
+    Candidates,
+    Nodes,
+    PairCandidates,
+    Placement,
+    SingleCandidates,
+    Trial,
+    candidates_among,
+    try_each,
+)
+from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate
 from gpolicy.allocator.requests import answer, search_for
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.refusals import Refusal, as_primary, as_secondary
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.group_choice import RequestOptions, Wanted
-    from gpolicy.allocator.merge import Cluster
-    from gpolicy.allocator.placement import Attempt, Candidates, Nodes, Trial
-    from gpolicy.allocator.redundancy import Instances
 
 MOST_PAIRS: Final = 100_000
 """The greatest number of pairs that are listed: all those of 316 nodes. The answer is always found among all pairs."""

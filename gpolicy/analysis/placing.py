@@ -8,14 +8,16 @@ and remaining disk (design document "dedicated allocation"), otherwise the clust
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from gpolicy.allocator.cluster_data import NodeData
+from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, NodeData
 from gpolicy.allocator.dedicated_nodes import biggest_first
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.ghc_numbers import sorted_by_score
-from gpolicy.allocator.group_choice import RequestOptions, Wanted
+from gpolicy.allocator.group_choice import GroupAnswer, RequestOptions, Wanted
+from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.policy_check import check_pair, check_policy
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import Cause
@@ -29,20 +31,10 @@ from gpolicy.analysis.place_search import PlaceSearch
 from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
-from gpolicy.cluster.terms import NO_LIMITS, limited, limits_in_force
-from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
-    from gpolicy.allocator.group_choice import GroupAnswer
-    from gpolicy.allocator.merge import Cluster
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.cluster.terms import Limits
-    from gpolicy.ganeti.disk_spindles import SpindleRefusal
-    from gpolicy.ganeti.volume_arithmetic import VolumeSize
-
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
+from gpolicy.ganeti.disk_spindles import SpindleFault, SpindleRefusal, spindle_refusal
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 _CAUSES: Final = {
     SpindleFault.TOO_FEW: Cause.TOO_FEW_SPINDLES,

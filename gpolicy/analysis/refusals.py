@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gpolicy.allocator.cluster_data import Instance, InstancePolicy, SpecPair
+from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.ghc_numbers import divide
+from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import spindle_use_after
 from gpolicy.allocator.policy_check import check_pair
 from gpolicy.analysis.binding import Cause, primary_refusal, secondary_refusal
 from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance, InstancePolicy, SpecPair
-    from gpolicy.allocator.enumerations import FailReason
-    from gpolicy.allocator.node import Node
 
 UNKNOWN_SPINDLES: Final = "spindle-use unknown"
 """How a refusal says that the disks of the instance have no number of spindles."""

@@ -14,19 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.extended import memory_for_instances
+from gpolicy.allocator.node import Node
 from gpolicy.analysis.basis import BasisKind
+from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
 from gpolicy.analysis.declared_resources import DeclaredNumber, declaration_notes
-from gpolicy.analysis.loaded_state import inconsistency_notes
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.node import Node
-    from gpolicy.analysis.binding import Binding
-    from gpolicy.analysis.loaded_state import LoadedState
-    from gpolicy.cluster.state import Instance
+from gpolicy.analysis.loaded_state import LoadedState, inconsistency_notes
+from gpolicy.cluster.state import Instance
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import (
     COMPONENTS,
@@ -16,9 +15,7 @@ from gpolicy.allocator.cluster_score import (
     total_score,
 )
 from gpolicy.allocator.ghc_numbers import fixed
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.node import Node
+from gpolicy.allocator.node import Node
 
 
 @dataclass(frozen=True, slots=True)

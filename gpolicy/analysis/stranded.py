@@ -11,10 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import floor, isfinite
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from gpolicy.allocator.node import Node
+from gpolicy.allocator.node import Node
 
 
 @dataclass(frozen=True, slots=True)

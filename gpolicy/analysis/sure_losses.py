@@ -10,16 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING
 
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.ghc_numbers import divide
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.losses import needs_only_memory, obstacles
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Nodes
 
 
 class SureLosses:

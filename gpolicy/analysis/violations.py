@@ -12,13 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gpolicy.cluster.state import Instance
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Path, Value
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import Instance
 
 _MINMAX: Final[Path] = ("ipolicy", "minmax")
 _TEMPLATES: Final[Path] = ("ipolicy", "disk-templates")

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gpolicy.cluster.state import ClusterState, Node
 from gpolicy.cluster.volume_pools import VolumesFrom, own_group, pools_of
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState, Node
-    from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 _LOCAL: Final = {"plain": 0, "drbd": DRBD_METADATA}
 """The templates of disks in a volume group, and what each disk takes beside its size."""

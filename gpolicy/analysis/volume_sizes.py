@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
+from gpolicy.cluster.state import ClusterState, Node
 from gpolicy.cluster.volume_pools import pools_of
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState, Node
-    from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 
 def smallest_volume(state: ClusterState, node: Node) -> VolumeSize | None:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from gpolicy.allocator.cluster_data import Disk, Instance, Nic
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, InstancePolicy, Nic, Spec
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import desired_tags, exclusion_tags
 from gpolicy.analysis.allocator_input import charged_space, policy_of
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
+from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import ClusterData, Group, InstancePolicy, Spec
-    from gpolicy.cluster.state import ClusterState
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,14 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gpolicy.cluster.state import ClusterState, Group, Node, PhysicalVolume
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.ganeti.volume_arithmetic import VolumeSize, is_empty
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState, Group, Node, PhysicalVolume
-
 
 _GANETIS: Final = VolumeTerms()
 _METAVG: Final = ("diskparams", "drbd", "metavg")

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import STATES, GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.fit.desired import resolve
-from gpolicy.policy.model import INHERIT
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.ganeti.parameter import Values
-    from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaves, Policy, Settings
+from gpolicy.ganeti.parameter import Values
+from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Hardware, Leaves, Policy, Settings
 
 _MOST_VOLUMES = 1000
 

@@ -8,26 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from gpolicy.allocator.cluster_data import SpecPair
+from gpolicy.allocator.cluster_data import InstancePolicy, SpecPair
 from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, sample_instances
 from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.node import Node
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.analysis.capacity import GroupCapacity, Observer, count_cluster, prefixed
-from gpolicy.analysis.counted_cluster import Fit
+from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.extended_capacity import extended_capacity, extended_fit
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.cluster.state import Instance
 from gpolicy.errors import InputError
 from gpolicy.impact.comparison import CountedSides, LoadedComparison, measure_sides
 from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange, matched_pairs
 from gpolicy.printable import some
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import InstancePolicy
-    from gpolicy.allocator.node import Node
-    from gpolicy.analysis.counted_cluster import CountedCluster
-    from gpolicy.analysis.pair_names import PairNames
-    from gpolicy.cluster.state import Instance
 
 
 def capacity_change(compared: LoadedComparison, names: PairNames, tell: Observer) -> CapacityChange:

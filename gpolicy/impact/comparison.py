@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from gpolicy.analysis.counted_cluster import CountedCluster, each_cluster
 from gpolicy.analysis.loaded_state import LoadedState, load_known_groups
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import ClusterState
 
 _Result = TypeVar("_Result")
 

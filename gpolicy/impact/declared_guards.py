@@ -8,29 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpolicy.analysis.basis import BasisKind
-from gpolicy.analysis.pair_names import pair_title
+from gpolicy.analysis.counted_cluster import Fit
+from gpolicy.analysis.node_losses import GroupRedundancy
+from gpolicy.analysis.pair_names import PairNames, pair_title
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import Terms
 from gpolicy.ganeti.units import exact_size
+from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.impact import Impact, impact
+from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.built_in_guards import GuardResult
+from gpolicy.plan.change import Change
+from gpolicy.plan.plan import Plan
 from gpolicy.plan.projection import before_and_after
 from gpolicy.policy.guard import Guard, Measure
+from gpolicy.policy.model import Policy
 from gpolicy.printable import some
-
-if TYPE_CHECKING:
-    from gpolicy.analysis.counted_cluster import Fit
-    from gpolicy.analysis.node_losses import GroupRedundancy
-    from gpolicy.analysis.pair_names import PairNames
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.cluster.terms import Terms
-    from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
-    from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
-    from gpolicy.impact.violation_change import ViolationChange
-    from gpolicy.plan.change import Change
-    from gpolicy.plan.plan import Plan
-    from gpolicy.policy.model import Policy
 
 _MOST_REASONS: Final = 4
 GroupBasis = Mapping[str, BasisKind]

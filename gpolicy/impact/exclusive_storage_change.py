@@ -10,13 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpolicy.analysis.violations import bounds_of
 from gpolicy.analysis.volume_sizes import smallest_volume
-from gpolicy.cluster.volume_pools import VolumesFrom, own_group, pools_of
+from gpolicy.cluster.state import ClusterState, Disk, Instance, Node
+from gpolicy.cluster.terms import VolumeTerms
+from gpolicy.cluster.volume_pools import VolumePools, VolumesFrom, own_group, pools_of
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 from gpolicy.ganeti.releases import release_key
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.impact.comparison import StateComparison
 from gpolicy.impact.storage_findings import (
     DiskFinding,
     DiskTrouble,
@@ -29,14 +33,7 @@ from gpolicy.impact.storage_findings import (
     Turn,
     VolumeGroup,
 )
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState, Disk, Instance, Node
-    from gpolicy.cluster.terms import VolumeTerms
-    from gpolicy.cluster.volume_pools import VolumePools
-    from gpolicy.ganeti.volume_arithmetic import VolumeSize
-    from gpolicy.impact.comparison import StateComparison
-    from gpolicy.policy.model import Hardware
+from gpolicy.policy.model import Hardware
 
 _TROUBLES: Final = {
     SpindleFault.SHARED: DiskTrouble.SPINDLES_LEFT,

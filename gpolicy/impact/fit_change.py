@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log2
-from typing import TYPE_CHECKING
 
+from gpolicy.allocator.cluster_data import SpecPair
 from gpolicy.analysis.capacity import GroupCapacity
 from gpolicy.analysis.counted_cluster import Fit
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import SpecPair
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from gpolicy.analysis.basis import Basis, BasisKind
+from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.resource_models import ResourceModel, resource_models
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.errors import GpolicyError
 from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import LoadedComparison, StateComparison, compare, load
@@ -21,12 +24,7 @@ from gpolicy.impact.location_change import LocationChange, location_change
 from gpolicy.impact.redundancy_change import RedundancyChange, redundancy_change
 from gpolicy.impact.storage_findings import ExclusiveStorageChange
 from gpolicy.impact.violation_change import ViolationChange, violation_change
-
-if TYPE_CHECKING:
-    from gpolicy.analysis.pair_names import PairNames
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.cluster.terms import LimitsInForce
-    from gpolicy.policy.model import Hardware
+from gpolicy.policy.model import Hardware
 
 _Part = TypeVar("_Part")
 

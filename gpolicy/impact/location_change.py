@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from gpolicy.analysis.location import (
     DesiredLocationMissing,
@@ -15,9 +15,7 @@ from gpolicy.analysis.location import (
     SharedDomain,
     Unmovable,
 )
-
-if TYPE_CHECKING:
-    from gpolicy.impact.comparison import StateComparison
+from gpolicy.impact.comparison import StateComparison
 
 T = TypeVar("T")
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss, group_redundancy, loaded_score
 from gpolicy.analysis.shown_score import Score
 from gpolicy.impact.comparison import LoadedComparison, measure_sides
-
-if TYPE_CHECKING:
-    from gpolicy.analysis.counted_cluster import CountedCluster
 
 
 @dataclass(frozen=True, slots=True)

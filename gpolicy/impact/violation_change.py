@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, Verdict, allowed_sizes, verdict_on
+from gpolicy.cluster.state import ClusterState, Instance
 from gpolicy.ganeti.parameter import Path, Value
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState, Instance
-    from gpolicy.impact.comparison import StateComparison
+from gpolicy.impact.comparison import StateComparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpolicy.cluster.record import Record
 from gpolicy.cluster.terms import GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.errors import InputError
 from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
+from gpolicy.ganeti.parameter import Values
 from gpolicy.json_values import plain
-
-if TYPE_CHECKING:
-    from gpolicy.ganeti.parameter import Values
 
 
 def terms_data(terms: Terms) -> dict[str, Any]:

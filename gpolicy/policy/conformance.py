@@ -10,13 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.schema_files import schema_of
-
-if TYPE_CHECKING:
-    from gpolicy.policy.source_file import YamlDocument
+from gpolicy.policy.source_file import YamlDocument
 
 Test = Callable[[Any], bool]
 

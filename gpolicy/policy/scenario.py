@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from gpolicy.findings import Span
-    from gpolicy.policy.source_file import Located
+from gpolicy.findings import Span
+from gpolicy.policy.source_file import Located
 
 
 class Action(StrEnum):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from gpolicy.colour import Tone
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Line, Section
-
-if TYPE_CHECKING:
-    from gpolicy.testing.outcome import Outcome
+from gpolicy.testing.outcome import Outcome
 
 
 def outcomes_answer(outcomes: Sequence[Outcome]) -> Answer:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpolicy.json_values import fields, place
-
-if TYPE_CHECKING:
-    from gpolicy.testing.outcome import Outcome
+from gpolicy.testing.outcome import Outcome
 
 FORMAT_VERSION: Final = "1.0"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import parameter_at
@@ -11,13 +11,9 @@ from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Cell, Name, Section, Table, with_rows
-from gpolicy.show.effective_policy import Declaration
+from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
 from gpolicy.writing.written import written_value
-from gpolicy.writing.yaml_text import flow, scalar
-
-if TYPE_CHECKING:
-    from gpolicy.show.effective_policy import EffectiveObject, EffectivePolicy, EffectiveValue, Origin
-    from gpolicy.writing.yaml_text import Node
+from gpolicy.writing.yaml_text import Node, flow, scalar
 
 _MINMAX: Final = ("ipolicy", "minmax")
 _SIZES: Final = (("hardware", "memory"), ("hardware", "pv_size"))

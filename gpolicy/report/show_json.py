@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpolicy.ganeti.parameter import Value
 from gpolicy.json_values import fields, place
-from gpolicy.show.effective_policy import Declaration
-
-if TYPE_CHECKING:
-    from gpolicy.ganeti.parameter import Value
-    from gpolicy.show.effective_policy import EffectiveObject, EffectivePolicy, EffectiveValue
+from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue
 
 FORMAT_VERSION: Final = "1.1"
 

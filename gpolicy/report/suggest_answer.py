@@ -5,8 +5,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gpolicy.allocator.cluster_data import Spec
 from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,
@@ -24,11 +25,8 @@ from gpolicy.report.answer import (
     names,
     plain_text,
 )
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Spec
-    from gpolicy.suggest.suggestion import Mix, OldPair, Size, Suggestion, SuggestReport
-    from gpolicy.suggest.tiling import Amounts
+from gpolicy.suggest.suggestion import Mix, OldPair, Size, Suggestion, SuggestReport
+from gpolicy.suggest.tiling import Amounts
 
 _RIGHT: Final = frozenset(
     {"per node", "now", "then", "by hail", "empty", "fill it", "memory", "CPUs", "volumes", "disk"}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import spec_values
+from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.json_values import fields, head
-
-if TYPE_CHECKING:
-    from gpolicy.analysis.binding import Binding
-    from gpolicy.analysis.counted_cluster import Fit
-    from gpolicy.suggest.suggestion import Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport
-    from gpolicy.suggest.tiling import Amounts
+from gpolicy.suggest.suggestion import Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport
+from gpolicy.suggest.tiling import Amounts
 
 FORMAT_VERSION: Final = "1.2"
 

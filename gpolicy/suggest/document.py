@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpolicy.analysis.capacity import spec_values
+from gpolicy.ganeti.parameter import Path, Values
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.ganeti.volume_arithmetic import usable_size
 from gpolicy.printable import some
 from gpolicy.suggest.node_hardware import ALIKE
+from gpolicy.suggest.suggestion import NodeKind, Size, Suggestion, SuggestReport, SuggestRequest
 from gpolicy.writing.documents import SCHEMA_FILE, file_text, modelines
 from gpolicy.writing.written import written_value
 from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow
-
-if TYPE_CHECKING:
-    from gpolicy.ganeti.parameter import Path, Values
-    from gpolicy.suggest.suggestion import NodeKind, Size, Suggestion, SuggestReport, SuggestRequest
 
 _NODES_SHOWN: Final = 6
 _MINMAX: Final = ("ipolicy", "minmax")

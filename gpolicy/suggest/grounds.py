@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from gpolicy.allocator.cluster_data import ClusterData, InstancePolicy
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import merge
 from gpolicy.analysis.declared_resources import known_states
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
+from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import format_size
 from gpolicy.suggest.node_hardware import kinds_of, node_hardware, smallest_volume, usable_volume
 from gpolicy.suggest.size_names import size_name
-from gpolicy.suggest.tiling import Ground, part, tiling
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import ClusterData, InstancePolicy
-    from gpolicy.cluster.state import ClusterState, Group
-    from gpolicy.suggest.suggestion import NodeKind, SuggestRequest
-    from gpolicy.suggest.tiling import Tiling
+from gpolicy.suggest.suggestion import NodeKind, SuggestRequest
+from gpolicy.suggest.tiling import Ground, Tiling, part, tiling
 
 
 @dataclass(frozen=True, slots=True)

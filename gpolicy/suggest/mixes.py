@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
+from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy
 from gpolicy.allocator.dedicated_nodes import search_dedicated
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.group_choice import RequestOptions, Wanted
-from gpolicy.allocator.placement import NO_FAILURES, Attempt, Placement, SingleCandidates, add_counts
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.placement import NO_FAILURES, Attempt, Candidates, Nodes, Placement, SingleCandidates, add_counts
+from gpolicy.allocator.redundancy import CapacityRules, Instances
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
+from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.suggest.suggestion import Mix
 from gpolicy.suggest.tiling import Amounts
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy
-    from gpolicy.allocator.enumerations import DiskTemplate
-    from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Candidates, Nodes
-    from gpolicy.allocator.redundancy import CapacityRules, Instances
-    from gpolicy.analysis.binding import Binding
 
 
 def under_policy(data: ClusterData, policy: InstancePolicy, template: DiskTemplate) -> CountedCluster:

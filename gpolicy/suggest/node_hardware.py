@@ -11,24 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gpolicy.allocator.cluster_data import ClusterData, NodeData
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import merge
+from gpolicy.allocator.node import Node
 from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.declared_resources import declared_numbers
+from gpolicy.cluster import state as observed
 from gpolicy.cluster.volume_pools import pools_of
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.volume_arithmetic import sizes_differ, usable_size
-from gpolicy.suggest.suggestion import NodeHardware, NodeKind
+from gpolicy.suggest.suggestion import NodeHardware, NodeKind, SuggestRequest
 from gpolicy.suggest.tiling import Amounts, combined
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import ClusterData, NodeData
-    from gpolicy.allocator.enumerations import DiskTemplate
-    from gpolicy.allocator.node import Node
-    from gpolicy.cluster import state as observed
-    from gpolicy.suggest.suggestion import SuggestRequest
-
 
 ALIKE: Final = 0.97
 """Nodes are of the same kind if none has less than this share of another's resource: measurements vary."""

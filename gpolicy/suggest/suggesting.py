@@ -7,8 +7,9 @@ same numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gpolicy.allocator.cluster_data import ClusterData, InstancePolicy, SpecPair
 from gpolicy.allocator.configured_resources import with_configured_resources
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.repeated_allocation import DivisionError
@@ -16,6 +17,7 @@ from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.loaded_state import check_group, group_data, settle_all
 from gpolicy.analysis.violations import allowed_sizes, verdict_on
+from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
@@ -25,15 +27,19 @@ from gpolicy.suggest.mixes import as_hail_places, count_mix, under_policy
 from gpolicy.suggest.node_hardware import emptied
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.size_pairs import holding, pairs, standard
-from gpolicy.suggest.suggestion import OldPair, Size, Suggestion, SuggestReport, Waste
-from gpolicy.suggest.tiling import Ground, fitting, left_over, wasted
+from gpolicy.suggest.suggestion import (
+    Bounds,
+    Mix,
+    NodeKind,
+    OldPair,
+    Size,
+    Suggestion,
+    SuggestReport,
+    SuggestRequest,
+    Waste,
+)
+from gpolicy.suggest.tiling import Ground, Tiling, fitting, left_over, wasted
 from gpolicy.writing.written import name_complaint
-
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import ClusterData, InstancePolicy, SpecPair
-    from gpolicy.cluster.state import ClusterState, Group
-    from gpolicy.suggest.suggestion import Bounds, Mix, NodeKind, SuggestRequest
-    from gpolicy.suggest.tiling import Tiling
 
 _MOST_MARGIN: Final = 50.0
 

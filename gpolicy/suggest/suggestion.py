@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Spec, SpecPair
-    from gpolicy.allocator.enumerations import DiskTemplate
-    from gpolicy.analysis.basis import Basis
-    from gpolicy.analysis.binding import Binding
-    from gpolicy.analysis.counted_cluster import Fit
-    from gpolicy.cluster.state import Snapshot
-    from gpolicy.suggest.tiling import Amounts, Ground
+from gpolicy.allocator.cluster_data import Spec, SpecPair
+from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.analysis.basis import Basis
+from gpolicy.analysis.binding import Binding
+from gpolicy.analysis.counted_cluster import Fit
+from gpolicy.cluster.state import Snapshot
+from gpolicy.suggest.tiling import Amounts, Ground
 
 Bounds = Literal["fixed", "ranges"]
 """fixed: an instance has one of the sizes, within a few percent. ranges: it may also be smaller."""

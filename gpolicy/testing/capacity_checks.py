@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from gpolicy.analysis.capacity import capacity
+from gpolicy.analysis.capacity import GroupCapacity, capacity
 from gpolicy.analysis.pair_names import PairNames, pair_names
 from gpolicy.analysis.score_weights import with_weights
+from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
+from gpolicy.policy.model import Policy
+from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario
 from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, known_name
-
-if TYPE_CHECKING:
-    from gpolicy.analysis.capacity import GroupCapacity
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.policy.model import Policy
-    from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gpolicy.analysis.pair_names import MINMAX, pair_names, pair_title
-from gpolicy.analysis.violations import AllowedSizes, allowed_sizes, verdict_on
+from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, allowed_sizes, verdict_on
 from gpolicy.analysis.volume_sizes import promised_volume, smallest_volume
-from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
+from gpolicy.cluster.state import ClusterState, Instance
+from gpolicy.ganeti.disk_spindles import SpindleFault, SpindleRefusal, spindle_refusal
 from gpolicy.ganeti.parameter import Path
+from gpolicy.policy.model import Policy
+from gpolicy.policy.scenario import Expectation, Scenario
 from gpolicy.testing.instances import instance_of
 from gpolicy.testing.outcome import CannotRunError, Check, checked, known_name
-
-if TYPE_CHECKING:
-    from gpolicy.analysis.violations import PolicyViolation
-    from gpolicy.cluster.state import ClusterState, Instance
-    from gpolicy.ganeti.disk_spindles import SpindleRefusal
-    from gpolicy.policy.model import Policy
-    from gpolicy.policy.scenario import Expectation, Scenario
 
 _EXCLUSIVE: Path = ("ndparams", "exclusive_storage")
 

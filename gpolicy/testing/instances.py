@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from gpolicy.allocator.cluster_data import Spec
+from gpolicy.allocator.cluster_data import InstancePolicy, Spec
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import charged_space, policy_of
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
@@ -15,15 +15,10 @@ from gpolicy.analysis.wanted_instance import spec_disks
 from gpolicy.cluster.state import ClusterState, Disk, Instance, Node, Resources
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 from gpolicy.guessing import did_you_mean_one_of
+from gpolicy.policy.model import Policy
+from gpolicy.policy.scenario import Existing, Sizes
+from gpolicy.policy.source_file import Located
 from gpolicy.testing.outcome import CannotRunError, errors_at, known_name
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gpolicy.allocator.cluster_data import InstancePolicy
-    from gpolicy.policy.model import Policy
-    from gpolicy.policy.scenario import Existing, Sizes
-    from gpolicy.policy.source_file import Located
 
 
 def whole_spec(policy: Policy, state: ClusterState, sizes: Sizes, group: str | None) -> Spec:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gpolicy.errors import GpolicyError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from gpolicy.findings import Span
-    from gpolicy.policy.scenario import Action, Expectation
-    from gpolicy.policy.source_file import Located
+from gpolicy.findings import Span
+from gpolicy.policy.scenario import Action, Expectation
+from gpolicy.policy.source_file import Located
 
 
 class CannotRunError(GpolicyError):

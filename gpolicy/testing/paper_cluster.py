@@ -11,27 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpolicy.analysis.declared_resources import declared_numbers
 from gpolicy.cluster.simulated import built_in_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, PhysicalVolume, Resources
 from gpolicy.fit.terms import promise_of, terms_of
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.plan.change import MEMBERSHIP
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import before_and_after
+from gpolicy.policy.model import GroupPolicy, Policy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.scenario import Machine, SimulatedGroup, SimulatedNode
 from gpolicy.policy.source_file import Located
 from gpolicy.testing.instances import with_instances
 from gpolicy.testing.outcome import CannotRunError
-
-if TYPE_CHECKING:
-    from gpolicy.ganeti.parameter import Values
-    from gpolicy.policy.model import GroupPolicy, Policy
 
 FIRST_GROUP: Final = "default"
 """The group that Ganeti creates with a cluster, used for a policy without groups."""

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.analysis.pair_names import pair_names
+from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
+from gpolicy.cluster.state import ClusterState
+from gpolicy.policy.model import Policy
+from gpolicy.policy.scenario import Expectation, Scenario, Sizes
 from gpolicy.testing.instances import whole_spec
 from gpolicy.testing.outcome import Check, checked, errors_at, known_name
-
-if TYPE_CHECKING:
-    from gpolicy.analysis.place_report import Candidate, PlaceReport
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.policy.model import Policy
-    from gpolicy.policy.scenario import Expectation, Scenario, Sizes
 
 
 def check_place(policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
-from gpolicy.analysis.node_losses import redundancy
+from gpolicy.analysis.node_losses import GroupRedundancy, Loss, redundancy
+from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits
+from gpolicy.policy.model import Policy
+from gpolicy.policy.scenario import Expectation, Scenario
 from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, known_name
-
-if TYPE_CHECKING:
-    from gpolicy.analysis.node_losses import GroupRedundancy, Loss
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.policy.model import Policy
-    from gpolicy.policy.scenario import Expectation, Scenario
 
 
 def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
+from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
+from gpolicy.findings import Span
+from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Action, Scenario
 from gpolicy.testing.capacity_checks import check_capacity
 from gpolicy.testing.instance_checks import check_conformity
@@ -14,12 +16,7 @@ from gpolicy.testing.place_checks import check_place
 from gpolicy.testing.redundancy_checks import check_redundancy
 from gpolicy.testing.stage import Stages
 
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.findings import Span
-    from gpolicy.policy.model import Policy
-
-_Question = Callable[["Policy", "ClusterState", Scenario], list[Check]]
+_Question = Callable[[Policy, ClusterState, Scenario], list[Check]]
 
 
 def run_tests(

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from math import comb
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Path
+from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Action, Scenario, StageEdit
+from gpolicy.testing.outcome import Outcome
 from gpolicy.testing.running_tests import run_tests
 from gpolicy.testing.stage import Stages, edited
-
-if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.policy.model import Policy
-    from gpolicy.testing.outcome import Outcome
 
 MOST_TESTS: Final = 100
 MOST_NODES: Final = 24

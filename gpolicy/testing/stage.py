@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpolicy.cluster.snapshot import parse_snapshot
+from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Severity
 from gpolicy.fit.terms import terms_of
@@ -15,17 +16,12 @@ from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import before_and_after
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.loading import LARGEST_SNAPSHOT
+from gpolicy.policy.model import Policy
+from gpolicy.policy.scenario import Stage, StageEdit
+from gpolicy.policy.source_file import Located
 from gpolicy.testing.instances import with_instances, without_instance
 from gpolicy.testing.outcome import CannotRunError, known_name
 from gpolicy.testing.paper_cluster import promised_cluster, simulated_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.policy.model import Policy
-    from gpolicy.policy.scenario import Stage, StageEdit
-    from gpolicy.policy.source_file import Located
 
 
 class Stages:
