@@ -42,6 +42,11 @@ class DiskTemplate(Enum):
         """Whether it can fail over to any node of its group (hail's mirror type `external`)."""
         return self in _EXTERNALLY_MIRRORED
 
+    @property
+    def balanced(self) -> bool:
+        """Whether hbal moves such an instance (htools, Instance: `movable`)."""
+        return self in _BALANCED
+
 
 _LOCAL = frozenset({DiskTemplate.PLAIN, DiskTemplate.DRBD})
 _MOVABLE_FOREIGN = frozenset(
@@ -54,6 +59,7 @@ _MOVABLE_FOREIGN = frozenset(
     }
 )
 _EXTERNALLY_MIRRORED = _MOVABLE_FOREIGN | {DiskTemplate.BLOCK}
+_BALANCED = _EXTERNALLY_MIRRORED - {DiskTemplate.DISKLESS} | {DiskTemplate.DRBD}
 
 
 class AllocPolicy(Enum):

@@ -46,6 +46,15 @@ def fixed(value: float, digits: int) -> str:
     return format(exact.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_EVEN, context=_WIDE), "f")
 
 
+def general(value: float) -> str:
+    """Return `value` as `%.6g` of GHC's printf: six decimals, of the mantissa if the number is small or great."""
+    if not math.isfinite(value) or value == 0 or 0.1 <= abs(value) < 1e7:
+        return fixed(value, 6)
+    exact = Decimal(repr(value))
+    exponent = exact.adjusted()
+    return f"{fixed(float(exact.scaleb(-exponent, _WIDE)), 6)}e{exponent}"
+
+
 def shown_float(value: float) -> str:
     """Return `value` as Haskell's `show` prints a Double."""
     if not math.isfinite(value):

@@ -1,4 +1,4 @@
-"""Moving an existing instance: fail-over, fail-over to any node, replacement of the secondary.
+"""Moving an existing instance: fail-over, fail-over to any node, replacement of the secondary, and both combined.
 
 A move returns the changed nodes and the changed record of the instance, or the first reason against it. All removals
 are computed before the additions.
@@ -86,8 +86,7 @@ def failover_to(nodes: Nodes, instance: Instance, target: int, *, force: bool) -
 def replace_secondary(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
     """Replace the secondary by `target`. An offline old secondary forces the move."""
     primary, old = node_at(nodes, instance.primary), node_at(nodes, instance.secondary)
-    common = primary.facts.location_tags & node_at(nodes, target).facts.location_tags
-    moved = replace(instance, secondary=target, location_score=len(common))
+    moved = _on(nodes, instance, instance.primary, target)
     new = add_secondary(nodes[target], moved, instance.primary, force=force or old.facts.offline)
     if isinstance(new, FailReason):
         return new
@@ -97,3 +96,69 @@ def replace_secondary(nodes: Nodes, instance: Instance, target: int, *, force: b
     left = remove_secondary(old, instance)
     # if two of the three are the same node, the later one counts
     return Moved({instance.secondary: left, target: new, instance.primary: again}, moved)
+
+
+def replace_and_failover(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
+    """Replace the secondary by `target` and fail over to it; the old primary becomes the secondary."""
+    old, left = node_at(nodes, instance.primary), node_at(nodes, instance.secondary)
+    if not may_migrate(old, node_at(nodes, target)):
+        return FailReason.MIG
+    moved = _on(nodes, instance, target, instance.primary)
+    new_primary = add_primary(nodes[target], moved, force=force)
+    if isinstance(new_primary, FailReason):
+        return new_primary
+    new_secondary = add_secondary(remove_primary(old, instance), moved, target, force=force or left.facts.offline)
+    if isinstance(new_secondary, FailReason):
+        return new_secondary
+    changed = {
+        target: new_primary,
+        instance.primary: new_secondary,
+        instance.secondary: remove_secondary(left, instance),
+    }
+    return Moved(changed, moved)
+
+
+def replace_primary(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
+    """Replace the primary by `target`: fail over, replace the new secondary, fail over again.
+
+    The secondary must be able to run the instance for a moment.
+    """
+    old, kept = node_at(nodes, instance.primary), node_at(nodes, instance.secondary)
+    if not may_migrate(old, kept) or not may_migrate(kept, node_at(nodes, target)):
+        return FailReason.MIG
+    force = force or old.facts.offline
+    moved = _on(nodes, instance, target, instance.secondary)
+    running = add_primary(remove_secondary(kept, instance), moved, force=force)
+    if isinstance(running, FailReason):
+        return running
+    new_primary = add_primary(nodes[target], moved, force=force)
+    if isinstance(new_primary, FailReason):
+        return new_primary
+    again = add_secondary(remove_primary(running, moved), moved, target, force=force)
+    if isinstance(again, FailReason):
+        return again
+    changed = {instance.primary: remove_primary(old, instance), target: new_primary, instance.secondary: again}
+    return Moved(changed, moved)
+
+
+def failover_and_replace(nodes: Nodes, instance: Instance, target: int, *, force: bool) -> Moved | FailReason:
+    """Fail over, and replace the new secondary by `target`."""
+    old, kept = node_at(nodes, instance.primary), node_at(nodes, instance.secondary)
+    if not may_migrate(old, kept):
+        return FailReason.MIG
+    force = force or old.facts.offline
+    moved = _on(nodes, instance, instance.secondary, target)
+    new_primary = add_primary(remove_secondary(kept, instance), moved, force=force)
+    if isinstance(new_primary, FailReason):
+        return new_primary
+    new_secondary = add_secondary(nodes[target], moved, instance.secondary, force=force)
+    if isinstance(new_secondary, FailReason):
+        return new_secondary
+    changed = {instance.primary: remove_primary(old, instance), instance.secondary: new_primary, target: new_secondary}
+    return Moved(changed, moved)
+
+
+def _on(nodes: Nodes, instance: Instance, primary: int, secondary: int) -> Instance:
+    """Return the record on other nodes, with the location score there."""
+    common = nodes[primary].facts.location_tags & nodes[secondary].facts.location_tags
+    return replace(instance, primary=primary, secondary=secondary, location_score=len(common))

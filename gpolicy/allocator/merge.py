@@ -21,9 +21,11 @@ from gpolicy.allocator.node_changes import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, NodeData
+    from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, Load, NodeData
+
+    Loads = Callable[[Instance], Load]
 
 EXCLUSION_PREFIX = "htools:iextags:"
 DESIRED_PREFIX = "htools:desiredlocation:"
@@ -47,37 +49,34 @@ class Cluster:
     common_suffix: str
 
 
-def merge(data: ClusterData, *, static_kvm_node_memory: int = 0, ignore_load: bool = False) -> Cluster:
+def merge(
+    data: ClusterData,
+    *,
+    static_kvm_node_memory: int = 0,
+    loads: Loads | None = None,
+    exclusion_prefixes: tuple[str, ...] = (),
+    twice: bool = False,
+) -> Cluster:
     """Resolve tags and load all instances on their nodes.
 
-    `static_kvm_node_memory` (MiB, 0: off) replaces the reported node memory on KVM clusters.
-    `ignore_load` sets the utilisation of the existing instances to zero (hail's `--ignore-dynu`).
+    `static_kvm_node_memory` (MiB, 0: off) replaces the reported node memory on KVM clusters. `loads` returns the
+    utilisation of an instance. `exclusion_prefixes` are further prefixes of exclusion tags. With `twice` every
+    instance is loaded twice, the first time without these two, as htools does with an iallocator document (`-I`).
     """
     suffix = common_suffix([node.name for node in data.nodes] + [item.name for item in data.instances])
     static = static_kvm_node_memory if data.hypervisor == "kvm" and static_kvm_node_memory > 0 else None
     groups = {group.index: group for group in data.groups}
     locations = {node.index: location_tags(data.tags, node.tags) for node in data.nodes}
     exclusion = tuple(tagged_values(data.tags, EXCLUSION_PREFIX))
-    desired = tuple(tagged_values(data.tags, DESIRED_PREFIX))
-    tagged = any(tag.startswith((EXCLUSION_PREFIX, DESIRED_PREFIX)) for tag in data.tags)
     migration: dict[tuple[str, ...], tuple[frozenset[str], frozenset[str]]] = {}
-    located = any(locations.values())
-    instances = {}
+    passes = [_resolved(data, locations, (*exclusion, *exclusion_prefixes), loads)]
+    if twice:
+        passes.insert(0, _resolved(data, locations, exclusion, None))
+    instances = passes[-1]
     memory_used: dict[int, int] = {}
     for instance in data.instances:
         if instance.uses_memory:
-            memory_used[instance.primary] = memory_used.get(instance.primary, 0) + instance.memory
-        found: dict[str, Any] = {}
-        if tagged:
-            found["exclusion_tags"] = tuple(tag for tag in instance.tags if tag.startswith(exclusion))
-            found["desired_tags"] = frozenset(tag for tag in instance.tags if tag.startswith(desired))
-        if located:
-            near = locations.get(instance.primary, _NOWHERE) & locations.get(instance.secondary, _NOWHERE)
-            found["location_score"] = len(near)
-        if ignore_load:
-            found["load"] = NO_LOAD
-        changed = found and any(getattr(instance, name) != value for name, value in found.items())
-        instances[instance.index] = replace(instance, **found) if changed else instance
+            memory_used[instance.primary] = memory_used.get(instance.primary, 0) + instance.memory * len(passes)
     nodes = {}
     for read in data.nodes:
         node = read if static is None else replace(read, node_memory=static)
@@ -87,7 +86,7 @@ def merge(data: ClusterData, *, static_kvm_node_memory: int = 0, ignore_load: bo
             migration[node.tags] = own, receivable_tags(data.tags, own)
         facts = _facts(node, groups[node.group].policy, migration[node.tags], locations[node.index], suffix, used)
         nodes[node.index] = _empty_node(facts, node, used)
-    for instance in instances.values():
+    for instance in (instance for table in passes for instance in table.values()):
         if instance.primary in nodes:
             _load_primary(nodes[instance.primary], instance)
         if instance.secondary in nodes:
@@ -95,6 +94,36 @@ def merge(data: ClusterData, *, static_kvm_node_memory: int = 0, ignore_load: bo
     for node_state in nodes.values():
         _settle(node_state, instances)
     return Cluster(groups, nodes, instances, data.tags, data.policy, suffix)
+
+
+def no_loads(_instance: Instance) -> Load:
+    """Return the utilisation of any instance with `--ignore-dynu`."""
+    return NO_LOAD
+
+
+def _resolved(
+    data: ClusterData,
+    locations: Mapping[int, frozenset[str]],
+    exclusion: tuple[str, ...],
+    loads: Loads | None,
+) -> dict[int, Instance]:
+    """Return the instances with their tags resolved, by index."""
+    desired = tuple(tagged_values(data.tags, DESIRED_PREFIX))
+    located = any(locations.values())
+    instances = {}
+    for instance in data.instances:
+        found: dict[str, Any] = {}
+        if exclusion or desired:
+            found["exclusion_tags"] = tuple(tag for tag in instance.tags if tag.startswith(exclusion))
+            found["desired_tags"] = frozenset(tag for tag in instance.tags if tag.startswith(desired))
+        if located:
+            near = locations.get(instance.primary, _NOWHERE) & locations.get(instance.secondary, _NOWHERE)
+            found["location_score"] = len(near)
+        if loads is not None:
+            found["load"] = loads(instance)
+        changed = found and any(getattr(instance, name) != value for name, value in found.items())
+        instances[instance.index] = replace(instance, **found) if changed else instance
+    return instances
 
 
 def tagged_values(cluster_tags: tuple[str, ...], prefix: str) -> list[str]:
@@ -303,10 +332,10 @@ def _load_forth_disk(node: Node, instance: Instance) -> None:
 def _settle(node: Node, instances: Mapping[int, Instance]) -> None:
     """Fill in the values that depend on all instances of the node: peers, the reservation for them, and ratios."""
     peers: dict[int, int] = {}
-    for index in node.secondaries:
+    for index in reversed(node.secondaries):
         instance = instances[index]
         memory = instance.memory if instance.needs_secondary_memory else 0
-        peers[instance.primary] = peers.get(instance.primary, 0) + memory
+        peers[instance.primary] = peers.pop(instance.primary, 0) + memory
     node.peers = peers
     node.reserved_memory = max(peers.values(), default=0)
     node.ratio_reserved = node.memory_ratio(node.reserved_memory)

@@ -66,8 +66,8 @@ class Node:
     """One node: its facts, and its resources without and with (`forth_*`) forthcoming instances.
 
     `primaries` and `secondaries` hold instance indices, newest first. `peers` maps primary nodes to the memory that
-    this node reserves for their failure; `reserved_memory` is the maximum. `ratio_*` are the shares in the cluster
-    score.
+    this node reserves for their failure, the entry written last at the end; `reserved_memory` is the maximum.
+    `ratio_*` are the shares in the cluster score.
     """
 
     facts: NodeFacts

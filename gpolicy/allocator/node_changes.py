@@ -104,7 +104,8 @@ def add_secondary(
     new = node.copy()
     new.secondaries = (instance.index, *node.secondaries)
     new.free_disk = disk
-    new.peers = {**node.peers, primary: peer_memory}
+    new.peers = {key: value for key, value in node.peers.items() if key != primary}
+    new.peers[primary] = peer_memory
     new.fails_n1 = fails_n1
     new.reserved_memory = reserved
     new.ratio_reserved = node.memory_ratio(reserved)

@@ -167,7 +167,7 @@ def _with_secondaries(node: Node, added: Sequence[_Added], sums: _Sums) -> Node 
         new.peers = dict(node.peers)
         for instance, _, _ in earlier:
             kept = instance.memory if instance.needs_secondary_memory else 0
-            new.peers[instance.primary] = new.peers.get(instance.primary, 0) + kept
+            new.peers[instance.primary] = new.peers.pop(instance.primary, 0) + kept
             new.reserved_memory = max(new.reserved_memory, new.peers[instance.primary])
         node = new
     return add_secondary(node, last, last.primary)

@@ -114,12 +114,14 @@ def _verbs() -> Choices:
 
 
 def _htools(before: list[str]) -> Choices:
-    from gpolicy.htools.options import HAIL_OPTIONS, HSPACE_OPTIONS  # noqa: PLC0415
+    from gpolicy.htools.options import PROGRAMS  # noqa: PLC0415
 
     if not before:
-        yield from (("hspace", "How many instances fit"), ("hail", "Where an instance goes"))
+        yield "hspace", "How many instances fit"
+        yield "hail", "Where an instance goes"
+        yield "hbal", "Which moves balance a node group"
         return
-    for option in HSPACE_OPTIONS if before[0] == "hspace" else HAIL_OPTIONS:
+    for option in PROGRAMS.get(before[0], ()):
         yield f"--{option.long}", option.help
     yield FILES, ""
 

@@ -1,4 +1,4 @@
-"""hspace and hail under htools' own options, inputs and outputs, on top of `gpolicy.allocator`."""
+"""hspace, hail and hbal under htools' own options, inputs and outputs, on top of `gpolicy.allocator`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from importlib import import_module
 
 from gpolicy.errors import UsageError
 
-_HELP = """Usage: gpolicy htools hspace|hail [OPTION...]
+PROGRAMS = ("hspace", "hail", "hbal")
+_HELP = """Usage: gpolicy htools hspace|hail|hbal [OPTION...]
 
 Run the allocator under htools' own option names, inputs and outputs.
 
   hspace  how many instances fit on a cluster
   hail    where a new instance goes, or where instances move to (an iallocator)
+  hbal    which moves balance a node group
 
-`gpolicy help htools hspace` and `gpolicy help htools hail` list the options.
+`gpolicy help htools PROGRAM` lists the options of a program.
 """
 
 
 def run(argv: list[str]) -> int:
-    """Run `argv[0]` ("hspace" or "hail") with the other arguments and return the exit code.
+    """Run `argv[0]` ("hspace", "hail" or "hbal") with the other arguments and return the exit code.
 
     Writes to stdout and stderr. Raises UsageError for another program's name.
     """
@@ -44,10 +46,10 @@ def _note(message: Warning | str, *_details: object, **_more: object) -> None:
 
 
 def _run(argv: list[str]) -> int:
-    if argv and argv[0] in {"hspace", "hail"}:
+    if argv and argv[0] in PROGRAMS:
         code: int = import_module(f"gpolicy.htools.{argv[0]}").main(argv[1:])
         return code
     if argv and argv[0] in {"--help", "-h"}:
         sys.stdout.write(_HELP)
         return 0
-    raise UsageError(f"unknown program '{argv[0]}'" if argv else "no program given", hint="use hspace or hail")
+    raise UsageError(f"unknown program '{argv[0]}'" if argv else "no program given", hint="use hspace, hail or hbal")

@@ -1,11 +1,20 @@
-"""What hspace and hail have in common: choosing a source, and reading, checking, showing and saving the cluster."""
+"""What the programs have in common: choosing a source, and reading, checking, showing and saving the cluster."""
 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge
+from gpolicy.allocator.merge import (
+    Cluster,
+    inconsistent_nodes,
+    merge,
+    no_loads,
+    with_min_disk,
+    with_offline,
+    with_vcpu_ratio,
+)
 from gpolicy.allocator.repeated_allocation import DivisionError
 from gpolicy.errors import InputError
 from gpolicy.htools.options import Options, Stop, read_options
@@ -13,7 +22,7 @@ from gpolicy.htools.options import Options, Stop, read_options
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gpolicy.allocator.cluster_data import ClusterData, Instance
+    from gpolicy.allocator.cluster_data import ClusterData, Instance, Load
     from gpolicy.allocator.node import Node
     from gpolicy.htools.getopt import Option
 
@@ -77,10 +86,14 @@ def run_program(
     return 0
 
 
+class _SourceError(InputError):
+    """What is wrong with the source of the cluster; the message gets no prefix."""
+
+
 def load_data(options: Options) -> ClusterData:
     """Read the cluster that the options name. Raises InputError without htools' prefix of messages."""
     if sum(source is not None for source in (options.rapi, options.luxi, options.text_file)) > 1:
-        raise InputError("Only one of the rapi, luxi, and data files options should be given.")
+        raise _SourceError("Only one of the rapi, luxi, and data files options should be given.")
     if options.rapi is not None:
         from gpolicy.htools.rapi import read_rapi  # noqa: PLC0415 - only what is needed
 
@@ -96,25 +109,55 @@ def load_data(options: Options) -> ClusterData:
 
         return parse_cluster(read_file(options.text_file))
     if options.iallocator_file is not None:
-        from gpolicy.htools.iallocator import parse_cluster_only  # noqa: PLC0415 - only what is needed
-
-        return parse_cluster_only(read_file(options.iallocator_file))
+        return _read_document(read_file(options.iallocator_file))
     raise InputError("No backend selected! Exiting.")
 
 
-def load_cluster(options: Options) -> Cluster:
-    """Read and merge the cluster. Raises InputError with the text for stderr."""
+def _read_document(text: str) -> ClusterData:
+    """Return the cluster of an iallocator document, whose request must be valid, too."""
+    from gpolicy.htools.hail_requests import parse_request  # noqa: PLC0415 - only what is needed
+    from gpolicy.htools.iallocator import parse_document  # noqa: PLC0415 - only what is needed
+
     try:
-        return merge(
-            load_data(options),
-            static_kvm_node_memory=options.static_kvm_node_memory,
-            ignore_load=options.ignore_load,
-        )
+        document = parse_document(text)
+        parse_request(document, merge(document.cluster))
     except InputError as error:
-        message = str(error)
-        if message.startswith("Only one of the rapi"):
-            raise
-        raise InputError(f"failed to load data, aborting: {message}") from None
+        raise _SourceError(str(error)) from None
+    return document.cluster
+
+
+def load_cluster(
+    options: Options, loads: Mapping[str, Load] | None = None, check: Callable[[ClusterData], None] | None = None
+) -> Cluster:
+    """Read and merge the cluster, with the utilisation of the instances that `loads` names.
+
+    `check` may refuse what was read. Raises InputError with the text for stderr.
+    """
+    try:
+        data = load_data(options)
+        if check is not None:
+            check(data)
+    except _SourceError:
+        raise
+    except InputError as error:
+        raise InputError(f"failed to load data, aborting: {error}") from None
+    found: Callable[[Instance], Load] | None = None
+    if options.ignore_load:
+        found = no_loads
+    elif loads:
+        found = partial(_load_of, loads)
+    return merge(
+        data,
+        static_kvm_node_memory=options.static_kvm_node_memory,
+        loads=found,
+        exclusion_prefixes=tuple(f"{prefix}:" for prefix in options.exclusion_tags),
+        # an iallocator document is loaded once as a request, and its result once more as a cluster
+        twice=options.iallocator_file is not None and not (options.rapi or options.simulate or options.text_file),
+    )
+
+
+def _load_of(loads: Mapping[str, Load], instance: Instance) -> Load:
+    return loads.get(instance.name, instance.load)
 
 
 def warnings(cluster: Cluster) -> str:
@@ -154,3 +197,28 @@ def save_cluster(
     name = f"{options.save}.{kind}"
     write_file(name, format_cluster(cluster.groups.values(), nodes, instances.values(), cluster.tags, cluster.policy))
     sys.stderr.write(f"The cluster state {when} has been written to file '{name}'\n")
+
+
+def with_node_options(nodes: Mapping[int, Node], options: Options) -> dict[int, Node]:
+    """Take `-O` nodes offline, and set the disk reserve and the cpu ratio."""
+    names = {index: node.facts.name for index, node in nodes.items()}
+    named = {name: find_name(name, names) for name in options.offline}
+    offline = set(named.values())
+    wrong = [name for name in options.offline if named[name] is None]
+    if wrong:
+        raise InputError(f"wrong node name(s) set as offline: {','.join(wrong)}\n")
+    result = {}
+    for index, before in nodes.items():
+        node = with_offline(before) if index in offline else before
+        node = with_min_disk(node, options.min_disk)
+        if options.max_cpu is not None:
+            node = with_vcpu_ratio(node, options.max_cpu)
+        result[index] = node
+    return result
+
+
+def find_name(name: str, names: Mapping[int, str]) -> int | None:
+    """Return the element with this name, or the only one whose name is `name` and something behind a dot."""
+    exact = [index for index, full in names.items() if full == name]
+    found = exact or [index for index, full in names.items() if full.startswith(f"{name}.")]
+    return found[0] if len(found) == 1 else None

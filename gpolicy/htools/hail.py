@@ -11,9 +11,8 @@ from gpolicy.allocator.group_choice import RequestError, RequestOptions
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.errors import InputError
 from gpolicy.htools.backends import load_cluster, node_status, read_input, run_program, save_cluster, warnings
-from gpolicy.htools.hail_requests import PREFIX, HailRequest
+from gpolicy.htools.hail_requests import HailRequest, parse_request
 from gpolicy.htools.iallocator import IallocatorDocument, parse_document
-from gpolicy.htools.json_fields import Fields
 from gpolicy.htools.options import HAIL_OPTIONS, Options
 
 if TYPE_CHECKING:
@@ -102,18 +101,3 @@ def _check_indices(request: HailRequest, cluster: Cluster) -> None:
             f"the request is about instance number {missing[0]} of its own document, which the cluster read"
             " from the other source does not have"
         )
-
-
-def parse_request(document: IallocatorDocument, cluster: Cluster) -> HailRequest:
-    """Read the request; names are resolved in `cluster`, the document's own cluster."""
-    fields = Fields(PREFIX, document.request)
-    kind = fields.text("type")
-    if kind in {"allocate", "multi-allocate"}:
-        from gpolicy.htools.hail_placing import parse_placing  # noqa: PLC0415 - only what is needed
-
-        return parse_placing(kind, fields, cluster)
-    if kind in {"relocate", "node-evacuate", "change-group", "allocate-secondary"}:
-        from gpolicy.htools.hail_moving import parse_moving  # noqa: PLC0415 - only what is needed
-
-        return parse_moving(kind, fields, cluster)
-    raise InputError(f"Invalid request type '{kind}'")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from gpolicy.errors import InputError
+from gpolicy.htools.json_fields import Fields
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -11,6 +14,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.group_choice import RequestOptions
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
+    from gpolicy.htools.iallocator import IallocatorDocument
     from gpolicy.htools.json_fields import Json
 
 PREFIX = "invalid request dict: "
@@ -46,3 +50,18 @@ class HailRequest(Protocol):
 def names_of(nodes: Mapping[int, Node], indices: Sequence[int]) -> list[str]:
     """Return the names of the nodes at `indices`."""
     return [nodes[index].facts.name for index in indices]
+
+
+def parse_request(document: IallocatorDocument, cluster: Cluster) -> HailRequest:
+    """Read the request; names are resolved in `cluster`, the document's own cluster."""
+    fields = Fields(PREFIX, document.request)
+    kind = fields.text("type")
+    if kind in {"allocate", "multi-allocate"}:
+        from gpolicy.htools.hail_placing import parse_placing  # noqa: PLC0415 - only what is needed
+
+        return parse_placing(kind, fields, cluster)
+    if kind in {"relocate", "node-evacuate", "change-group", "allocate-secondary"}:
+        from gpolicy.htools.hail_moving import parse_moving  # noqa: PLC0415 - only what is needed
+
+        return parse_moving(kind, fields, cluster)
+    raise InputError(f"Invalid request type '{kind}'")

@@ -8,20 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.balancing import is_split
 from gpolicy.allocator.ghc_numbers import shown_float
 from gpolicy.htools.haskell_text import shown_ints, shown_peers, shown_string, shown_strings
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Disk, Group, Instance, InstancePolicy, Load, Spec
+    from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
     from gpolicy.htools.json_fields import Json
 
-_MOVABLE = {template for template in DiskTemplate if template.externally_mirrored} - {DiskTemplate.DISKLESS} | {
-    DiskTemplate.DRBD
-}
-"""Templates that htools balances (htools, Instance: `movable`)."""
 _FULL_LOAD = (1.0, 1.0, 1.0, 1.0)
 
 _ODD_NAMES = {"drbd": "Drbd8", "openvswitch": "OpenVSwitch"}
@@ -53,7 +50,7 @@ def shown_cluster(cluster: Cluster, hypervisor: str | None, entries: Mapping[str
             item,
             item.name.removesuffix(cluster.common_suffix),
             entries.get(item.name, {}),
-            split=_is_split(item, cluster.nodes),
+            split=is_split(item, cluster.nodes),
         )
         for index, item in cluster.instances.items()
     }
@@ -63,13 +60,8 @@ def shown_cluster(cluster: Cluster, hypervisor: str | None, entries: Mapping[str
         cdNodes=_map(nodes, str),
         cdInstances=_map(instances, str),
         cdTags=shown_strings(cluster.tags),
-        cdIPolicy=_policy(cluster.policy),
+        cdIPolicy=shown_policy(cluster.policy),
     )
-
-
-def _is_split(instance: Instance, nodes: Mapping[int, Node]) -> bool:
-    primary, secondary = nodes.get(instance.primary), nodes.get(instance.secondary)
-    return primary is not None and secondary is not None and primary.facts.group != secondary.facts.group
 
 
 def shown_instance(instance: Instance, alias: str, entry: Mapping[str, Json], *, split: bool = False) -> str:
@@ -92,7 +84,7 @@ def shown_instance(instance: Instance, alias: str, entry: Mapping[str, Json], *,
         sNode=0 if new else instance.secondary,
         idx=instance.index,
         util=_load(instance.load),
-        movable=template in _MOVABLE and not split,
+        movable=template.balanced and not split,
         autoBalance=instance.auto_balance,
         diskTemplate=_template(template),
         spindleUse=instance.spindle_use,
@@ -176,7 +168,7 @@ def _node(node: Node, primaries: Iterable[int], secondaries: Iterable[int], hype
         utilLoadForth=_load(node.forth_load),
         pTags=_map(node.exclusion_tags, shown_string),
         group=facts.group,
-        iPolicy=_policy(facts.policy),
+        iPolicy=shown_policy(facts.policy),
         exclStorage=facts.exclusive,
         migTags=_set(facts.migration_tags),
         rmigTags=_set(facts.receivable_tags),
@@ -195,12 +187,13 @@ def _group(group: Group) -> str:
         idx=group.index,
         allocPolicy=f"Alloc{_constructor(group.alloc_policy.name)}",
         networks=shown_strings(group.networks),
-        iPolicy=_policy(group.policy),
+        iPolicy=shown_policy(group.policy),
         allTags=shown_strings(group.tags),
     )
 
 
-def _policy(policy: InstancePolicy) -> str:
+def shown_policy(policy: InstancePolicy) -> str:
+    """Return an instance policy as Haskell shows it."""
     return _record(
         "IPolicy",
         iPolicyMinMaxISpecs=_list(

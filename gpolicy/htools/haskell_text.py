@@ -46,5 +46,6 @@ def shown_ints(items: Iterable[int]) -> str:
 
 
 def shown_peers(peers: Mapping[int, int]) -> str:
-    """Return the memory that a node reserves for each other node, most first (htools, PeerMap)."""
-    return f"[{','.join(f'({peer},{memory})' for peer, memory in sorted(peers.items(), key=lambda pair: -pair[1]))}]"
+    """Return the memory that a node reserves for each other node, most first, of equals the last one (PeerMap)."""
+    ordered = sorted(reversed(list(peers.items())), key=lambda pair: -pair[1])  # noqa: C414 - equals are turned
+    return f"[{','.join(f'({peer},{memory})' for peer, memory in ordered)}]"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec
 from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.allocator.merge import Cluster, with_min_disk, with_offline, with_vcpu_ratio
+from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import (
     Candidates,
     NoCandidatesError,
@@ -19,7 +19,7 @@ from gpolicy.allocator.placement import (
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.errors import InputError
-from gpolicy.htools.backends import load_cluster, node_status, run_program, save_cluster, warnings
+from gpolicy.htools.backends import load_cluster, node_status, run_program, save_cluster, warnings, with_node_options
 from gpolicy.htools.hspace_report import HumanReport, MachineReport, Report, Run
 from gpolicy.htools.options import HSPACE_OPTIONS, Options
 
@@ -40,7 +40,7 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
     cluster = load_cluster(options)
     if options.verbosity > 0:
         sys.stderr.write(warnings(cluster))
-    nodes = _apply_node_options(cluster.nodes, options)
+    nodes = with_node_options(cluster.nodes, options)
     template = _template(options, cluster.policy)
     specs = [options.tiered] if options.tiered is not None else _tiered_specs(cluster.policy)
     standard = options.standard or cluster.policy.std
@@ -94,29 +94,6 @@ def _tiered(
         if limit is None or limit > placed:
             state = allocator.tiered(state, instance, None if limit is None else limit - placed)
     return state
-
-
-def _apply_node_options(nodes: Mapping[int, Node], options: Options) -> dict[int, Node]:
-    """Take `-O` nodes offline, and set the disk reserve and the cpu ratio."""
-    wrong = []
-    offline = set()
-    for name in options.offline:
-        exact = [index for index, node in nodes.items() if node.facts.name == name]
-        found = exact or [index for index, node in nodes.items() if node.facts.name.startswith(f"{name}.")]
-        if len(found) == 1:
-            offline.add(found[0])
-        else:
-            wrong.append(name)
-    if wrong:
-        raise InputError(f"wrong node name(s) set as offline: {','.join(wrong)}\n")
-    result = {}
-    for index, before in nodes.items():
-        node = with_offline(before) if index in offline else before
-        node = with_min_disk(node, options.min_disk)
-        if options.max_cpu is not None:
-            node = with_vcpu_ratio(node, options.max_cpu)
-        result[index] = node
-    return result
 
 
 def _template(options: Options, policy: InstancePolicy) -> DiskTemplate:

@@ -70,11 +70,6 @@ def parse_document(text: str) -> IallocatorDocument:
     )
 
 
-def parse_cluster_only(text: str) -> ClusterData:
-    """Read the cluster part of an iallocator document (`-I`)."""
-    return parse_document(text).cluster
-
-
 def _no_places() -> tuple[int, int]:
     return NO_NODE, NO_NODE
 

@@ -1,4 +1,4 @@
-"""The options of hspace and hail under htools' names, and their values."""
+"""The options of hspace, hail and hbal under htools' names, and their values."""
 
 from __future__ import annotations
 
@@ -45,10 +45,30 @@ class Options(NamedTuple):
     ignore_load: bool = False
     ignore_soft_errors: bool = False
     restriction: tuple[str, ...] | None = None
+    print_instances: bool = False
+    commands: str | None = None
+    evacuation: bool = False
+    restricted_migration: bool = False
+    execute: bool = False
+    first_job_set: bool = False
+    group: str | None = None
+    min_score: float = 1e-9
+    min_gain: float = 0.01
+    min_gain_limit: float = 0.1
+    disk_moves: bool = True
+    instance_moves: bool = True
+    selected: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
+    load_file: str | None = None
+    monitored: bool = False
+    monitored_file: str | None = None
+    monitored_xen: bool = False
+    monitored_required: bool = False
+    exclusion_tags: tuple[str, ...] = ()
 
     @property
     def limit(self) -> int | None:
-        """The greatest number of instances to place, None for as many as fit."""
+        """The greatest number of instances to place, or of steps to take; None for no limit."""
         return None if self.max_length < 0 else self.max_length
 
 
@@ -70,6 +90,37 @@ _TEXT = _with_value("text-data", "the cluster data FILE", "FILE", "file", short=
 _SIMULATE = _with_value(
     "simulate", "simulate an empty cluster, given as 'alloc_policy,num_nodes,disk,ram,cpu'", "SPEC", "string"
 )
+_MASTER = _with_value("master", "collect data via RAPI at the given ADDRESS", "ADDRESS", "host", short="m")
+_LUXI = Option(
+    "luxi",
+    "collect data via Luxi, optionally using the given SOCKET path [/var/run/ganeti/socket/ganeti-query]",
+    "L",
+    Takes.OPTIONAL,
+    "SOCKET",
+    "file",
+)
+_IALLOCATOR = _with_value(
+    "ialloc-src", "Specify an iallocator spec as the cluster data source", "FILE", "file", short="I"
+)
+_QUIET = Option("quiet", "decrease the verbosity level", "q")
+_OFFLINE = _with_value("offline", "set node as offline", "NODE", "onenode", short="O")
+_MAX_CPU = _with_value(
+    "max-cpu",
+    "maximum virtual-to-physical cpu ratio for nodes (from 0 upwards) [default read from cluster]",
+    "RATIO",
+    "float",
+)
+_MAX_LENGTH = _with_value(
+    "max-length",
+    "cap the solution at this many balancing or allocation rounds (useful for very unbalanced clusters or"
+    " empty clusters)",
+    "N",
+    "integer",
+    short="l",
+)
+_MIN_DISK = _with_value("min-disk", "minimum free disk space for nodes (between 0 and 1) [0]", "RATIO", "float")
+_IGNORE_LOADS = Option("ignore-dynu", "Ignore any dynamic utilisation information")
+_IGNORE_SOFT = Option("ignore-soft-errors", "Ignore any soft restrictions in balancing")
 _VERBOSE = Option("verbose", "increase the verbosity level", "v")
 _NO_CAPACITY = Option("no-capacity-checks", "disable capacity checks (like global N+1 redundancy)")
 _SAVE = _with_value("save", "Save cluster state at the end of the processing to FILE", "FILE", short="S")
@@ -99,21 +150,14 @@ HSPACE_OPTIONS = (
         "spindle-use", "select how many virtual spindle instances use [default read from cluster]", "SPINDLES", "float"
     ),
     _SIMULATE,
-    _with_value("master", "collect data via RAPI at the given ADDRESS", "ADDRESS", "host", short="m"),
-    Option(
-        "luxi",
-        "collect data via Luxi, optionally using the given SOCKET path [/var/run/ganeti/socket/ganeti-query]",
-        "L",
-        Takes.OPTIONAL,
-        "SOCKET",
-        "file",
-    ),
-    _with_value("ialloc-src", "Specify an iallocator spec as the cluster data source", "FILE", "file", short="I"),
+    _MASTER,
+    _LUXI,
+    _IALLOCATOR,
     _VERBOSE,
-    Option("quiet", "decrease the verbosity level", "q"),
+    _QUIET,
     Option("independent-groups", "Consider groups independently"),
     Option("accept-existing-errors", "Accept existing N+1 violations; just don't add new ones"),
-    _with_value("offline", "set node as offline", "NODE", "onenode", short="O"),
+    _OFFLINE,
     _NO_CAPACITY,
     Option(
         "machine-readable",
@@ -123,21 +167,9 @@ HSPACE_OPTIONS = (
         argument="CHOICE",
         completion="choices=yes,no",
     ),
-    _with_value(
-        "max-cpu",
-        "maximum virtual-to-physical cpu ratio for nodes (from 0 upwards) [default read from cluster]",
-        "RATIO",
-        "float",
-    ),
-    _with_value(
-        "max-length",
-        "cap the solution at this many balancing or allocation rounds (useful for very unbalanced clusters or"
-        " empty clusters)",
-        "N",
-        "integer",
-        short="l",
-    ),
-    _with_value("min-disk", "minimum free disk space for nodes (between 0 and 1) [0]", "RATIO", "float"),
+    _MAX_CPU,
+    _MAX_LENGTH,
+    _MIN_DISK,
     _with_value("standard-alloc", "enable standard specs allocation, given as 'disk,ram,cpu'", "STDSPEC", "string"),
     _with_value("tiered-alloc", "enable tiered specs allocation, given as 'disk,ram,cpu'", "TSPEC", "string"),
     _SAVE,
@@ -151,13 +183,88 @@ HAIL_OPTIONS = (
     _TEXT,
     _SIMULATE,
     _VERBOSE,
-    Option("ignore-dynu", "Ignore any dynamic utilisation information"),
-    Option("ignore-soft-errors", "Ignore any soft restrictions in balancing"),
+    _IGNORE_LOADS,
+    _IGNORE_SOFT,
     _NO_CAPACITY,
     _with_value("restrict-allocation-to", "Restrict allocations to the given set of nodes", "NODE,...", "manynodes"),
     _STATIC_KVM,
     *_COMMON,
 )
+
+HBAL_OPTIONS = (
+    _PRINT,
+    Option("print-instances", "print the final instance map"),
+    Option(
+        "print-commands",
+        "print the ganeti command list for reaching the solution, if an argument is passed then write the commands"
+        " to a file named as such",
+        "C",
+        Takes.OPTIONAL,
+        "FILE",
+    ),
+    _TEXT,
+    Option(
+        "evac-mode",
+        "enable evacuation mode, where the algorithm only moves instances away from offline and drained nodes",
+        "E",
+    ),
+    Option(
+        "restricted-migration",
+        "disallow replace-primary moves (aka frf-moves); in evacuation mode, this will ensure that the only"
+        " migrations are off the drained nodes",
+    ),
+    _MASTER,
+    _LUXI,
+    _IALLOCATOR,
+    Option("exec", "execute the suggested moves via Luxi (only available when using it for data gathering)", "X"),
+    Option("first-job-group", "only execute the first group of jobs"),
+    _with_value("reason", "The reason to pass to the submitted jobs", "REASON"),
+    _with_value("group", "the target node group (name or UUID)", "ID", "onegroup", short="G"),
+    _MAX_LENGTH,
+    _VERBOSE,
+    _QUIET,
+    _OFFLINE,
+    _STATIC_KVM,
+    _with_value("min-score", "mininum excess to the N+1 limit to aim for", "EPSILON", "float", short="e"),
+    _MAX_CPU,
+    _MIN_DISK,
+    _with_value(
+        "min-gain", "minimum gain to aim for in a balancing step before giving up", "DELTA", "float", short="g"
+    ),
+    _with_value("min-gain-limit", "minimum cluster score for which we start checking the min-gain", "SCORE", "float"),
+    Option(
+        "no-disk-moves",
+        "disallow disk moves from the list of allowed instance changes, thus allowing only the 'cheap'"
+        " failover/migrate operations",
+    ),
+    _with_value("select-instances", "only select given instances for any moves", "INSTS", "manyinstances"),
+    Option(
+        "no-instance-moves",
+        "disallow instance (primary node) moves from the list of allowed, instance changes, thus allowing only"
+        " slower, but sometimes safer, drbd secondary changes",
+    ),
+    _IGNORE_SOFT,
+    _with_value("dynu-file", "Import dynamic utilisation data from the given FILE", "FILE", "file", short="U"),
+    _IGNORE_LOADS,
+    Option(
+        "mond",
+        "pass either 'yes' or 'no' to query all monDs",
+        takes=Takes.OPTIONAL,
+        argument="CHOICE",
+        completion="choices=yes,no",
+    ),
+    _with_value("mond-data", "Import data provided by MonDs from the given FILE", "FILE", "file"),
+    Option("exit-on-missing-mond-data", "abort if the data available from the monitoring daemons is incomplete"),
+    Option("mond-xen", "also consider xen-specific collectors in MonD queries"),
+    _with_value("exclusion-tags", "Enable instance exclusion based on given tag prefix", "TAG,...", "string"),
+    _with_value("exclude-instances", "exclude given instances from any moves", "INSTS", "manyinstances"),
+    _SAVE,
+    _with_value("priority", "set the priority of submitted jobs", "PRIO", "choices=low,normal,high"),
+    *_COMMON,
+)
+
+PROGRAMS: Mapping[str, Sequence[Option]] = {"hspace": HSPACE_OPTIONS, "hail": HAIL_OPTIONS, "hbal": HBAL_OPTIONS}
+"""The programs and their options."""
 
 
 def read_options(
@@ -228,6 +335,12 @@ def _print_nodes(options: Options, value: str | None) -> Options:
     return options._replace(print_nodes=tuple(split(",", value or "")))
 
 
+def _priority(options: Options, value: str | None) -> Options:
+    if value not in {"low", "normal", "high"}:
+        raise InputError(f"Unknown priority '{value}'")
+    return options
+
+
 _SETTERS: Mapping[str, Callable[[Options, str | None], Options]] = {
     "print-nodes": _print_nodes,
     "text-data": lambda o, v: o._replace(text_file=v),
@@ -254,4 +367,25 @@ _SETTERS: Mapping[str, Callable[[Options, str | None], Options]] = {
     "ignore-dynu": lambda o, _: o._replace(ignore_load=True),
     "ignore-soft-errors": lambda o, _: o._replace(ignore_soft_errors=True),
     "restrict-allocation-to": lambda o, v: o._replace(restriction=tuple(split(",", v or ""))),
+    "print-instances": lambda o, _: o._replace(print_instances=True),
+    "print-commands": lambda o, v: o._replace(commands=v or "-"),
+    "evac-mode": lambda o, _: o._replace(evacuation=True),
+    "restricted-migration": lambda o, _: o._replace(restricted_migration=True),
+    "exec": lambda o, _: o._replace(execute=True),
+    "first-job-group": lambda o, _: o._replace(first_job_set=True),
+    "group": lambda o, v: o._replace(group=v),
+    "min-score": lambda o, v: o._replace(min_score=parse_float("min score", v or "")),
+    "min-gain": lambda o, v: o._replace(min_gain=parse_float("min gain", v or "")),
+    "min-gain-limit": lambda o, v: o._replace(min_gain_limit=parse_float("min gain limit", v or "")),
+    "no-disk-moves": lambda o, _: o._replace(disk_moves=False),
+    "no-instance-moves": lambda o, _: o._replace(instance_moves=False),
+    "select-instances": lambda o, v: o._replace(selected=tuple(split(",", v or ""))),
+    "exclude-instances": lambda o, v: o._replace(excluded=tuple(split(",", v or ""))),
+    "dynu-file": lambda o, v: o._replace(load_file=v),
+    "mond": lambda o, v: o._replace(monitored=_choice(v)),
+    "mond-data": lambda o, v: o._replace(monitored_file=v),
+    "mond-xen": lambda o, _: o._replace(monitored_xen=True),
+    "exit-on-missing-mond-data": lambda o, _: o._replace(monitored_required=True),
+    "exclusion-tags": lambda o, v: o._replace(exclusion_tags=tuple(split(",", v or ""))),
+    "priority": _priority,
 }

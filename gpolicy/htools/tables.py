@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import COMPONENTS, component_values, statistics, total_score
 from gpolicy.allocator.enumerations import NO_NODE
-from gpolicy.allocator.ghc_numbers import fixed
+from gpolicy.allocator.ghc_numbers import fixed, shown_float
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import Candidates, SingleCandidates
 from gpolicy.htools.haskell_text import shown_ints, shown_peers
@@ -70,7 +70,7 @@ FIELDS: Mapping[str, Field] = {
     "umem": ("u_mem", True, lambda node: str(node.unallocated_memory)),
     "imem": ("i_mem", True, lambda node: str(node.instance_memory)),
     "rmem": ("r_mem", True, lambda node: str(node.reserved_memory)),
-    "amem": ("a_mem", True, lambda node: str(node.unallocated_memory - node.reserved_memory)),
+    "amem": ("a_mem", True, lambda node: str(node.available_memory)),
     "tdsk": ("t_dsk", True, lambda node: fixed(node.facts.total_disk / 1024, 0)),
     "fdsk": ("f_dsk", True, lambda node: str(node.free_disk // 1024)),
     "tcpu": ("pcpu", True, lambda node: fixed(node.facts.total_cpus, 0)),
@@ -91,8 +91,8 @@ FIELDS: Mapping[str, Field] = {
     "ptags": ("PrimaryTags", False, _tags),
     "peermap": ("PeerMap", False, _peers),
     "spindle_count": ("NodeSpindles", True, lambda node: str(node.facts.spindles)),
-    "hi_spindles": ("MaxSpindles", True, lambda node: fixed(node.facts.high_spindles, 3)),
-    "inst_spindles": ("InstSpindles", True, lambda node: fixed(node.instance_spindles, 3)),
+    "hi_spindles": ("MaxSpindles", True, lambda node: shown_float(node.facts.high_spindles)),
+    "inst_spindles": ("InstSpindles", True, lambda node: shown_float(node.instance_spindles)),
 }
 """The columns of the node table under their names in `-p`."""
 
@@ -125,7 +125,7 @@ def node_table(nodes: Mapping[int, Node], fields: Sequence[str]) -> str:
     return "".join(f" {line}\n" for line in aligned(rows, [right for _, right, _ in columns]))
 
 
-def score_table(nodes: Mapping[int, Node]) -> str:
+def score_table(nodes: Mapping[int, Node], heading: str = "Initial coefficients: overall") -> str:
     """Return the score and its components."""
     stats = statistics(nodes.values())
     rows = [["Field", "Value", "Weight"]]
@@ -134,7 +134,7 @@ def score_table(nodes: Mapping[int, Node]) -> str:
         for component, value in zip(COMPONENTS, component_values(stats), strict=False)
     ]
     lines = aligned(rows, [False, True, True])
-    head = f"Initial coefficients: overall {fixed(total_score(stats), 8)}\n"
+    head = f"{heading} {fixed(total_score(stats), 8)}\n"
     return head + "".join(f"   {line}\n" for line in lines)
 
 

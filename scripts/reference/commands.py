@@ -11,7 +11,7 @@ from typer.main import get_command
 from gpolicy.cli.app import VERBS, app
 from gpolicy.errors import EXIT_CODES
 from gpolicy.htools.getopt import Option as HtoolsOption
-from gpolicy.htools.options import HAIL_OPTIONS, HSPACE_OPTIONS
+from gpolicy.htools.options import PROGRAMS
 from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
 from gpolicy.reference.environment import VARIABLES
 from reference.markdown import anchor
@@ -117,7 +117,7 @@ def verb_blocks(verb: Verb, level: int) -> Iterator[Block]:
         if words:
             yield _words_table("argument" if title == "Arguments" else "option", words)
     if verb.name == "htools":
-        for program, options in (("hspace", HSPACE_OPTIONS), ("hail", HAIL_OPTIONS)):
+        for program, options in PROGRAMS.items():
             yield Heading(f"{'Options of ' if level == 2 else 'gpolicy htools '}{program}", level)
             yield PageTable(("option", "meaning"), tuple(_htools_row(option) for option in options))
 
@@ -161,6 +161,6 @@ def commands_page() -> Iterator[Block]:
         yield from verb_blocks(verb, 3)
     yield Heading("Exit codes", 2)
     yield exit_codes()
-    yield Paragraph("`gpolicy htools` ends with the exit codes of hspace and hail.")
+    yield Paragraph("`gpolicy htools` ends with the exit codes of hspace, hail and hbal.")
     yield Heading("Environment variables", 2)
     yield environment()

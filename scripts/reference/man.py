@@ -52,7 +52,7 @@ def _of_verb(verb: Verb) -> Iterator[Block]:
     yield Heading("Name")
     yield Paragraph(f"{name} - {summary}")
     yield from verb_blocks(verb, 2)
-    if verb.name != "htools":  # it ends as hspace and hail do
+    if verb.name != "htools":  # it ends as the programs do
         yield Heading("Exit status")
         yield exit_codes()
     yield from _see_also(["gpolicy(1)", "gpolicy-policy(5)"])

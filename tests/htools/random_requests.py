@@ -1,4 +1,4 @@
-"""Random questions to hspace and hail, of every kind, with options: `make_case(kind, seed)` is always the same one."""
+"""Random questions to hspace, hail and hbal, with options: `make_case(kind, seed)` is always the same one."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
 from gpolicy.htools.text_format import parse_cluster
 
 from . import rapi_documents
+from .random_balancing import balancing_files, balancing_options
 from .random_clusters import INSTANCE_TAGS, TEMPLATES, RandomCluster, random_cluster
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
@@ -26,7 +27,7 @@ _STATES = {InstanceStatus.STATUS_DOWN: "down", InstanceStatus.STATUS_OFFLINE: "o
 class Case:
     """One question: a program, its arguments, the texts of the files `c.data` and `r.json` that they name.
 
-    `rapi` holds the answers of the remote API that stand in files of their own.
+    `rapi` holds the answers of the remote API that stand in files of their own, `files` the texts of further files.
     """
 
     kind: str
@@ -36,6 +37,7 @@ class Case:
     cluster: str
     document: str = ""
     rapi: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
 
 
 def make_case(kind: str, seed: int, most_nodes: int = 7) -> Case:
@@ -48,6 +50,8 @@ def make_case(kind: str, seed: int, most_nodes: int = 7) -> Case:
     if kind == "hspace":
         arguments = ("-t", "c.data", *hspace_options(rng, template), "-S", "saved")
         return Case(kind, seed, "hspace", arguments, cluster.text)
+    if kind == BALANCE:
+        return _balancing_case(rng, seed, template, cluster)
     data = parse_cluster(cluster.text)
     if kind == FROM_RAPI:
         arguments = ("-m", "file://.", *hspace_options(rng, template)[rng.random() < 0.3 :], "-S", "saved")
@@ -56,6 +60,20 @@ def make_case(kind: str, seed: int, most_nodes: int = 7) -> Case:
     source = ("-t", "c.data") if rng.random() < 0.5 else ()
     arguments = (*source, *hail_options(rng, cluster), "r.json")
     return Case(kind, seed, "hail", arguments, cluster.text, json.dumps(document(rng, data, request)))
+
+
+def _balancing_case(rng: random.Random, seed: int, template: str, cluster: RandomCluster) -> Case:
+    more, files = balancing_files(rng, cluster)
+    arguments = [*balancing_options(rng, cluster), *more]
+    if rng.random() < 0.4:
+        arguments.append(rng.choice(["-C", "-C", "-Csaved.sh"]))
+    if rng.random() < 0.3:
+        arguments += ["-S", "saved"]
+    if rng.random() < 0.9:
+        return Case(BALANCE, seed, "hbal", ("-t", "c.data", *arguments), cluster.text, files=files)
+    request = allocation(rng, template, cluster)
+    text = json.dumps(document(rng, parse_cluster(cluster.text), request))
+    return Case(BALANCE, seed, "hbal", ("-I", "r.json", *arguments), cluster.text, text, files=files)
 
 
 def hspace_options(rng: random.Random, template: str) -> list[str]:
@@ -225,7 +243,8 @@ REQUESTS: dict[str, Callable[[random.Random, str, RandomCluster, ClusterData], d
     "change-group": _change_group,
 }
 FROM_RAPI = "hspace from RAPI"
-KINDS = ("hspace", FROM_RAPI, *REQUESTS)
+BALANCE = "hbal"
+KINDS = ("hspace", FROM_RAPI, BALANCE, *REQUESTS)
 
 
 def document(rng: random.Random, data: ClusterData, request: dict[str, Any]) -> dict[str, Any]:

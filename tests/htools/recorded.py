@@ -28,7 +28,7 @@ def unpack(case: Case, folder: Path) -> None:
 
 
 def call(*argv: str) -> tuple[int, str, str]:
-    """Run hspace or hail in this process; return exit code, stdout and stderr."""
+    """Run one of the programs in this process; return exit code, stdout and stderr."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = htools.run(list(argv))

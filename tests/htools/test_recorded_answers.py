@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CASES = load_cases("hspace-hail-score.jsonl.gz")
 EVACUATIONS = load_cases("evacuation.jsonl.gz")
+BALANCES = load_cases("balance.jsonl.gz")
 EXAMPLES = [json.loads(line) for line in (DATA / "evacuation-examples.jsonl").read_text().splitlines()]
 
 
@@ -86,3 +87,17 @@ def test_hail_answers_the_examples(case: Case, tmp_path: Path) -> None:
     path = tmp_path / "request.json"
     path.write_text(json.dumps(case["request"]))
     assert call("hail", str(path))[:2] == (0, case["stdout"] + "\n")
+
+
+@pytest.mark.parametrize("case", BALANCES, ids=seed_of)
+def test_hbal_prints_the_recorded_lines(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / f"{case['seed']}.data").write_text(case["data"], encoding="utf-8")
+    (tmp_path / f"{case['seed']}.util").write_text(case.get("loads", ""), encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    expected = case["hbal"]
+    code, out, err = call("hbal", *expected["args"])
+    assert (code, out.splitlines()) == (expected["rc"], expected["stdout"])
+    if expected.get("crash"):
+        assert err.splitlines()[-1].startswith("Error: ")
+    elif "stderr" in expected:
+        assert err.splitlines() == expected["stderr"]

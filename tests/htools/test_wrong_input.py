@@ -343,6 +343,6 @@ def test_help_names_both_programs() -> None:
 
 def test_another_program_is_a_usage_error() -> None:
     with pytest.raises(UsageError):
-        htools.run(["hbal"])
+        htools.run(["hcheck"])
     with pytest.raises(UsageError):
         htools.run([])

@@ -23,6 +23,7 @@ HSPACE = shutil.which("hspace")
 HTOOLS = Path(HSPACE).resolve() if HSPACE else Path("htools")
 INSTALLED = HSPACE is not None and HTOOLS.exists()
 
+SCRIPT = "saved.sh"
 EQUAL, DIFFERENT, SKIPPED, CRASHED = "equal", "different", "skipped", "crashed"
 """The result of a comparison; skipped: the real program takes too long; crashed: the real program crashes."""
 
@@ -51,6 +52,8 @@ def write_files(case: Case) -> None:
     """Put the case's files into the current directory."""
     Path("c.data").write_text(case.cluster)
     Path("r.json").write_text(case.document)
+    for name, text in case.files.items():
+        Path(name).write_text(text)
     for name, value in case.rapi.items():
         Path(f"{name}.json").write_text(json.dumps(value))
 
@@ -85,8 +88,9 @@ def ask_ours(case: Case, *, law: bool = False) -> Answer:
 
 
 def _saved() -> dict[str, str]:
-    """Take the saved states out of the current directory."""
+    """Take the saved states, and the commands of a saved script, out of the current directory."""
     texts = {path.name: path.read_text() for path in sorted(Path().glob("saved.*"))}
+    texts = {name: text.partition("\n}\n")[2] if name == SCRIPT else text for name, text in texts.items()}
     for name in texts:
         Path(name).unlink()
     return texts

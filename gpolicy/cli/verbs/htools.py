@@ -11,12 +11,12 @@ verbs = typer.Typer()
     "htools",
     context_settings={"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []},
     add_help_option=False,
-    options_metavar="hspace|hail",
+    options_metavar="hspace|hail|hbal",
 )
 def htools(context: typer.Context) -> int:
-    """Run hspace or hail: the allocator with htools' own options.
+    """Run hspace, hail or hbal: the allocator with htools' own options.
 
-    `gpolicy htools hspace --help` and `gpolicy htools hail --help` list their options.
+    `gpolicy htools hspace --help` lists the options of hspace.
     """
     from gpolicy.htools import run  # noqa: PLC0415
 

@@ -1,0 +1,188 @@
+"""What hbal prints: the state of the group, the steps, and the tables of instances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gpolicy.allocator.balancing import StepKind, is_split
+from gpolicy.allocator.cluster_score import cluster_score
+from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
+from gpolicy.allocator.ghc_numbers import fixed, general
+from gpolicy.errors import InputError
+from gpolicy.htools.haskell_text import shown_string, shown_strings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gpolicy.allocator.balancing import Balanced
+    from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.merge import Cluster
+    from gpolicy.allocator.node import Node
+    from gpolicy.htools.options import Options
+
+
+class GroupState(NamedTuple):
+    """The nodes of one group, and the instances whose primary node is among them."""
+
+    name: str
+    nodes: Mapping[int, Node]
+    instances: Mapping[int, Instance]
+    aliases: Mapping[int, str]
+
+
+def cluster_head(cluster: Cluster) -> str:
+    """Return the lines on the whole cluster of `-v`."""
+    from gpolicy.htools.haskell_records import shown_policy  # noqa: PLC0415 - only what is needed
+
+    tags, policy = ",".join(cluster.tags), shown_policy(cluster.policy)
+    return f"Loaded cluster tags: {tags}\nLoaded cluster ipolicy: {policy}\n"
+
+
+def split_instances(cluster: Cluster) -> str:
+    """Return the lines on instances with nodes in two groups, which stay where they are."""
+    names = [item.name for item in cluster.instances.values() if is_split(item, cluster.nodes)]
+    if not names:
+        return ""
+    lines = "".join(f"  {name}\n" for name in names)
+    head = "Found instances belonging to multiple node groups:\n"
+    return f"{head}{lines}These instances will not be moved.\n"
+
+
+def initial_check(group: GroupState, options: Options) -> str:
+    """Return the lines on nodes that fail N+1 or break their policy."""
+    bad = [node for node in group.nodes.values() if node.fails_n1 and not node.facts.offline]
+    good = [node for node in group.nodes.values() if not node.fails_n1 or node.facts.offline]
+    concerned = {number for node in bad for number in (*node.primaries, *node.secondaries)}
+    violating = [node for node in good if _broken_policy(node)]
+    text = ""
+    if options.verbosity > 0:
+        text = f"Initial check done: {len(bad)} bad nodes, {len(concerned)} bad instances.\n"
+    if options.verbosity > 4:
+        text += f"Bad nodes: {_names(bad)}\nN+1 happy nodes: {_names(good)}\n"
+        status = (f"({shown_string(node.facts.name)},{_broken_policy(node) or 'Ok ()'})" for node in good)
+        text += f"Node policy status: [{','.join(status)}]\n"
+    if bad:
+        text += "Cluster is not N+1 happy, continuing but no guarantee that the cluster will end N+1 happy.\n"
+    if violating:
+        text += f"The cluster contains {len(violating)} policy-violating nodes.\nContinuing, "
+        text += (
+            "ignoring soft errors.\n"
+            if options.ignore_soft_errors
+            else "but the set of moves might be too restricted; consider using the --ignore-soft-errors option.\n"
+        )
+    return text
+
+
+def _names(nodes: Iterable[Node]) -> str:
+    return shown_strings(node.facts.name for node in nodes)
+
+
+def _broken_policy(node: Node) -> str:
+    if node.instance_spindles > node.facts.high_spindles:
+        return "Bad FailDisk"
+    return "Bad FailCPU" if node.ratio_cpu > node.facts.vcpu_ratio else ""
+
+
+def score_lines(heading: str, nodes: Mapping[int, Node]) -> str:
+    """Return the score with all its components (`-v -v`)."""
+    from gpolicy.htools.tables import score_table  # noqa: PLC0415 - only what is needed
+
+    return score_table(nodes, heading)
+
+
+def well_balanced(score: float, optimum: float, minimum: float) -> str:
+    """Return the lines that say why there is nothing to do."""
+    return (
+        f"Cluster is already well balanced (initial score {general(score)},\n"
+        f"optimum score due to N+1 reservations {general(optimum)},\n"
+        f"minimum score {general(minimum)}).\n"
+        "Nothing to do, exiting\n"
+    )
+
+
+class StepLines:
+    """The lines of steps, in columns as wide as the longest names of the group."""
+
+    def __init__(self, group: GroupState) -> None:
+        self._group = group
+        self._node_width = 2 * max((len(node.facts.alias) for node in group.nodes.values()), default=0) + 1
+        self._instance_width = max(map(len, group.aliases.values()), default=0)
+
+    def line(self, number: int, step: Balanced) -> str:
+        """Return the line of step `number`."""
+        alias = self._group.aliases[step.instance.index]
+        old, new = self._places(step.step.instance), self._places(step.instance)
+        return (
+            f"  {number:3d}. {alias:{self._instance_width}} {old:{self._node_width}} => {new:{self._node_width}}"
+            f" {fixed(step.score, 8):>12} a={self._what(step)}\n"
+        )
+
+    def _places(self, instance: Instance) -> str:
+        primary, secondary = self._alias(instance.primary), self._alias(instance.secondary)
+        return f"{primary}:{secondary}" if secondary else primary
+
+    def _alias(self, index: int) -> str:
+        if index == NO_NODE:
+            return ""
+        return self._group.nodes[index].facts.alias
+
+    def _what(self, step: Balanced) -> str:
+        target = self._alias(step.step.target)
+        texts = {
+            StepKind.FAILOVER: "f",
+            StepKind.FAILOVER_TO: f"fa:{target}",
+            StepKind.REPLACE_SECONDARY: f"r:{target}",
+            StepKind.REPLACE_AND_FAILOVER: f"r:{target} f",
+            StepKind.REPLACE_PRIMARY: f"f r:{target} f",
+            StepKind.FAILOVER_AND_REPLACE: f"f r:{target}",
+        }
+        return texts[step.step.kind]
+
+
+def outcome(group: GroupState, last: Mapping[int, Node], steps: int, options: Options) -> str:
+    """Return the lines on what the steps achieve."""
+    if not steps:
+        text = "No solution found\n"
+    elif options.verbosity > 2:
+        text = score_lines("Final coefficients:   overall", last)
+    else:
+        before, after = cluster_score(group.nodes.values()), cluster_score(last.values())
+        text = f"Cluster score improved from {fixed(before, 8)} to {fixed(after, 8)}\n"
+    return text + (f"Solution length={steps}\n" if options.verbosity > 0 else "")
+
+
+def resources(label: str, nodes: Mapping[int, Node]) -> str:
+    """Return the line with the free memory and disk of all nodes (`-v -v -v`)."""
+    memory = sum(node.unallocated_memory for node in nodes.values())
+    disk = sum(node.free_disk for node in nodes.values())
+    return f"{label:9} mem={memory} disk={disk}\n"
+
+
+def instance_table(nodes: Mapping[int, Node], instances: Sequence[Instance]) -> str:
+    """Return the table of instances (`--print-instances`). Raises InputError for one that is split."""
+    from gpolicy.htools.tables import aligned  # noqa: PLC0415 - only what is needed
+
+    rows = [_HEADINGS, *(_instance_row(nodes, instance) for instance in instances)]
+    return "".join(f" {line}\n" for line in aligned(rows, [False] * 5 + [True] * 7))
+
+
+_HEADINGS = ["F", "Name", "Pri_node", "Sec_node", "Auto_bal", "vcpu", "mem", "dsk", "lCpu", "lMem", "lDsk", "lNet"]
+
+
+def _instance_row(nodes: Mapping[int, Node], instance: Instance) -> list[str]:
+    if instance.secondary != NO_NODE and instance.secondary not in nodes:
+        raise InputError(
+            f"instance {instance.name} has its secondary node outside of the group, so its row cannot be shown"
+        )
+    running = instance.status in {InstanceStatus.RUNNING, InstanceStatus.ERROR_UP}
+    return [
+        "R" if running else " ",
+        instance.name,
+        nodes[instance.primary].facts.name,
+        nodes[instance.secondary].facts.name if instance.secondary != NO_NODE else "",
+        "Y" if instance.auto_balance else "N",
+        f"{instance.vcpus:3d}",
+        f"{instance.memory:5d}",
+        f"{instance.disk // 1024:5d}",
+        *(f"{fixed(load, 3):>5}" for load in instance.load),
+    ]
