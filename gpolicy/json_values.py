@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, is_dataclass
+from collections.abc import Callable, Mapping
 from enum import Enum
+from types import MappingProxyType
 from typing import Any, Final
 
 from gpolicy.findings import Span
@@ -29,18 +30,22 @@ def fields(item: object, *names: str) -> dict[str, Any]:
     return {name: plain(getattr(item, name)) for name in names}
 
 
-def plain(value: object) -> Any:
-    """Return a value as JSON types. A number that is not finite is null."""
+def plain(value: object, forms: Mapping[type, Callable[[Any], Any]] = MappingProxyType({})) -> Any:
+    """Return a value as JSON types. A number that is not finite is null. `forms` are those of some types."""
+    if type(value) in forms:
+        return forms[type(value)](value)
     match value:
         case Enum():
             return value.value
         case float():
             return value if math.isfinite(value) else None
         case tuple() | list():
-            return [plain(item) for item in value]
+            return [plain(item, forms) for item in value]
         case Mapping():
-            return {key: plain(item) for key, item in value.items()}
-    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+            return {key: plain(item, forms) for key, item in value.items()}
+    if not dataclasses.is_dataclass(value):
+        return value
+    return {item.name: plain(getattr(value, item.name), forms) for item in dataclasses.fields(value)}
 
 
 def place(span: Span | None, *names: str) -> dict[str, Any]:

@@ -92,14 +92,9 @@ def _in_order(objects: Mapping[str, _Listed]) -> list[_Listed]:
     return sorted(listed, key=lambda item: natural_key(item.name))
 
 
-def has_figures(node: observed.Node) -> bool:
-    """Return whether a node is one that Ganeti measures: a drained one is, too."""
-    return node.vm_capable and not node.offline
-
-
 def missing_figures(node: observed.Node, state: observed.ClusterState) -> tuple[str, ...]:
     """Return the figures that a node does not show, in words. An offline node needs none."""
-    if not has_figures(node):
+    if not node.is_measured:
         return ()
     measured = node.resources
     found = []
@@ -153,7 +148,7 @@ def _node(index: int, node: observed.Node, groups: Mapping[str, int], state: obs
         free_disk=measured.disk_free or 0,
         total_cpus=float(measured.cpu_total or 0),
         node_cpus=0 if silent else measured.cpu_node or 0,
-        offline=node.offline or node.drained or not node.vm_capable,
+        offline=not node.is_usable,
         master=node.master and not silent,
         spindles=total or 0,
         free_spindles=(measured.spindles_free or 0) if exclusive else 0,

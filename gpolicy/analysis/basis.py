@@ -19,7 +19,7 @@ from typing import Final
 from gpolicy.allocator.cluster_data import ClusterData, NodeData
 from gpolicy.allocator.configured_resources import DiskResources, HypervisorResources, NodeResources
 from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.analysis.allocator_input import cluster_data, has_figures, missing_figures
+from gpolicy.analysis.allocator_input import cluster_data, missing_figures
 from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported
 from gpolicy.analysis.volume_resources import VolumeResources, volume_resources
@@ -103,7 +103,7 @@ def settle(state: ClusterState, *, declared: bool = False) -> Settled:
     data = cluster_data(state)
     promised = {name for name, found in volumes.items() if found.known_from is VolumesFrom.PROMISED}
     settling = _Settling(state, data, declared_first=declared, promised=promised)
-    found = {item.name: settling.node(item) for item in data.nodes if has_figures(state.nodes[item.name])}
+    found = {item.name: settling.node(item) for item in data.nodes if state.nodes[item.name].is_measured}
     return Settled(
         state=state,
         data=data,

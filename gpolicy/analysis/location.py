@@ -112,7 +112,7 @@ class LocationFacts:
         self.usable: dict[str, list[Node]] = {name: [] for name in state.groups}
         self.at: dict[str, list[Node]] = {}
         for node in sorted(state.nodes.values(), key=lambda node: node.name):
-            if not node.offline and not node.drained and node.vm_capable:
+            if node.is_usable:
                 self.usable[node.group].append(node)
                 for tag in self.location[node.name]:
                     self.at.setdefault(tag, []).append(node)

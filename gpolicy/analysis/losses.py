@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from gpolicy.allocator.cluster_data import Instance, InstancePolicy
 from gpolicy.allocator.engines import EngineCluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
-from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.instance_moves import failover_to, may_migrate
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, keeps_vcpu_ratio
@@ -74,8 +73,6 @@ def lose(
     their new nodes (`EngineCluster.targets`); without it, or if it cannot answer, the law does.
     """
     residents = [instances[number] for index in lost for number in nodes[index].primaries]
-    if len(lost) == 1 and _all_fail_over(nodes, residents, lost[0]):
-        return LossEffect()
     homes = None if engine is None else engine.targets(lost, cpus=cpus)
 
     def known_home(_state: Nodes, instance: Instance, _escape: Sequence[int]) -> int | None:
@@ -101,31 +98,6 @@ def lose(
                 raise AssertionError("the engine and the node model disagree: an instance has a home")
             homeless.append(_nowhere([state[index] for index in escape], instance, Counter(filter(None, causes))))
     return LossEffect(tuple(homeless), tuple(strained))
-
-
-def _all_fail_over(nodes: Nodes, residents: Sequence[Instance], lost: int) -> bool:
-    """Whether all residents are mirrored, and surely fail over without breaking the policy; False if unsure.
-
-    A fail-over takes from both nodes as much as it gives back, except for memory and virtual CPUs of the secondary, so
-    only the sums of these count.
-    """
-    by_target: dict[int, list[Instance]] = {}
-    for instance in residents:
-        if instance.template is not DiskTemplate.DRBD or not needs_only_memory(nodes, instance, nodes[lost]):
-            return False
-        by_target.setdefault(instance.secondary, []).append(instance)
-    for index, taken in by_target.items():
-        target = nodes[index]
-        memory = sum(item.memory for item in taken if item.uses_memory)
-        cpus = target.used_cpus + sum(item.vcpus for item in taken if item.online)
-        if target.unallocated_memory - memory <= 0 or min(item.vcpus for item in taken) < 0:
-            return False
-        if 0 <= target.facts.vcpu_ratio < divide(cpus, target.facts.total_cpus):
-            return False
-        tags = [tag for item in taken for tag in item.exclusion_tags]
-        if len(set(tags)) < len(tags) or any(tag in target.exclusion_tags for tag in tags):
-            return False
-    return True
 
 
 def needs_only_memory(nodes: Nodes, instance: Instance, node: Node) -> bool:

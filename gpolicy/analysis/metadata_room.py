@@ -50,7 +50,7 @@ def metadata_rooms(state: ClusterState, group: str | None = None) -> tuple[Metad
         if volume_group is None or group not in (None, name):
             continue
         nodes = sorted(state.nodes_of(name), key=lambda node: node.name)
-        nodes = [node for node in nodes if not node.offline and not node.drained and node.vm_capable]
+        nodes = [node for node in nodes if node.is_usable]
         rooms = {node.name: _room(state, node, volume_group) for node in nodes}
         known = tuple(room for room in rooms.values() if room is not None)
         found.append(MetadataRoom(name, volume_group, known, tuple(node for node, room in rooms.items() if not room)))

@@ -79,7 +79,7 @@ class _Checked:
     def marked(self, found: Sequence[Candidate], group: str) -> list[Candidate]:
         """Return the candidates, with those of the group refused that break a limit."""
         here = [item for item in found if item.ok and item.group == group]
-        refused = {item.nodes: _refused(item, Cause.OVERSUBSCRIPTION, why) for item, why in self._over(here)}
+        refused = {item.nodes: item.refused(Cause.OVERSUBSCRIPTION, why) for item, why in self._over(here)}
         left = [item for item in here if item.nodes not in refused]
         # hail tests one failure itself, except by the dedicated metric
         tests = self._rules.max_node_failures > 1 or self._rules.cpus or self._search.dedicated
@@ -174,11 +174,11 @@ class _Checked:
         cause = Cause.NODE_FAILURES if several else Cause.CPUS_AFTER_FAILURE if self._rules.cpus else Cause.REDUNDANCY
         loss = self._first_loss(*self._after(item)) if detailed else None
         if loss is None:
-            return _refused(item, cause, None)
+            return item.refused(cause, cause.sentence)
         names, key, text = loss
         if key == Cause.VCPU_RATIO.key:
             cause = Cause.CPUS_AFTER_FAILURE
-        return _refused(item, cause, f"without {' + '.join(names)}: {text}")
+        return item.refused(cause, f"without {' + '.join(names)}: {text}")
 
     def _first_loss(self, nodes: Nodes, instances: Mapping[int, Instance]) -> tuple[tuple[str, ...], str, str] | None:
         """Return the nodes of the first loss that is not absorbed, what is missing, and the figures."""
@@ -192,14 +192,3 @@ class _Checked:
                     names = tuple(nodes[index].facts.name for index in lost)
                     return names, first.key, f"no place for {first.instance} ({first.key}: {first.detail})"
         return None
-
-
-def _refused(item: Candidate, cause: Cause, detail: str | None) -> Candidate:
-    return replace(
-        item,
-        ok=False,
-        reason=cause.key,
-        explanation=cause.sentence,
-        detail=detail or cause.sentence,
-        htools_reason=None,
-    )

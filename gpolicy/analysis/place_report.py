@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.ghc_numbers import fixed
 from gpolicy.analysis.basis import Basis
+from gpolicy.analysis.binding import Cause
 from gpolicy.cluster.state import Snapshot
 from gpolicy.cluster.terms import LimitsInForce
 
@@ -32,6 +33,11 @@ class Candidate:
     score: float | None = None
     lost_allocations: tuple[int, ...] | None = None
     disk_left: int | None = None
+
+    def refused(self, cause: Cause, detail: str) -> Candidate:
+        """Return the candidate refused for a reason that hail does not know."""
+        said = replace(self, reason=cause.key, explanation=cause.sentence, detail=detail)
+        return replace(said, ok=False, htools_reason=None)
 
     @property
     def shown_score(self) -> str:

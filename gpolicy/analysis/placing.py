@@ -177,8 +177,7 @@ def _marked(candidates: list[Candidate], unmade: Mapping[str, SpindleRefusal]) -
         node = next((name for name in item.nodes if name in unmade), None)
         if node is not None and item.ok:
             cause, detail = _CAUSES[unmade[node].fault], f"{node}: {unmade[node]}"
-            refused = replace(item, ok=False, reason=cause.key, explanation=cause.sentence, detail=detail)
-            marked.append(refused)
+            marked.append(item.refused(cause, detail))
         else:
             marked.append(item)
     return marked
@@ -215,7 +214,7 @@ def _as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
         instances.append(replace(instance, status=status, memory=observed.maxmem, auto_balance=True))
     nodes = []
     for node in data.nodes:
-        live = not state.nodes[node.name].offline and state.nodes[node.name].vm_capable
+        live = state.nodes[node.name].is_measured
         spindles = 0 if node.exclusive_storage else node.spindles
         off = NodeData(node.index, node.name, node.group, node_cpus=0, offline=True, spindles=spindles)
         off = replace(off, exclusive_storage=node.exclusive_storage, tags=node.tags)

@@ -182,8 +182,8 @@ def _mirror_nodes(disk: Record, depth: int = 0) -> Iterator[str]:
         if len(ends) != 2 or not all(isinstance(end, str) for end in ends):
             raise InputError(f"{disk.where}: logical_id of a DRBD disk should begin with two nodes")
         yield from (str(end) for end in ends)
-    for child in disk.items("children"):
-        yield from _mirror_nodes(Record.of(child, f"{disk.where}: children"), depth + 1)
+    for child in disk.objects("children"):
+        yield from _mirror_nodes(child, depth + 1)
 
 
 def _node_name(uuid: str, names: dict[str, str], where: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.cluster.record import Record
-from gpolicy.cluster.state import ClusterState, Node, Resources
+from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.printable import some
 
 NODE_FIELDS: Final = {
@@ -37,7 +37,8 @@ def missing_notes(state: ClusterState) -> tuple[str, ...]:
     The node daemon of Ganeti 3.0.2 fails when it measures a volume group under exclusive storage (it compares a number
     with text), and then sends no figures of memory either.
     """
-    silent = [node for node in state.nodes.values() if _should_measure(node) and _is_silent(node.resources)]
+    asked = [node for node in state.nodes.values() if node.is_measured]
+    silent = [node for node in asked if None in (node.resources.memory_total, node.resources.disk_total)]
     if not silent:
         return ()
     notes = [f"no live data from {some([node.name for node in silent])}: their free memory and disk are unknown"]
@@ -47,11 +48,3 @@ def missing_notes(state: ClusterState) -> tuple[str, ...]:
         names = some(exclusive)
         notes.append(f"exclusive_storage is on for {names}: the node daemon of Ganeti 3.0 cannot measure such a node")
     return tuple(notes)
-
-
-def _should_measure(node: Node) -> bool:
-    return not node.offline and node.vm_capable
-
-
-def _is_silent(measured: Resources) -> bool:
-    return measured.memory_total is None or measured.disk_total is None

@@ -17,7 +17,7 @@ from urllib.parse import quote
 from gpolicy.cluster.json_input import decode_text
 from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.record import Record, kind_of, shown
-from gpolicy.cluster.state import ClusterState, Node, PhysicalVolume
+from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.errors import GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.printable import some
@@ -77,11 +77,7 @@ _QUERY = f"storage_type=lvm-pv&output_fields={','.join(COLUMNS)}"
 
 
 def _askable(state: ClusterState) -> list[str]:
-    return [node.name for node in state.nodes.values() if _should_answer(node)]
-
-
-def _should_answer(node: Node) -> bool:
-    return not node.offline and node.vm_capable
+    return [node.name for node in state.nodes.values() if node.is_measured]
 
 
 def _with_volumes(state: ClusterState, found: Mapping[str, Sequence[PhysicalVolume]]) -> ClusterState:

@@ -43,16 +43,14 @@ class Client:
 
         Raise UnreachableError or InputError if there is none.
         """
-        answer = self._ask(path, until)
-        if answer.status != 200:
-            raise self._refusal(path, answer)
-        return parse_json(answer.body, self._where(path))
+        return self._content(path, self._ask(path, until))
 
     def get_if_allowed(self, path: str, *, until: float | None = None) -> Value | None:
         """Return the JSON answer to a GET, or None if we are not allowed to see it."""
         answer = self._ask(path, until)
-        if answer.status in (401, 403):
-            return None
+        return None if answer.status in (401, 403) else self._content(path, answer)
+
+    def _content(self, path: str, answer: https.HttpsAnswer) -> Value:
         if answer.status != 200:
             raise self._refusal(path, answer)
         return parse_json(answer.body, self._where(path))

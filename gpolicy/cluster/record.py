@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, NoReturn
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, TypeVar
 
 from gpolicy.errors import InputError
 
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gpolicy.ganeti.parameter import Value
+
+_Word = TypeVar("_Word", bound=StrEnum)
 
 LONGEST_QUOTE: Final = 60
 _LARGEST_NUMBER = 2**63  # the limit of Ganeti's own daemons
@@ -136,6 +139,17 @@ class Record:
                 self.refuse(key, "a list of text", f"holds {kind_of(item)}")
             found.append(item)
         return tuple(found)
+
+    def choice(self, key: str, words: type[_Word]) -> _Word:
+        """Return a field that is one of the words of an enumeration."""
+        word = self.text(key)
+        if word not in set(words):
+            self.refuse(key, f"one of {', '.join(words)}", f"is {shown(word)!r}")
+        return words(word)
+
+    def objects(self, key: str) -> list[Record]:
+        """Return a field that is a list of mappings."""
+        return [Record.of(item, f"{self.where}: {key}") for item in self.items(key)]
 
     def tags(self) -> frozenset[str]:
         """Return the field `tags`."""

@@ -34,8 +34,9 @@ from gpolicy.cluster.state import (
     Snapshot,
     Unreadable,
 )
+from gpolicy.cluster.unreadable import read_gap
 from gpolicy.errors import GpolicyError, InputError, about
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import position
 from gpolicy.ganeti.values import fill, unflatten
 
@@ -103,7 +104,7 @@ def parse_snapshot(data: bytes, where: str) -> ClusterState:
         groups={name: _read_group(name, group, own) for name, group in document.records("groups")},
         nodes={name: _read_node(name, node) for name, node in document.records("nodes")},
         instances={name: _read_instance(name, instance) for name, instance in document.records("instances")},
-        unreadable=tuple(_read_gap(gap, where) for gap in document.items("unreadable")),
+        unreadable=tuple(map(read_gap, document.objects("unreadable"))),
         notes=document.texts("notes"),
         snapshot=Snapshot(where, _read_time(document)),
     )
@@ -269,28 +270,17 @@ def _read_node(name: str, record: Record) -> Node:
 def _read_volumes(record: Record) -> tuple[PhysicalVolume, ...] | None:
     if record.fields.get("physical_volumes") is None:  # not read, or from before format 1.2
         return None
-    where = f"{record.where}: physical_volumes"
-    return tuple(_read(PhysicalVolume, Record.of(item, where)) for item in record.items("physical_volumes"))
+    return tuple(_read(PhysicalVolume, item) for item in record.objects("physical_volumes"))
 
 
 def _read_instance(name: str, record: Record) -> Instance:
     summed = record.fields.get("summed_disk")
-    where = f"{record.where}: disks"
     return _read(
         Instance,
         record,
         name=name,
-        disks=tuple(_read(Disk, Record.of(disk, where)) for disk in record.items("disks")),
+        disks=tuple(_read(Disk, disk) for disk in record.objects("disks")),
         identity=identity(record.record("identity")),
         forthcoming=record.flag("forthcoming", default=False),
-        summed_disk=None if summed is None else _read(Disk, Record.of(summed, where)),
+        summed_disk=None if summed is None else _read(Disk, record.record("summed_disk")),
     )
-
-
-def _read_gap(value: Value, where: str) -> Unreadable:
-    gap = Record.of(value, f"{where}: unreadable")
-    level = gap.text("level")
-    if level not in set(Level):
-        raise InputError(f"{gap.where}: level should be cluster, group or node, but is {level!r}")
-    prefix: Path = gap.texts("prefix")
-    return Unreadable(level=Level(level), prefix=prefix)

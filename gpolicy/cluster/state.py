@@ -106,6 +106,16 @@ class Node:
     physical_volumes: tuple[PhysicalVolume, ...] | None = None
     position: int | None = field(default=None, compare=False)
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether Ganeti measures it; it measures drained nodes, too."""
+        return self.vm_capable and not self.offline
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it may get instances."""
+        return self.is_measured and not self.drained
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disk:

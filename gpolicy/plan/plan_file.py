@@ -13,6 +13,7 @@ from gpolicy import __version__
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state import Identity, Snapshot, Unreadable
+from gpolicy.cluster.unreadable import read_gap
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path, Value
@@ -98,32 +99,29 @@ def rebuilt_plan(written: Record) -> Plan:
     if version not in VERSIONS:
         raise InputError(f"{written.where}: there is no Ganeti release {shown(version)!r}")
     observed = {name: _observed(name, item) for name, item in written.records("observed")}
-    gaps = tuple(_gap(Record.of(gap, f"{written.where}: not_shown")) for gap in written.items("not_shown"))
+    gaps = tuple(map(read_gap, written.objects("not_shown")))
     staying = written.texts("staying")
     basis = StepBasis(
         objects={name: item.values for name, item in observed.items()}, gaps=gaps, staying=frozenset(staying)
     )
-    claimed = tuple(_change(Record.of(change, f"{written.where}: changes")) for change in written.items("changes"))
-    findings = tuple(_finding(Record.of(item, f"{written.where}: findings")) for item in written.items("findings"))
+    claimed = tuple(map(_change, written.objects("changes")))
+    findings = tuple(map(_finding, written.objects("findings")))
     errors = any(finding.severity is Severity.ERROR for finding in findings)
     if not errors and (wrong := next(contradictions(claimed, basis), None)):
         raise InputError(f"{written.where}: {wrong}", hint=_way_out(written))
     changes = rebuilt(claimed, basis)
     stepping = make_steps([] if errors else changes, basis, version)
-    guards = tuple(_guard(Record.of(guard, f"{written.where}: guards")) for guard in written.items("guards"))
-    declared = tuple(
-        _declared(Record.of(item, f"{written.where}: declared_guards")) for item in written.items("declared_guards")
-    )
+    guards = tuple(map(_guard, written.objects("guards")))
+    declared = tuple(map(_declared, written.objects("declared_guards")))
     if [guard.name for guard in guards if guard.name not in GUARDS] != [guard.name.value for guard in declared]:
         message = f"{written.where}: the guards that are declared are not those that have a verdict"
         raise InputError(message, hint=_way_out(written))
     _check_guards(guards, claimed, basis, stepping.impossible, written.where)
     chosen = written.record("part")
     part = Part(only=chosen.texts("only"), exclude=chosen.texts("exclude"))
-    left = tuple(_left_out(Record.of(item, f"{written.where}: left_out")) for item in written.items("left_out"))
+    left = tuple(map(_left_out, written.objects("left_out")))
     if wrong := contradiction(part, claimed, left):
         raise InputError(f"{written.where}: {wrong}", hint=_way_out(written))
-    missing = [Record.of(item, f"{written.where}: unreadable") for item in written.items("unreadable")]
     return Plan(
         cluster=_text(written, "cluster"),
         cluster_uuid=written.text_or_none("cluster_uuid"),
@@ -133,7 +131,7 @@ def rebuilt_plan(written: Record) -> Plan:
         version=version,
         policy_digest=_digest(written, "policy_digest"),
         state_digest=_digest(written, "state_digest"),
-        state_digest_rapi=_digest_or_none(written, "state_digest_rapi"),
+        state_digest_rapi=_digest(written, "state_digest_rapi") if written.fields.get("state_digest_rapi") else None,
         observed=observed,
         gaps=gaps,
         staying=tuple(sorted(set(staying))),
@@ -143,7 +141,7 @@ def rebuilt_plan(written: Record) -> Plan:
         declared_guards=declared,
         pair_names={name: _names(written.record("pair_names"), name) for name in written.record("pair_names").fields},
         terms=read_terms(written.record("terms")),
-        unreadable=tuple(_not_compared(item, gaps) for item in missing),
+        unreadable=tuple(_not_compared(item, gaps) for item in written.objects("unreadable")),
         part=part,
         left_out=left,
         findings=findings,
@@ -155,8 +153,7 @@ def rebuilt_plan(written: Record) -> Plan:
 
 
 def _change(written: Record) -> Change:
-    label = _object(_text(written, "object"), written.where)
-    level, slash, name = label.partition("/")
+    level, slash, name = _object(written).partition("/")
     path = _keys(written)
     risk = written.text("risk")
     return Change(
@@ -169,30 +166,20 @@ def _change(written: Record) -> Change:
         effective_after=_value(written, path, "effective_after"),
         risk=Risk(risk) if risk in set(Risk) else Risk.LOW,
         reason=written.text("reason"),
-        affects=tuple(_object(name, written.where) for name in written.texts("affects")),
+        affects=tuple(_checked_object(name, written.where) for name in written.texts("affects")),
         span=_origin(written),
     )
 
 
 def _left_out(written: Record) -> LeftOut:
-    action = written.text("action")
-    if action not in set(ChangeAction):
-        raise InputError(f"{written.where}: there is no action {shown(action)!r}")
-    return LeftOut(_object(_text(written, "object"), written.where), _keys(written), ChangeAction(action))
+    return LeftOut(_object(written), _keys(written), written.choice("action", ChangeAction))
 
 
 def _observed(name: str, written: Record) -> Observed:
-    _object(name, written.where)
-    values = [Record.of(item, f"{written.where}: values") for item in written.items("values")]
+    _checked_object(name, written.where)
+    values = written.objects("values")
     identity = Identity(uuid=written.text_or_none("uuid"), serial_no=written.whole_or_none("serial_no"))
     return Observed(identity, {path: _value(item, path, "value") for item in values for path in (_keys(item),)})
-
-
-def _gap(written: Record) -> Unreadable:
-    level = written.text("level")
-    if level not in set(Level):
-        raise InputError(f"{written.where}: level should be cluster, group or node, but is {shown(level)!r}")
-    return Unreadable(level=Level(level), prefix=written.texts("prefix"))
 
 
 def _guard(written: Record) -> GuardResult:
@@ -201,16 +188,14 @@ def _guard(written: Record) -> GuardResult:
 
 
 def _declared(written: Record) -> Guard:
-    measure, limit = written.text("measure"), written.fields.get("limit")
-    good = isinstance(limit, int | float) and not isinstance(limit, bool) and 0 <= limit < _LARGEST_NUMBER
-    if measure not in set(Measure) or not good:
-        raise InputError(f"{written.where}: there is no guard with the measure {shown(measure)!r} and this limit")
-    assert isinstance(limit, int | float)  # noqa: S101 (said above)
+    limit = written.fields.get("limit")
+    if not isinstance(limit, int | float) or isinstance(limit, bool) or not 0 <= limit < _LARGEST_NUMBER:
+        written.refuse("limit", "a number from 0")
     here = Span(written.where, 1, 1, 1, 1)
     group, spec = written.text_or_none("group"), written.text_or_none("spec")
     return Guard(
         name=Located(_text(written, "name"), here),
-        measure=Measure(measure),
+        measure=written.choice("measure", Measure),
         limit=limit,
         span=here,
         percent=written.flag("percent"),
@@ -254,7 +239,7 @@ def _check_guards(
 
 
 def _not_compared(written: Record, gaps: tuple[Unreadable, ...]) -> NotCompared:
-    name, path = _object(_text(written, "object"), written.where), tuple(_text(written, "path").split("."))
+    name, path = _object(written), tuple(_text(written, "path").split("."))
     if not any(gap.covers(level_of(name), path) for gap in gaps):
         raise InputError(f"{written.where}: {name} {'.'.join(path)} was not compared, though the source shows it")
     return NotCompared(name, path, written.fields.get("wanted"))
@@ -282,14 +267,11 @@ def _provenance(written: Record) -> Provenance:
 
 
 def _finding(written: Record) -> Finding:
-    severity = written.text("severity")
-    if severity not in set(Severity):
-        raise InputError(f"{written.where}: there is no severity {shown(severity)!r}")
     file = written.text_or_none("file")
     return Finding(
         code=written.text("code"),
         name=written.text("name"),
-        severity=Severity(severity),
+        severity=written.choice("severity", Severity),
         message=_text(written, "message"),
         hint=written.text("hint"),
         span=None if file is None else _place(file, written.whole("line"), written.whole("column")),
@@ -308,7 +290,11 @@ def _place(file: str, line: int, column: int) -> Span:
     return Span(file, line, column, line, column)
 
 
-def _object(name: str, where: str) -> str:
+def _object(written: Record) -> str:
+    return _checked_object(_text(written, "object"), written.where)
+
+
+def _checked_object(name: str, where: str) -> str:
     level, slash, rest = name.partition("/")
     if (name != "cluster") and (level not in ("group", "node") or not slash or not rest):
         raise InputError(f"{where}: {name[:40]!r} is not an object: cluster, group/NAME or node/NAME")
@@ -342,15 +328,8 @@ def _digest(record: Record, key: str) -> str:
     return text
 
 
-def _digest_or_none(record: Record, key: str) -> str | None:
-    return None if record.fields.get(key) is None else _digest(record, key)
-
-
 def _text(record: Record, key: str) -> str:
-    return _no_null(record.text(key), record.where)
-
-
-def _no_null(text: str, where: str) -> str:
+    text = record.text(key)
     if "\0" in text:
-        raise InputError(f"{where}: holds a null character, which no command can carry")
+        raise InputError(f"{record.where}: holds a null character, which no command can carry")
     return text

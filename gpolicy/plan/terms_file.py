@@ -78,8 +78,7 @@ def _sizes(written: Record) -> list[int]:
 
 def _values(written: Record, label: str) -> Values:
     values: Values = {}
-    for item in written.items(label):
-        record = Record.of(item, f"{written.where}: {label}")
+    for record in written.objects(label):
         value = record.whole("value")
         if value < 0 or not record.texts("keys"):
             raise InputError(f"{record.where}: a declared value needs its keys, and is 0 or more")

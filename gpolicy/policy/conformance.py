@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable
 from functools import cache
-from typing import Any
+from operator import gt, le, lt
+from typing import Any, Final
 
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.schema_files import schema_of
@@ -77,6 +78,9 @@ class _Compiler:
                 continue
             if keyword == "if":
                 tests.append(self._condition(schema))
+                continue
+            if keyword in _LIMITS:
+                tests.append(_within(keyword, argument))
                 continue
             make = getattr(self, f"_{keyword.lstrip('$')}", None)
             if make is None:
@@ -154,38 +158,6 @@ class _Compiler:
         return lambda value: not isinstance(value, dict) or all(name in value for name in argument)
 
     @staticmethod
-    def _minimum(argument: float) -> Test:
-        return lambda value: not _is_number(value) or not value < argument
-
-    @staticmethod
-    def _exclusiveMinimum(argument: float) -> Test:  # noqa: N802
-        return lambda value: not _is_number(value) or not value <= argument
-
-    @staticmethod
-    def _maximum(argument: float) -> Test:
-        return lambda value: not _is_number(value) or not value > argument
-
-    @staticmethod
-    def _minLength(argument: int) -> Test:  # noqa: N802
-        return lambda value: not isinstance(value, str) or len(value) >= argument
-
-    @staticmethod
-    def _maxLength(argument: int) -> Test:  # noqa: N802
-        return lambda value: not isinstance(value, str) or len(value) <= argument
-
-    @staticmethod
-    def _minItems(argument: int) -> Test:  # noqa: N802
-        return lambda value: not isinstance(value, list) or len(value) >= argument
-
-    @staticmethod
-    def _maxItems(argument: int) -> Test:  # noqa: N802
-        return lambda value: not isinstance(value, list) or len(value) <= argument
-
-    @staticmethod
-    def _minProperties(argument: int) -> Test:  # noqa: N802
-        return lambda value: not isinstance(value, dict) or len(value) >= argument
-
-    @staticmethod
     def _uniqueItems(argument: bool) -> Test:  # noqa: FBT001, N802
         return lambda value: not argument or not isinstance(value, list) or all_different(value)
 
@@ -193,6 +165,26 @@ class _Compiler:
     def _pattern(argument: str) -> Test:
         # compiled at the first value: few policies have values of all forms
         return lambda value: not isinstance(value, str) or re.search(argument, value) is not None
+
+
+_LIMITS: Final[dict[str, tuple[type[Any], Callable[[float, float], bool]]]] = {
+    "minimum": (float, lt),
+    "exclusiveMinimum": (float, le),
+    "maximum": (float, gt),
+    "minLength": (str, lt),
+    "maxLength": (str, gt),
+    "minItems": (list, lt),
+    "maxItems": (list, gt),
+    "minProperties": (dict, lt),
+}
+"""What a limit is about: numbers (float), or the length of other values; and which comparison with it breaks it."""
+
+
+def _within(keyword: str, limit: float) -> Test:
+    kind, breaks = _LIMITS[keyword]
+    if kind is float:
+        return lambda value: not _is_number(value) or not breaks(value, limit)
+    return lambda value: not isinstance(value, kind) or not breaks(len(value), limit)
 
 
 def _all(tests: list[Test]) -> Test:

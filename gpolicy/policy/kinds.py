@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.building import Builder, Report
 from gpolicy.policy.guard import build_guards
 from gpolicy.policy.house_rule import build_house_rule
@@ -44,5 +45,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     "Waiver": Kind("waivers", lambda document, report: Builder(document, report).waivers()),
 }
 
+LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
+"""The kinds of documents about objects, which have effective values."""
 KIND_NAMES: Final = tuple(KINDS)
 """For lookups by the kind of a document, which may be any value."""

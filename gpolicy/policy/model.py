@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.parameter import Level, Path, Value
@@ -92,30 +92,23 @@ class Declared:
     limits: Settings = field(default_factory=dict)
     physical_volumes: Settings = field(default_factory=dict)
 
-    @property
-    def level(self) -> Level:
-        """The level of the described object."""
-        raise NotImplementedError
+    level: ClassVar[Level]
+    """The level of the described object."""
+    _label: ClassVar[str]
 
     @property
     def label(self) -> str:
         """The object's name in findings and plans: cluster, group/NAME, node-set/NAME."""
-        raise NotImplementedError
+        return self._label.format(self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPolicy(Declared):
     """The desired state of the cluster."""
 
+    level = Level.CLUSTER
+    _label = "cluster"
     ganeti_version: str | None = None
-
-    @property
-    def level(self) -> Level:  # noqa: D102
-        return Level.CLUSTER
-
-    @property
-    def label(self) -> str:  # noqa: D102
-        return "cluster"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,34 +133,22 @@ class Hardware:
 class GroupPolicy(Declared):
     """The desired state of a node group. `nodes` is None if membership is not managed."""
 
+    level = Level.GROUP
+    _label = "group/{}"
     renamed_from: Located[str] | None = None
     removed: Located[bool] | None = None
     nodes: tuple[Located[str], ...] | None = None
     hardware: Hardware | None = None
-
-    @property
-    def level(self) -> Level:  # noqa: D102
-        return Level.GROUP
-
-    @property
-    def label(self) -> str:  # noqa: D102
-        return f"group/{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSetPolicy(Declared):
     """Parameters and tags for matching nodes."""
 
+    level = Level.NODE
+    _label = "node-set/{}"
     nodes: tuple[Located[str], ...] = ()
     groups: tuple[Located[str], ...] = ()
-
-    @property
-    def level(self) -> Level:  # noqa: D102
-        return Level.NODE
-
-    @property
-    def label(self) -> str:  # noqa: D102
-        return f"node-set/{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

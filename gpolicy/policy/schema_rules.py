@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.findings import Severity
+from gpolicy.policy.kinds import LEVELS
 from gpolicy.policy.schema_parameters import NAME, Schema, object_of
 
 RULE_NAME: Final = "^[a-z0-9]+(-[a-z0-9]+)*$"
-KINDS: Final = ("Cluster", "NodeGroup", "NodeSet")
-"""The kinds of objects that have effective values."""
 MOST_RULES: Final = 1000
 _TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
 _SCHEMA: Final[Schema] = {"$ref": "#/definitions/valueSchema"}
@@ -32,7 +31,7 @@ def rule_properties() -> Schema:
         "for": {
             **object_of(
                 {
-                    "kind": {"enum": list(KINDS), "description": "The kind of the objects."},
+                    "kind": {"enum": list(LEVELS), "description": "The kind of the objects."},
                     "names": {**globs, "description": "Only objects with one of these names or globs. Default: all."},
                     "tags": {
                         **globs,

@@ -9,9 +9,9 @@ from functools import cache
 from typing import Final
 
 from gpolicy.data import data_directory
-from gpolicy.ganeti.parameter import Level, Parameter
+from gpolicy.ganeti.parameter import Parameter
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.policy.kinds import KINDS
+from gpolicy.policy.kinds import KINDS, LEVELS
 from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_parameters import Schema
 
@@ -22,7 +22,6 @@ NAME: Final = "*"
 """In a path: a name that the author chooses."""
 
 SETTINGS: Final = "gpolicy.toml"
-_LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +95,7 @@ class _Walk:
                 continue
             text = value.get("description") or self.resolved(value).get("description", "")
             here = (*path, name)
-            parameter = parameter_at(here) if self.home in _LEVELS else None
+            parameter = parameter_at(here) if self.home in LEVELS else None
             yield Key(
                 home=self.home,
                 path=here,

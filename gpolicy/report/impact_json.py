@@ -7,9 +7,7 @@ MiB. The form is a contract, described by `schemas/output/plan.json`: a test hol
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Mapping
-from enum import Enum
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Spec
@@ -24,54 +22,45 @@ from gpolicy.impact.fit_change import AllocationVectors, FitChange
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange
 from gpolicy.impact.storage_findings import DiskTrouble
+from gpolicy.json_values import plain
 from gpolicy.report.capacity_json import binding_data, capacity_of_group
-
-_DERIVED: Final[Mapping[type, tuple[str, ...]]] = {
-    AllocationVectors: ("lost",),
-    Breach: ("beyond",),
-    DeclaredNumber: ("differs",),
-    FitChange: ("delta", "percent"),
-    GroupRedundancyChange: ("newly_lost",),
-    Loss: ("absorbed",),
-    NodeModel: ("oversubscription",),
-    ScoreComponent: ("product",),
-}
-"""What is not a field, but belongs beside the fields."""
-
-_LEFT_OUT: Final[Mapping[type, tuple[str, ...]]] = {GroupRedundancy: ("members",)}
-"""Fields that only serve to compare."""
 
 
 def impact_data(impact: Impact) -> dict[str, Any]:
     """Return the impact as JSON's own types. A number that is not finite is null."""
-    return {field.name: _value(getattr(impact, field.name)) for field in dataclasses.fields(impact)}
+    found: dict[str, Any] = plain(impact, _FORMS)
+    return found
 
 
-def _value(value: object) -> Any:
-    match value:
-        case Binding():
-            return binding_data(value)
-        case Spec():
-            return spec_values(value)
-        case GroupCapacity():
-            return capacity_of_group(value)
-        case Score():
-            score = {"total": value.total, "minimum": value.minimum, "components": value.components}
-            return {name: _value(item) for name, item in score.items()}
-        case DiskTrouble() | Cause():
-            return value.key
-        case Enum():
-            return value.value
-        case float():
-            return value if math.isfinite(value) else None
-        case None | str() | int():
-            return value
-        case Mapping():
-            return {str(key): _value(item) for key, item in value.items()}
-        case tuple() | list():
-            return [_value(item) for item in value]
-    if not dataclasses.is_dataclass(value):
-        raise TypeError(f"{type(value).__name__} has no form in JSON")
-    names = (*(field.name for field in dataclasses.fields(value)), *_DERIVED.get(type(value), ()))
-    left_out = _LEFT_OUT.get(type(value), ())
-    return {name: _value(getattr(value, name)) for name in names if name not in left_out}
+def _with(*derived: str, without: str = "") -> Callable[[Any], dict[str, Any]]:
+    """Return the form of a value that has some figures beside its fields, and a field that only serves to compare."""
+
+    def form(value: Any) -> dict[str, Any]:
+        names = (*(item.name for item in dataclasses.fields(value) if item.name != without), *derived)
+        return {name: plain(getattr(value, name), _FORMS) for name in names}
+
+    return form
+
+
+def _score(score: Score) -> dict[str, Any]:
+    return {name: plain(getattr(score, name), _FORMS) for name in ("total", "minimum", "components")}
+
+
+_FORMS: Final[Mapping[type, Callable[[Any], Any]]] = {
+    AllocationVectors: _with("lost"),
+    Binding: binding_data,
+    Breach: _with("beyond"),
+    Cause: lambda cause: cause.key,
+    DeclaredNumber: _with("differs"),
+    DiskTrouble: lambda trouble: trouble.key,
+    FitChange: _with("delta", "percent"),
+    GroupCapacity: capacity_of_group,
+    GroupRedundancy: _with(without="members"),
+    GroupRedundancyChange: _with("newly_lost"),
+    Loss: _with("absorbed"),
+    NodeModel: _with("oversubscription"),
+    Score: _score,
+    ScoreComponent: _with("product"),
+    Spec: spec_values,
+}
+"""The forms of values that are not just their fields."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from gpolicy.ganeti.parameter import Level, Path, Value
+from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.policy.kinds import LEVELS
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Cell, Name, Section, Table, with_rows
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
@@ -17,7 +18,6 @@ from gpolicy.writing.yaml_text import Node, flow, scalar
 
 _MINMAX: Final = ("ipolicy", "minmax")
 _SIZES: Final = (("hardware", "memory"), ("hardware", "pv_size"))
-_LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
 
 
 def show_answer(view: EffectivePolicy, *, origin: bool = False) -> Answer:
@@ -139,4 +139,4 @@ def _note(value: EffectiveValue, item: EffectiveObject) -> str:
 
 def _settable(path: Path, item: EffectiveObject) -> bool:
     parameter = parameter_at(path)
-    return parameter is not None and _LEVELS[item.kind] in parameter.levels
+    return parameter is not None and LEVELS[item.kind] in parameter.levels

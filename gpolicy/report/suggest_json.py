@@ -9,7 +9,6 @@ from gpolicy.analysis.capacity import spec_values
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.json_values import fields, head
 from gpolicy.suggest.suggestion import Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport
-from gpolicy.suggest.tiling import Amounts
 
 FORMAT_VERSION: Final = "1.2"
 
@@ -31,18 +30,11 @@ def _group(item: Suggestion) -> dict[str, Any]:
         **fields(item, "bounds", "vcpu_ratio"),
         "pv_size": item.volume,
         "kinds": [_kind(kind) for kind in item.kinds],
-        "measure": _resources(item.measure),
+        **fields(item, "measure"),
         "sizes": [_size(size) for size in item.sizes],
         "today": [_old(pair) for pair in item.today],
         "stranded": [
-            {
-                "kind": left.kind,
-                "size": left.name,
-                "count": left.count,
-                "left": _resources(left.left),
-                "share": left.share,
-            }
-            for left in item.stranded
+            {"kind": left.kind, "size": left.name, **fields(left, "count", "left", "share")} for left in item.stranded
         ],
         "std": {"inside": item.std_in, "suggested": spec_values(item.std)},
         **fields(item, "instances", "newly_forbidden"),
@@ -53,11 +45,10 @@ def _group(item: Suggestion) -> dict[str, Any]:
 
 def _kind(kind: NodeKind) -> dict[str, Any]:
     return {
-        "room": _resources(kind.room),
+        **fields(kind, "room"),
         "nodes": [
             {
-                "name": node.name,
-                "room": _resources(node.room),
+                **fields(node, "name", "room"),
                 "memory_total": node.total_memory,
                 "memory_kept": node.kept_memory,
                 "cpus_total": node.total_cpus,
@@ -95,8 +86,7 @@ def _mix(mix: Mix) -> dict[str, Any]:
     return {
         **fields(mix, "weights", "n1", "mixes", "placed", "limit"),
         **({"binding": None, "explanation": None} if mix.binding is None else _binding(mix.binding)),
-        **fields(mix, "best", "more"),
-        "left": _resources(mix.left),
+        **fields(mix, "best", "more", "left"),
     }
 
 
@@ -106,7 +96,3 @@ def _fit(fit: Fit) -> dict[str, Any]:
 
 def _binding(binding: Binding) -> dict[str, Any]:
     return {"binding": binding.cause.key, "explanation": binding.cause.sentence}
-
-
-def _resources(found: Amounts) -> dict[str, Any]:
-    return fields(found, "memory", "cpus", "disk", "volumes")

@@ -17,11 +17,12 @@ from gpolicy.ganeti.values import canonical, unflatten
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.building import Builder
 from gpolicy.policy.conformance import conforms
+from gpolicy.policy.kinds import LEVELS
 from gpolicy.policy.model import Declared
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.writing.yaml_text import Node, Scalar, entry
 
-KINDS: Final = {Level.CLUSTER: "Cluster", Level.GROUP: "NodeGroup", Level.NODE: "NodeSet"}
+_KINDS: Final = {level: kind for kind, level in LEVELS.items()}
 _LONGEST_SHOWN: Final = 80
 _ORDINARY_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9.-]{0,200}", re.ASCII)  # needs no check
 _GLOB: Final = frozenset("*?[")
@@ -147,7 +148,7 @@ def name_complaint(name: str, *, pattern: bool) -> str:
 
 def _load(level: Level, lines: list[str]) -> Declared | str:
     """Return the object of a document with these lines, or the first error."""
-    text = "\n".join(["gpolicy: v1", f"kind: {KINDS[level]}", *lines])
+    text = "\n".join(["gpolicy: v1", f"kind: {_KINDS[level]}", *lines])
     reading = read_yaml(f"{text}\n", "adopted")
     findings = list(reading.findings)
     if any(not conforms(document) for document in reading.documents):

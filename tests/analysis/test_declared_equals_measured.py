@@ -14,7 +14,6 @@ import pytest
 from hspace_cases import from_text, recorded_cases
 
 from gpolicy.allocator.ghc_numbers import truncate
-from gpolicy.analysis.allocator_input import has_figures
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.loaded_state import load_known_groups, load_state
@@ -85,7 +84,7 @@ def silenced(state: ClusterState) -> ClusterState:
     for name, node in state.nodes.items():
         had = node.resources
         kept = Resources(spindles_total=had.spindles_total, spindles_free=had.spindles_free)
-        nodes[name] = replace(node, resources=kept) if has_figures(node) else node
+        nodes[name] = replace(node, resources=kept) if node.is_measured else node
     instances = {name: replace(item, status=None) for name, item in state.instances.items()}
     return replace(state, nodes=nodes, instances=instances)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, product
@@ -21,7 +21,6 @@ from gpolicy.allocator.instance_moves import failover_to
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import SingleCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, best_home, can_evacuate
-from gpolicy.analysis import losses
 from gpolicy.analysis import node_losses as module
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
@@ -76,23 +75,6 @@ def test_each_verdict_equals_the_law(*, cpus: bool) -> None:
             lost += len(found.not_absorbed)
     assert kept > 20
     assert lost > 20
-
-
-def test_the_short_answer_about_fail_overs_equals_the_simulation(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    answers = []
-    original = losses._all_fail_over
-
-    def unsure(nodes: Mapping[int, Node], residents: Sequence[Instance], lost: int) -> bool:
-        answers.append(original(nodes, residents, lost))
-        return False
-
-    monkeypatch.setattr(losses, "_all_fail_over", unsure)
-    slow = [redundancy(state) for state in states()]
-    monkeypatch.undo()
-    assert [redundancy(state) for state in states()] == slow
-    assert sum(answers) > 50
 
 
 @pytest.mark.parametrize("cpus", [True, False])

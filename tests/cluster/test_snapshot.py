@@ -237,7 +237,7 @@ class TestReader:
             ("kind", "other", "not a snapshot"),
             ("format_version", "2.0", "is of format '2.0'"),
             ("format_version", 1, "format_version should be text"),
-            ("unreadable", [{"level": "moon", "prefix": []}], "cluster, group or node"),
+            ("unreadable", [{"level": "moon", "prefix": []}], "one of cluster, group, node"),
             ("groups", {}, "in an unknown group"),
             ("nodes", {}, "on an unknown node"),
             ("notes", [1], "notes should be a list of text"),
