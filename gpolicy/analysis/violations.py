@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.cluster.state import Instance
+from gpolicy.cluster.state import ClusterState, Instance
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Path, Value
 
@@ -110,6 +110,36 @@ def bounds_of(minmax: Value) -> tuple[tuple[_Bounds, _Bounds], ...]:
 def _bounds(pair: Value, key: str) -> _Bounds:
     spec = pair.get(key) if isinstance(pair, dict) else None
     return {name: value for name, value in spec.items() if isinstance(value, int)} if isinstance(spec, dict) else {}
+
+
+class PolicyJudge:
+    """The verdicts in one state of the cluster. `names` are those of the spec pairs of each group.
+
+    Raise GpolicyError where a group has no instance policy.
+    """
+
+    def __init__(self, state: ClusterState, names: Mapping[str, Sequence[str | None]]) -> None:
+        self.state = state
+        self.policies = {
+            name: allowed_sizes(group.effective, name, names.get(name, ())) for name, group in state.groups.items()
+        }
+
+    def policy(self, instance: Instance) -> AllowedSizes:
+        """Return what the group of an instance allows."""
+        return self.policies[self.state.nodes[instance.primary_node].group]
+
+    def verdict(self, instance: Instance) -> Verdict:
+        """Return Ganeti's verdict on an instance."""
+        return self._with_memory(instance, instance.maxmem)
+
+    def minmem_verdict(self, instance: Instance) -> Verdict:
+        """Return the verdict with minmem as memory; one that maxmem violates already is not told twice."""
+        return Verdict() if self.verdict(instance).violation else self._with_memory(instance, instance.minmem)
+
+    def _with_memory(self, instance: Instance, memory: int) -> Verdict:
+        return verdict_on(
+            instance, self.policy(instance), exclusive=self.state.on_exclusive_storage(instance), memory=memory
+        )
 
 
 def verdict_on(instance: Instance, policy: AllowedSizes, *, exclusive: bool, memory: int) -> Verdict:

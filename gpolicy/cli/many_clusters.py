@@ -43,9 +43,22 @@ _MOST_RUNNING: Final = 4  # that the line of progress names
 def run_all(work: Work, targets: Targets, display: Display, verb: str) -> int:
     """Do the work for all clusters, each in a process of its own, and show one report of all."""
     _refuse_form(display, targets, verb)
+    reports = reports_of(work, targets, display)
+    if not reports:
+        return int(ExitCode.FINE)
+    policies = [target.named.source for target in targets.targets[:1] if target.named]
+    index = fleet_answer(verb, reports, provenance_of(policies))
+    if targets.pages is not None:
+        _write_pages(targets.pages, index, reports)
+    _show(index, reports, display, verb)
+    return worst_exit_code(reports)
+
+
+def reports_of(work: Work, targets: Targets, display: Display) -> list[ClusterReport]:
+    """Do the work for all clusters, each in a process of its own; return their reports, in the order of the targets."""
     if not targets.targets:
         sys.stderr.write("no cluster is left to look at: nothing has changed\n")
-        return int(ExitCode.FINE)
+        return []
     progress = Progress(targets.targets)
     found = work_side_by_side(
         [partial(_report_of, target, work, display, pages=targets.pages is not None) for target in targets.targets],
@@ -54,16 +67,10 @@ def run_all(work: Work, targets: Targets, display: Display, verb: str) -> int:
         watcher=progress.watcher,
     )
     progress.close()
-    reports = [
+    return [
         _failure(target, item.reason) if isinstance(item, Failed) else item
         for target, item in zip(targets.targets, found, strict=True)
     ]
-    policies = [target.named.source for target in targets.targets[:1] if target.named]
-    index = fleet_answer(verb, reports, provenance_of(policies))
-    if targets.pages is not None:
-        _write_pages(targets.pages, index, reports)
-    _show(index, reports, display, verb)
-    return worst_exit_code(reports)
 
 
 def _refuse_form(display: Display, targets: Targets, verb: str) -> None:
@@ -83,6 +90,7 @@ def _report_of(target: Target, work: Work, display: Display, *, pages: bool) -> 
             answer = report.answer() if report.answer is not None else None
             data = json.loads(report.own["json"]()) if display.form == "json" and answer is not None else None
             page = _page(answer, report) if pages and answer is not None else ""
+            metrics = report.metrics() if display.form == "prometheus" and report.metrics is not None else None
         except (GpolicyError, OSError) as error:
             return _failure(target, _message(error), getattr(error, "hint", None))
     return ClusterReport(
@@ -92,6 +100,7 @@ def _report_of(target: Target, work: Work, display: Display, *, pages: bool) -> 
         answer=None if answer is None else _portable(answer),
         data=data,
         page=page,
+        metrics=metrics,
         error="" if answer is not None else _errors(report),
         aside=tuple(line.removeprefix("gpolicy: ") for line in aside.getvalue().splitlines()),
     )

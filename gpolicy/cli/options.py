@@ -47,6 +47,15 @@ Budget = Annotated[
         "comment.",
     ),
 ]
+ReportFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        help="Write the report to this file, replaced as a whole; metrics can be read by all, the rest by you alone.",
+    ),
+]
 AllowedSigners = Annotated[
     Path | None,
     typer.Option(

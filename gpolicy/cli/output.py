@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gpolicy.policy.model import Policy
     from gpolicy.policy.source_file import Files
     from gpolicy.report.answer import Answer
+    from gpolicy.report.prometheus import Samples
 
 Forms = Mapping[str, Callable[[], str]]
 """The forms that a verb makes of its own value, by name."""
@@ -33,7 +34,8 @@ class Report:
     """What a verb found out, to be shown in any form.
 
     `answer` makes its answer, None if errors of the policy prevent it; `own` are the other forms. `errors` are what
-    the policy has, in `files`. `policy` is what the report is of. `following` are lines for a text, after it.
+    the policy has, in `files`. `policy` is what the report is of. `following` are lines for a text, after it. `metrics`
+    makes its samples, for verbs that have some.
     """
 
     exit_code: int
@@ -43,12 +45,21 @@ class Report:
     errors: tuple[Finding, ...] = ()
     files: Files = field(default_factory=dict)
     following: tuple[str, ...] = ()
+    metrics: Callable[[], Samples] | None = None
 
 
-def show_report(report: Report, display: Display) -> int:
-    """Write a report to standard output, and errors that prevent it to standard error; return the exit code."""
+def show_report(report: Report, display: Display, output: Path | None = None) -> int:
+    """Write a report to standard output, and errors that prevent it to standard error; return the exit code.
+
+    With `output`, write it to this file instead, which only its owner can read.
+    """
     if report.answer is not None and not (report.errors and display.form == "text"):  # there the errors say it all
-        write_report(display, report.answer, report.own, report.policy)
+        if output is not None:
+            from gpolicy.cluster.private_file import write_private  # noqa: PLC0415 (most reports are shown)
+
+            write_private(output, report_text(display, report.answer, report.own, report.policy).encode())
+        else:
+            write_report(display, report.answer, report.own, report.policy)
     if report.errors:
         show_errors(report.errors, report.files)
     if display.form == "text":

@@ -106,16 +106,33 @@ Work = Callable[[Target], Report]
 
 
 def run(
-    work: Work, asked: ChosenClusters, path: Path | None, display: Display, *, verb: str, volumes: bool = False
+    work: Work,
+    asked: ChosenClusters,
+    path: Path | None,
+    display: Display,
+    *,
+    verb: str,
+    volumes: bool = False,
+    output: Path | None = None,
 ) -> int:
     """Do the work of a verb for each cluster that the options choose, show the report, and return the exit code."""
-    return run_on(targets_of(asked, path, volumes=volumes), work, display, verb=verb)
+    return run_on(targets_of(asked, path, volumes=volumes), work, display, verb=verb, output=output)
 
 
-def run_on(targets: Targets, work: Work, display: Display, *, verb: str) -> int:
-    """Do the work of a verb for each of the targets, show the report, and return the exit code."""
+def run_on(targets: Targets, work: Work, display: Display, *, verb: str, output: Path | None = None) -> int:
+    """Do the work of a verb for each of the targets, show the report, and return the exit code.
+
+    `output` is a file to write the report to, instead of standard output.
+    """
+    if display.form == "prometheus":
+        from gpolicy.cli.metrics import run_metrics  # noqa: PLC0415 (few runs are for them)
+
+        return run_metrics(work, targets, verb, output)
     if not targets.several:
-        return show_report(work(targets.targets[0]), display)
+        return show_report(work(targets.targets[0]), display, output)
+    if output is not None:
+        hint = "redirect the output, or say --pages DIR or --format prometheus"
+        raise UsageError(f"--output is for one cluster, with --format {display.form}", hint=hint)
     from gpolicy.cli.many_clusters import run_all  # noqa: PLC0415 (most runs are about one)
 
     return run_all(work, targets, display, verb)

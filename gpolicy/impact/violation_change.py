@@ -6,12 +6,12 @@ group, and judges with the node parameters as they were. Here all of it counts.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, Verdict, allowed_sizes, verdict_on
-from gpolicy.cluster.state import ClusterState, Instance
+from gpolicy.analysis.violations import PolicyJudge, PolicyViolation, Verdict, allowed_sizes
+from gpolicy.cluster.state import Instance
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.impact.comparison import StateComparison
 
@@ -61,8 +61,8 @@ def violation_change(compared: StateComparison, names: PairNames) -> ViolationCh
     `names` are those of the spec pairs after the changes. Raise GpolicyError where a group has no instance policy.
     """
     before, after = compared.before, compared.after
-    then = _Judge(after, {name: names.groups.get(name, ()) for name in after.groups})
-    now = _Judge(
+    then = PolicyJudge(after, {name: names.groups.get(name, ()) for name in after.groups})
+    now = PolicyJudge(
         before, {name: _names_of_equal_pairs(group.effective, then, name) for name, group in before.groups.items()}
     )
     found: dict[str, list[InstanceViolation]] = {}
@@ -89,32 +89,7 @@ def violation_change(compared: StateComparison, names: PairNames) -> ViolationCh
     return ViolationChange(unknown=tuple(unknown), **{kind: tuple(items) for kind, items in found.items()})
 
 
-class _Judge:
-    """The verdicts in one state of the cluster."""
-
-    def __init__(self, state: ClusterState, names: Mapping[str, Sequence[str | None]]) -> None:
-        self.state = state
-        self.policies = {
-            name: allowed_sizes(group.effective, name, names[name]) for name, group in state.groups.items()
-        }
-
-    def policy(self, instance: Instance) -> AllowedSizes:
-        return self.policies[self.state.nodes[instance.primary_node].group]
-
-    def verdict(self, instance: Instance) -> Verdict:
-        return self._with_memory(instance, instance.maxmem)
-
-    def minmem_verdict(self, instance: Instance) -> Verdict:
-        """Return the verdict with minmem as memory; one that maxmem violates already is not told twice."""
-        return Verdict() if self.verdict(instance).violation else self._with_memory(instance, instance.minmem)
-
-    def _with_memory(self, instance: Instance, memory: int) -> Verdict:
-        return verdict_on(
-            instance, self.policy(instance), exclusive=self.state.on_exclusive_storage(instance), memory=memory
-        )
-
-
-def _names_of_equal_pairs(values: Mapping[Path, Value], then: _Judge, group: str) -> list[str | None]:
+def _names_of_equal_pairs(values: Mapping[Path, Value], then: PolicyJudge, group: str) -> list[str | None]:
     """Return the names that the pairs of a group have now: that of an equal pair after the changes."""
     later = then.policies.get(group)
     named = list(zip(later.pairs, later.names, strict=True)) if later else []
@@ -122,7 +97,7 @@ def _names_of_equal_pairs(values: Mapping[Path, Value], then: _Judge, group: str
     return [next((name for other, name in named if other == pair), None) for pair in pairs]
 
 
-def _same_measure(old: _Judge, new: _Judge, instance: Instance) -> bool:
+def _same_measure(old: PolicyJudge, new: PolicyJudge, instance: Instance) -> bool:
     """Return whether an instance is held against the same before and after, so that nothing changes for it."""
     one, other = old.policy(instance), new.policy(instance)
     same = (one.pairs, set(one.templates)) == (other.pairs, set(other.templates))

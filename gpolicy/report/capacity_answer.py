@@ -33,7 +33,7 @@ def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answ
             Figure("standard instances", f"{whole.standard.fits:,}", about="capacity"),
             Figure("in a tiered run", f"{tiered:,}", about="capacity"),
             Figure("groups", f"{len(report.groups):,}"),
-            Figure("nodes online", f"{whole.nodes:,}"),
+            Figure("nodes", f"{whole.nodes:,}"),
             Figure("instances now", f"{whole.instances:,}"),
         ),
         sections=(

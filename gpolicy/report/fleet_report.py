@@ -14,6 +14,7 @@ from gpolicy.report import answer_html, answer_markdown, answer_text
 from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Page, Section, Table, Weight
 from gpolicy.report.forms import LEAST_BUDGET, Display
 from gpolicy.report.markdown import CLOSE, code, folded, prose
+from gpolicy.report.prometheus import Samples
 
 INDEX: Final = "index"
 """The name of the page with the table."""
@@ -27,8 +28,8 @@ _CUT: Final = "<sub>The reports of {} are left out, since a comment must be shor
 class ClusterReport:
     """The report of a verb on one cluster. `answer` is None if there is none; then `error` says why.
 
-    `data` is its JSON, `page` its HTML, each only where that form was asked for. `aside` is what the verb would have
-    written to standard error.
+    `data` is its JSON, `page` its HTML, `metrics` are its samples, each only where that form was asked for. `aside` is
+    what the verb would have written to standard error.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ClusterReport:
     answer: Answer | None = None
     data: Any = None
     page: str = ""
+    metrics: Samples | None = None
     error: str = ""
     hint: str = ""
     aside: tuple[str, ...] = ()

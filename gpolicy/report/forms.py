@@ -31,6 +31,7 @@ OWN_FORMS: Final = {
     "suggest": ("yaml",),
     "test": ("junit",),
     "drift": ("prometheus",),
+    "capacity": ("prometheus",),
 }
 """Further forms of single verbs, from their own values. Every verb has JSON."""
 

@@ -10,6 +10,8 @@ from gpolicy.data import data_directory
 from gpolicy.reference.blocks import Block, Heading, Link, PageTable, Paragraph
 from gpolicy.reference.keys import Key, keys_of
 from gpolicy.reference.type_words import type_words
+from gpolicy.report import capacity_prometheus, drift_prometheus
+from gpolicy.report.prometheus import MetricSet
 from reference.markdown import anchor
 from reference.policy import key_tables
 
@@ -19,6 +21,8 @@ _TITLES = {
     "plan": "gpolicy plan --format json, and the plan file",
 }
 """Titles of those that are not simply the JSON form of a verb."""
+
+METRIC_SETS = {"capacity": capacity_prometheus.METRICS, "drift": drift_prometheus.METRICS}
 
 
 def output_schemas() -> dict[str, dict[str, Any]]:
@@ -32,9 +36,10 @@ def output_page() -> Iterator[Block]:
     schemas = output_schemas()
     yield Heading("JSON output", 1)
     yield Paragraph(
-        "For authors of scripts and dashboards: every key of every JSON that gpolicy writes. The schemas lie in"
-        " `schemas/output/`. Readers must ignore keys that they do not know; [what stays the same](stability.md) says"
-        " when a `format_version` changes. Sizes are MiB unless a key says otherwise."
+        "For authors of scripts and dashboards: every key of every JSON that gpolicy writes, and at the end [all"
+        " metrics](output.md#metrics-of-gpolicy-capacity). The schemas lie in `schemas/output/`. Readers must ignore"
+        " keys that they do not know; [what stays the same](stability.md) says when a `format_version` changes. Sizes"
+        " are MiB unless a key says otherwise."
     )
     yield PageTable(
         ("output", "what it is"),
@@ -53,6 +58,24 @@ def output_page() -> Iterator[Block]:
                 if text := schema["definitions"][definition].get("description"):
                     yield Paragraph(text)
                 yield from _tables(name, schema, definition)
+    for verb, metrics in METRIC_SETS.items():
+        yield Heading(f"Metrics of gpolicy {verb}")
+        yield from _metrics(metrics)
+
+
+def _metrics(metrics: MetricSet) -> Iterator[Block]:
+    first, second = metrics.identity
+    yield Paragraph(
+        f"All are gauges, and have the label `{first}`; `{second}` where it was asked for. [The guide](../guides/"
+        "monitoring.md) says how to use them."
+    )
+    yield PageTable(
+        ("metric", "labels", "meaning"),
+        tuple(
+            (f"`{metrics.prefix}{name}`", ", ".join(f"`{label}`" for label in metric.labels), metric.help)
+            for name, metric in metrics.all.items()
+        ),
+    )
 
 
 def _tables(name: str, schema: dict[str, Any], definition: str = "") -> Iterator[Block]:

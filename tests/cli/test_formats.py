@@ -96,7 +96,7 @@ def test_answers_as_markdown_and_as_a_page(verb: str, words: tuple[str, ...], na
     few = gpolicy(*words, "-f", "markdown", "--budget", "4000")
     assert len(few.stdout.encode()) <= 4000
     assert gpolicy(*words, "-f", "markdown", "--budget", "10").returncode == 3
-    refused = gpolicy(*words, "-f", "prometheus")
+    refused = gpolicy(*words, "-f", "xml")
     assert refused.returncode == 3
     assert "the formats are text, json, " in refused.stderr
 

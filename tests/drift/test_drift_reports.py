@@ -22,8 +22,9 @@ from gpolicy.plan.change import ChangeAction
 from gpolicy.printable import terminal_text
 from gpolicy.report.drift_answer import drift_answer, since_text, utc
 from gpolicy.report.drift_json import drift_data
-from gpolicy.report.drift_prometheus import drift_metrics, failure_metrics
+from gpolicy.report.drift_prometheus import METRICS, drift_metrics
 from gpolicy.report.forms import Display, render
+from gpolicy.report.prometheus import MetricsRun, exposition
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "schemas/output/drift.json").read_text(encoding="utf-8"))
@@ -41,6 +42,16 @@ def report() -> DriftReport:
         '  - {rule: drift, where: "node/*", reason: agreed, until: "2025-12-31"}\n',
     )
     return find_drift(policy, recorded("rich"), today=date(2026, 1, 1))
+
+
+def written(report: DriftReport, *, policy: str = "/p", now: float = NOW) -> str:
+    """Return the metrics of a run that compared."""
+    return exposition(METRICS, [MetricsRun({"policy": policy}, drift_metrics(report))], now=now)
+
+
+def failed(before: str | None, *, policy: str = "/p", now: float = NOW) -> str:
+    """Return the metrics of a run that could not compare."""
+    return exposition(METRICS, [MetricsRun({"policy": policy}, None)], now=now, before=before)
 
 
 def metrics(text: str) -> dict[str, Metric]:
@@ -117,7 +128,7 @@ def test_the_date_of_a_change_is_as_exact_as_known() -> None:
 
 
 def test_metrics_are_read_by_prometheus_own_parser(report: DriftReport) -> None:
-    found = metrics(drift_metrics(report, policy="/p", now=NOW))
+    found = metrics(written(report))
     assert set(found) == {
         "up", "last_run_timestamp_seconds", "last_success_timestamp_seconds", "info", "differences", "accepted",
         "unreadable", "waiver_findings", "difference", "object_modified_timestamp_seconds",
@@ -134,21 +145,26 @@ def test_metrics_are_read_by_prometheus_own_parser(report: DriftReport) -> None:
     assert ("group/nowhere",) not in modified
 
 
+def test_each_series_has_the_labels_that_its_metric_declares(report: DriftReport) -> None:
+    for name, series in drift_metrics(report).items():
+        assert {tuple(labels) for labels, _ in series} <= {METRICS.all[name].labels}, name
+
+
 def test_a_failed_run_says_so_and_keeps_the_last_good_result(report: DriftReport) -> None:
-    good = drift_metrics(report, policy="/p", now=NOW)
-    before, after = metrics(good), metrics(failure_metrics(good, policy="/p", now=NOW + 60))
+    good = written(report)
+    before, after = metrics(good), metrics(failed(good, now=NOW + 60))
     assert samples(after["up"]) == {(): 0}
     assert samples(after["last_run_timestamp_seconds"]) == {(): NOW + 60}
     kept = set(before) - {"up", "last_run_timestamp_seconds"}
     assert set(after) == set(before)
     assert {name: samples(after[name]) for name in kept} == {name: samples(before[name]) for name in kept}
-    again = failure_metrics(failure_metrics(good, policy="/p", now=NOW + 60), policy="/p", now=NOW + 120)
-    assert again.splitlines()[7:] == failure_metrics(good, policy="/p", now=NOW).splitlines()[7:]
+    again = failed(failed(good, now=NOW + 60), now=NOW + 120)
+    assert again.splitlines()[7:] == failed(good).splitlines()[7:]
 
 
 @pytest.mark.parametrize("before", [None, "", "x y z\n", "gpolicy_drift_bogus 1\n", "gpolicy_drift_upper{} 1\n", "\0"])
 def test_a_run_that_fails_first_has_nothing_to_keep(before: str | None) -> None:
-    assert set(metrics(failure_metrics(before, policy="/p", now=NOW))) == {"up", "last_run_timestamp_seconds"}
+    assert set(metrics(failed(before))) == {"up", "last_run_timestamp_seconds"}
 
 
 @given(st.text(), st.text(), st.text())
@@ -164,7 +180,7 @@ def test_any_name_survives_as_a_label(name: str, path: str, policy: str) -> None
         effective_found=2,
         since=Identity(mtime=NOW),
     )
-    text = drift_metrics(DriftReport(cluster=name, source="s", compared=1, drift=(drift,)), policy=policy, now=NOW)
-    for each in (text, failure_metrics(text, policy=policy, now=NOW)):
+    text = written(DriftReport(cluster=name, source="s", compared=1, drift=(drift,)), policy=policy)
+    for each in (text, failed(text, policy=policy)):
         family = next(item for item in text_string_to_metric_families(each) if item.name == "gpolicy_drift_difference")
         assert family.samples[0].labels == {"policy": policy, "object": f"group/{name}", "path": path}

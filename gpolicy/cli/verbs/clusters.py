@@ -12,6 +12,7 @@ from gpolicy.cli.options import (
     Label,
     PolicyOption,
     PolicyPath,
+    ReportFile,
     Volumes,
     display_of,
     form_option,
@@ -100,9 +101,7 @@ def drift(
     *,
     clusters: Clusters,
     form: Annotated[str, form_option("drift")] = "text",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="File to write; default: standard output.")
-    ] = None,
+    output: ReportFile = None,
 ) -> int:
     """Show where the cluster differs from the policy, and since when. Changes nothing.
 

@@ -16,6 +16,7 @@ from gpolicy.cli.options import (
     MaxNodeFailures,
     Oversubscription,
     PolicyOption,
+    ReportFile,
     display_of,
     form_option,
     policy_path,
@@ -71,6 +72,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     cpus_after_failure: CpusAfterFailure = None,
     form: Annotated[str, form_option("capacity")] = "text",
     budget: Budget = None,
+    output: ReportFile = None,
     resource_model: Annotated[bool, _RESOURCE_MODEL] = False,
     weight: Weight = None,
     score: Annotated[bool, typer.Option("--score", help="Show the components of the cluster score.")] = False,
@@ -81,11 +83,14 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     rows are what hspace says of the whole cluster.
     """
     from gpolicy.analysis.capacity import capacity as count  # noqa: PLC0415
+    from gpolicy.analysis.health import cluster_health  # noqa: PLC0415
     from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
+    from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
+    from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
 
     display = display_of("capacity", form, budget)
     limits = Limits(
@@ -113,10 +118,13 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
             exit_code=int(ExitCode.FINE),
             answer=lambda: capacity_answer(report, components=score),
             own={"json": lambda: json_text(capacity_data(report))},
+            metrics=lambda: capacity_metrics(
+                report, cluster_health(observed, limits=limits), observed, provenance_of(())
+            ),
             policy=(given,) if given else (),
         )
 
-    return run(work, clusters, given, display, verb="capacity")
+    return run(work, clusters, given, display, verb="capacity", output=output)
 
 
 @verbs.command("place")
