@@ -6,12 +6,13 @@ and N+1 of the whole cluster are not checked, only what each node takes (`gpolic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import cluster_score
+from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import (
     Moved,
@@ -22,6 +23,8 @@ from gpolicy.allocator.instance_moves import (
     replace_primary,
     replace_secondary,
 )
+from gpolicy.allocator.native.library import StepRule
+from gpolicy.allocator.native.streams import UnfitError
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
@@ -124,7 +127,7 @@ def balance(
         yield Balanced(step, score, moved.instance, nodes, instances)
 
 
-def law_search(movable: Collection[int], rules: StepRules) -> Search:
+def law_search(movable: Sequence[int], rules: StepRules) -> Search:
     """Return the search that scores the state after each possible step of the instances `movable` (ascending)."""
 
     def search(nodes: Nodes, instances: Mapping[int, Instance], score: float) -> tuple[Step, float] | None:
@@ -141,6 +144,48 @@ def law_search(movable: Collection[int], rules: StepRules) -> Search:
         return best
 
     return search
+
+
+class EngineSearch:
+    """The search by the compiled engine, which keeps the state after each step that it finds.
+
+    Without an engine, or if it cannot answer, the law searches.
+    """
+
+    def __init__(
+        self, nodes: Nodes, instances: Mapping[int, Instance], movable: Sequence[int], rules: StepRules
+    ) -> None:
+        """Begin in a state; `movable` ascends."""
+        self._movable, self._rules = movable, _numbered(rules)
+        self._law = law_search(movable, rules)
+        # the engine knows only what a forthcoming instance reserves, not the instance
+        moves_forthcoming = any(instances[number].forthcoming for number in movable)
+        self._engine = None if moves_forthcoming else engine_cluster(nodes, instances)
+
+    def __call__(self, nodes: Nodes, instances: Mapping[int, Instance], score: float) -> tuple[Step, float] | None:
+        """Return the best step from the state after the last one."""
+        if self._engine is None:
+            return self._law(nodes, instances, score)
+        try:
+            found = self._engine.balance(self._movable, self._rules)
+        except UnfitError:
+            self._engine = None
+            return self._law(nodes, instances, score)
+        if found is None:
+            return None
+        number, kind, target, after = found
+        return Step(StepKind(kind), instances[number], target), after
+
+
+def _numbered(rules: StepRules) -> StepRule:
+    given = (
+        (not rules.disk_moves, StepRule.NO_DISK_MOVES),
+        (not rules.instance_moves, StepRule.NO_INSTANCE_MOVES),
+        (rules.evacuation, StepRule.EVACUATION),
+        (rules.restricted_migration, StepRule.RESTRICTED),
+        (rules.force, StepRule.FORCE),
+    )
+    return StepRule(sum(rule for wanted, rule in given if wanted))
 
 
 def possible_steps(nodes: Nodes, instance: Instance, rules: StepRules) -> Iterator[Step]:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.native.library import Leaving, NativeResult
+    from gpolicy.allocator.native.library import Leaving, NativeResult, StepRule
     from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
     from gpolicy.allocator.redundancy import Instances
 
@@ -267,6 +267,20 @@ class EngineCluster:
         status, result = self.engine.move_away(record, leaving, force=force)
         _answered(status, self.engine, self.nodes, fit=True)
         return _nodes_of(result, self.cluster)
+
+    def balance(self, movable: Sequence[int], rules: StepRule) -> tuple[int, int, int, float] | None:
+        """Take the best step of the instances `movable` (ascending); None if no step improves the score.
+
+        Returns the instance's number, the kind of the step (`StepKind`), its target or NO_NODE, and the score after it.
+        The cluster keeps the state after the step. Raises UnfitError if only the law can answer; the cluster is then
+        unusable.
+        """
+        status, step = self.engine.balance(self.cluster.slots(movable), rules)
+        _answered(status, self.engine, self.nodes, fit=True)
+        if step.slot < 0:
+            return None
+        target = self.cluster.indices[step.target] if step.target >= 0 else NO_NODE
+        return self.cluster.number(step.slot), step.kind, target, step.score
 
 
 def engine_cluster(nodes: Nodes, instances: Instances) -> EngineCluster | None:

@@ -6,7 +6,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.balancing import Goal, StepRules, balance, law_search
+from gpolicy.allocator.balancing import EngineSearch, Goal, StepRules, balance
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, least_reserved
 from gpolicy.allocator.ghc_numbers import fixed
 from gpolicy.errors import InputError
@@ -147,7 +147,7 @@ def _balance(options: Options, group: GroupState, movable: frozenset[int], optim
     )
     goal = Goal(optimum, options.limit, options.min_score, options.min_gain, options.min_gain_limit)
     candidates = [index for index in group.instances if index in movable]
-    search = law_search(candidates, rules)
+    search = EngineSearch(group.nodes, group.instances, candidates, rules)
     lines = StepLines(group)
     steps: list[Balanced] = []
     for step in balance(group.nodes, group.instances, rules, goal, search):

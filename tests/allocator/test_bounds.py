@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import sanitizers
 
+from gpolicy.allocator.balancing import EngineSearch, Goal, StepRules, balance
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.cluster_data import SpecPair as Pair
 from gpolicy.allocator.enumerations import DiskTemplate
@@ -50,6 +51,18 @@ def shrunk(memory: int, disk: int, cpus: int, kind: DiskTemplate) -> str:
         )
     except GpolicyError as error:
         return str(error)
+
+
+def balanced(count: int) -> int:
+    """Balance equal mirrored instances, most of them in a ring of equal nodes; return how many steps it takes."""
+    pairs = [(number, (number + 1) % count) for number in range(count)] + [(0, mate) for mate in range(2, 6)]
+    ring = [
+        instance(512, 1024, 1, DiskTemplate.DRBD, index=number, name=f"i{number}", primary=pair[0], secondary=pair[1])
+        for number, pair in enumerate(pairs)
+    ]
+    where = cluster([node(place, 65_536, 1_000_000) for place in range(count)], ring)
+    search = EngineSearch(where.nodes, where.instances, list(where.instances), StepRules())
+    return len(list(balance(where.nodes, where.instances, StepRules(), Goal(optimum=0.0, limit=5), search)))
 
 
 def in_child(call: str, stack: str = "8192", *, memory: int = 2**40, seconds: int = 600) -> tuple[str, float]:
@@ -100,6 +113,11 @@ def test_shrinking_from_any_size_takes_seconds_and_little_memory(size: str, kind
     memory, disk, cpus = SIZES[size]
     _, took = in_child(f"shrunk({memory}, {disk}, {cpus}, DiskTemplate.{kind.name})", memory=2**30, seconds=10)
     assert took < 200
+
+
+def test_balancing_equal_nodes_takes_seconds_and_little_memory() -> None:
+    steps, took = in_child("balanced(300)", "1024", memory=2**30, seconds=10)
+    assert (steps, took < 200) == ("5", True)
 
 
 @pytest.mark.parametrize("kind", [DiskTemplate.PLAIN, DiskTemplate.DRBD], ids=lambda kind: kind.value)

@@ -145,8 +145,6 @@ def test_the_engine_follows_states_forward_and_back() -> None:
 
 
 LONG_RUN = """
-import signal
-signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would inherit that it is ignored
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
@@ -166,9 +164,29 @@ run.standard(AllocationState(where.nodes, where.instances), wanted, None)
 print("end", flush=True)
 """
 
+LONG_BALANCE = """
+from gpolicy.allocator.balancing import EngineSearch, Goal, StepRules, balance
+from gpolicy.allocator.merge import merge
+from gpolicy.htools.text_format import parse_cluster
+nodes = "\\n".join(f"n{place}|{10**6 + place}|0|{10**6}|{10**9}|{10**9}|64|N|u0" for place in range(2000))
+pairs = "\\n".join(f"i{k}|{64 + k}|{512 + k}|1|running|Y|n{k}|n{k + 1}|drbd|" for k in range(1999))
+where = merge(parse_cluster(f"g0|u0|preferred||\\n\\n{nodes}\\n\\n{pairs}\\n\\n\\n"))
+search = EngineSearch(where.nodes, where.instances, list(where.instances), StepRules())
+print("begin", flush=True)
+for step in balance(where.nodes, where.instances, StepRules(), Goal(optimum=0.0), search):
+    pass
+print("end", flush=True)
+"""
+_BEGIN = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would inherit that it is ignored
+"""
 
-def test_an_interrupt_ends_a_long_run_within_a_second() -> None:
-    with subprocess.Popen([sys.executable, "-c", LONG_RUN], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+
+@pytest.mark.parametrize("work", [LONG_RUN, LONG_BALANCE], ids=["placing", "balancing"])
+def test_an_interrupt_ends_a_long_run_within_a_second(work: str) -> None:
+    code = _BEGIN + work
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
         try:
             assert child.stdout is not None
             assert child.stdout.readline() == b"begin\n"

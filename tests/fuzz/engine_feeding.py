@@ -22,8 +22,11 @@ import sanitizers
 from engine_inputs import Values, damaged, some_values
 from patience import TooSlow, within
 
+from gpolicy.allocator.balancing import EngineSearch, Goal, Search, StepRules, law_search
+from gpolicy.allocator.balancing import balance as balance_nodes
 from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy, make_allocator
-from gpolicy.allocator.native.library import EngineStoppedError, Leaving, NativeEngine, Question, Status, load
+from gpolicy.allocator.enumerations import NO_NODE
+from gpolicy.allocator.native.library import EngineStoppedError, Leaving, NativeEngine, Question, Status, StepRule, load
 from gpolicy.allocator.native.streams import ClusterNumbers, Numbers, UnfitError
 from gpolicy.allocator.placement import Attempt, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
@@ -149,10 +152,27 @@ def lose(rng: random.Random, engine: NativeEngine, _wanted: Numbers, nodes: int)
     return status
 
 
+def balance(rng: random.Random, engine: NativeEngine, _wanted: Numbers, nodes: int) -> Status:
+    """Take a few steps of balancing, of instances that the cluster may have or not."""
+    status = Status.DONE
+    for _ in range(rng.choice([1, 1, 3])):
+        slots = [slot for slot in range(rng.choice([0, 1, 3, 8])) if rng.random() < 0.9]
+        slots += [rng.choice([*slots, -1, 2**62])] if rng.random() < 0.1 else []
+        with stopped_after(engine, PATIENCE):
+            try:
+                status, step = engine.balance(slots, StepRule(rng.choice([0, 0, rng.randrange(32)])))
+            except EngineStoppedError:
+                return Status.STOPPED
+        assert step.slot == -1 or step.slot in slots
+        assert -1 <= step.target < nodes
+    return status
+
+
 ASK = {
     **{question.name: lambda *given, question=question: ask_about_instance(question, *given) for question in Question},
     "MOVE_AWAY": move_away,
     "LOSE": lose,
+    "BALANCE": balance,
 }
 """How to ask each question of the engine: a new one that needs other things gets an entry of its own."""
 
@@ -172,7 +192,9 @@ def stopped_after(engine: NativeEngine, seconds: float) -> Iterator[None]:
 def by_values(rng: random.Random) -> list[str]:
     """Ask through the functions that the rest of gpolicy calls; hold what is soon answered against the law."""
     values = some_values(rng)
-    match rng.randrange(3):
+    match rng.randrange(4):
+        case 3:
+            return [_same("balance", lambda: _balance(values, law=True), lambda: _balance(values, law=False))]
         case 0:
             return [_same("attempt", lambda: _attempt_by_law(values), lambda: _attempt_by_engine(values))]
         case 1:
@@ -196,6 +218,23 @@ def by_values(rng: random.Random) -> list[str]:
             return [
                 _same("tiered" if tiered else "standard", lambda: run(reference=True), lambda: run(reference=False))
             ]
+
+
+def _balance(values: Values, *, law: bool) -> object:
+    """Take up to three steps; without a goal, the last one is the last that improves the score."""
+    nodes, instances = values.nodes, values.instances
+    movable = [
+        number
+        for number, item in instances.items()
+        if item.primary in nodes and item.template.balanced and number in nodes[item.primary].primaries
+    ]
+    if any(instances[number].secondary not in {NO_NODE, *nodes} for number in movable):
+        return None
+    rules = StepRules(disk_moves=values.checked, restricted_migration=values.rules.cpus, force=values.force)
+    goal = Goal(optimum=-1e300, limit=3, min_gain=0.0)
+    search: Search = law_search(movable, rules) if law else EngineSearch(nodes, instances, movable, rules)
+    steps = balance_nodes(nodes, instances, rules, goal, search)
+    return [(step.step.kind, step.instance.index, step.step.target, step.score) for step in steps]
 
 
 def _attempt_by_law(values: Values) -> object:

@@ -6,7 +6,7 @@ import ctypes
 import threading
 from array import array
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -62,6 +62,31 @@ class NativeResult(ctypes.Structure):
         ("secondary", ctypes.c_int64),
         ("score", ctypes.c_double),
     )
+
+
+class NativeStep(ctypes.Structure):
+    """`struct taken_step` of library.c: slot of the instance (-1: no step), kind, row of the target, score after it."""
+
+    _fields_ = (
+        ("slot", ctypes.c_int64),
+        ("kind", ctypes.c_int64),
+        ("target", ctypes.c_int64),
+        ("score", ctypes.c_double),
+    )
+    slot: int
+    kind: int
+    target: int
+    score: float
+
+
+class StepRule(IntFlag):
+    """What restricts or forces steps of balancing (an enum of library.c)."""
+
+    NO_DISK_MOVES = 1
+    NO_INSTANCE_MOVES = 2
+    EVACUATION = 4
+    RESTRICTED = 8
+    FORCE = 16
 
 
 class NativePlacement(ctypes.Structure):
@@ -121,6 +146,8 @@ def _declare(library: ctypes.CDLL) -> None:
         ctypes.POINTER(NativeResult),
     )
     library.gpolicy_move_away.argtypes = (engine, ctypes.c_int, ctypes.c_int, *numbers, ctypes.POINTER(NativeResult))
+    steps = (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(NativeStep))
+    library.gpolicy_balance.argtypes = (engine, ctypes.c_int, *steps)
     lost = (ctypes.c_void_p, ctypes.c_int64)
     library.gpolicy_lose.argtypes = (engine, *lost, ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
     library.gpolicy_placed.argtypes = (engine,)
@@ -194,6 +221,12 @@ class NativeEngine:
         result = NativeResult()
         arguments = leaving, force, *instance.arguments, ctypes.byref(result)
         return self._call(self._library.gpolicy_move_away, *arguments), result
+
+    def balance(self, slots: Sequence[int], rules: StepRule) -> tuple[Status, NativeStep]:
+        """Take the best step of the instances at `slots` (ascending). Raises EngineStoppedError after `stop`."""
+        step, numbers = NativeStep(), array("q", slots)
+        arguments = int(rules), *numbers.buffer_info(), ctypes.byref(step)
+        return self._call(self._library.gpolicy_balance, *arguments), step
 
     def lose(self, rows: Sequence[int], residents: int, *, cpus: bool) -> tuple[Status, list[int]]:
         """Return where the instances of the nodes at `rows` run on (rows; -1: nowhere) if all these nodes are lost.

@@ -93,6 +93,7 @@ class ClusterNumbers:
         self.indices = list(nodes)
         self.rows = {index: row for row, index in enumerate(self.indices)}
         self._slots = None if instances is None else {number: slot for slot, number in enumerate(instances)}
+        self._numbers = list(instances or ())
         if self.indices != sorted(self.indices):
             raise UnfitError("nodes are not in the order of their indices")
         self._tags = Numbering[str]()
@@ -138,6 +139,17 @@ class ClusterNumbers:
         return wanted.desired_tags in self._desired.number and all(
             tag in self._tags.number for tag in wanted.exclusion_tags
         )
+
+    def slots(self, numbers: Iterable[int]) -> list[int]:
+        """Return the places of instances in the table. Raises UnfitError for one that is not there."""
+        try:
+            return [(self._slots or {})[number] for number in numbers]
+        except KeyError:
+            raise UnfitError("an instance is not in the table") from None
+
+    def number(self, slot: int) -> int:
+        """Return the number of the instance at a place in the table."""
+        return self._numbers[slot]
 
     def instance(self, instance: Instance, candidates: Sequence[int] | None = None) -> Numbers:
         """Return the streams of an instance that is placed, or moved to one of `candidates` (ascending).

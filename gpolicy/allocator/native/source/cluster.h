@@ -124,7 +124,8 @@ struct steps;
 
 struct engine {
     bool open;  /* a cluster has been read */
-    bool moved; /* an instance was moved away: lists and records no longer show where it is */
+    bool moved; /* an instance was moved: lists, and records unless balanced, no longer show where it is */
+    bool balanced; /* steps of balancing were taken, and nothing else */
     enum status status;
     atomic_int stop; /* set by another thread */
     int64_t missing_index;
@@ -173,7 +174,7 @@ struct engine {
     struct memo *memo;
     struct steps *steps;
     struct bounds *bounds;
-    struct buffer levels, rows, flags, scored, scores, moving, merged;
+    struct buffer levels, rows, flags, scored, scores, moving, merged, contenders, chains;
 };
 
 enum { MOST_FAILURES = 8 };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "attempt.h"
+#include "balancing.h"
 #include "capacity.h"
 #include "dedicated.h"
 #include "evacuation.h"
@@ -22,6 +23,9 @@
 
 /* The answer to an attempt or a run. */
 struct result { int64_t failures[REASONS], attempted, successes, primary, secondary; double score; };
+
+/* One step of balancing, and the score after it; `slot` is NOWHERE if no step improves the score. */
+struct taken_step { int64_t slot, kind, target; double score; };
 
 /* One placement: the rows of its nodes, and the size to which the instance was shrunk. */
 struct placement { int64_t primary, secondary, memory, least_disk, vcpus, spindles; };
@@ -150,8 +154,45 @@ EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int force, co
         result->secondary = instance.secondary;
         engine->version = ++engine->versions;
         engine->moved = true;
+        engine->balanced = false;
     }
     release(engine, rows.items);
+    return end(engine, 0, before);
+}
+
+/* Whether the list of its primary has the instance at `slot`; after the first step of balancing, lists show it no
+ * longer. */
+static bool is_listed(const struct engine *engine, int64_t slot) {
+    if (slot < 0 || slot >= engine->table.count || engine->table.items[slot].primary == NOWHERE) return false;
+    const struct list *primaries = &engine->primaries[engine->table.items[slot].primary];
+    int64_t place = 0;
+    while (!engine->balanced && place < primaries->count && primaries->items[place] != slot) place++;
+    return engine->balanced || place < primaries->count;
+}
+
+enum { NO_DISK_MOVES = 1, NO_INSTANCE_MOVES = 2, EVACUATION = 4, RESTRICTED = 8, FORCE = 16, ALL_RULES = 31 };
+
+/* Take the best step of balancing (balancing.h) of the instances at `slots`; `rules` is a sum of the numbers above.
+ * After a step, only further steps can be asked for. */
+EXPORTED int gpolicy_balance(struct engine *engine, int rules, const int64_t *slots, int64_t count,
+                             struct taken_step *taken) {
+    *taken = (struct taken_step){NOWHERE, 0, NOWHERE, 0.0};
+    bool sensible = rules >= 0 && rules <= ALL_RULES && count >= 0 && count <= engine->table.count;
+    if (!sensible || (engine->moved && !engine->balanced) || !begin(engine, 0)) return INVALID;
+    for (int64_t place = 0; place < count; place++) {
+        if (!is_listed(engine, slots[place]) || (place > 0 && slots[place - 1] >= slots[place])) return INVALID;
+    }
+    struct step_rules allowed = {(rules & NO_DISK_MOVES) == 0, (rules & NO_INSTANCE_MOVES) == 0,
+                                 (rules & EVACUATION) != 0, (rules & RESTRICTED) != 0, (rules & FORCE) != 0};
+    struct mark before = engine->journal.top;
+    struct step step;
+    if (take_best_step(engine, &allowed, slots, count, &step, &taken->score)) {
+        taken->slot = step.slot;
+        taken->kind = step.kind;
+        taken->target = step.target;
+        engine->version = ++engine->versions;
+        engine->moved = engine->balanced = true;
+    }
     return end(engine, 0, before);
 }
 

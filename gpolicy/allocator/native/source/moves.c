@@ -78,3 +78,67 @@ enum reason replace_secondary(struct engine *engine, struct instance *instance, 
     *instance = moved;
     return FITS;
 }
+
+/* Return the record on other nodes, with the location score there. */
+static struct instance on_nodes(const struct engine *engine, const struct instance *instance, int64_t primary,
+                                int64_t secondary) {
+    struct instance moved = *instance;
+    moved.primary = primary;
+    moved.secondary = secondary;
+    moved.location_score = common_locations(engine, primary, secondary);
+    return moved;
+}
+
+static void leave(struct engine *engine, const struct instance *instance, bool listed) {
+    remove_primary(engine, instance->primary, instance, listed);
+    remove_secondary(engine, instance->secondary, instance, listed);
+}
+
+/* Put the record `moved` on its nodes if they take it, and make it the instance's record. */
+static enum reason settle(struct engine *engine, struct instance *instance, const struct instance *moved,
+                          bool force_primary, bool force_secondary) {
+    enum reason reason = primary_reason(engine, moved->primary, moved, force_primary);
+    if (reason != FITS) return reason;
+    int64_t peer = peer_memory(engine, moved->secondary, moved->primary);
+    reason = secondary_reason(engine, moved->secondary, moved, peer, force_secondary, false);
+    if (reason != FITS) return reason;
+    add_primary(engine, moved->primary, moved);
+    add_secondary(engine, moved->secondary, moved, moved->primary);
+    *instance = *moved;
+    return FITS;
+}
+
+enum reason replace_and_fail_over(struct engine *engine, struct instance *instance, int64_t target, bool listed,
+                                  bool force) {
+    if (!has_secondary(engine, instance)) return INTERNAL;
+    if (!may_migrate(engine, instance->primary, target)) return MIG;
+    bool offline = engine->facts[instance->secondary].offline;
+    struct instance moved = on_nodes(engine, instance, target, instance->primary);
+    leave(engine, instance, listed);
+    return settle(engine, instance, &moved, force, force || offline);
+}
+
+enum reason replace_primary(struct engine *engine, struct instance *instance, int64_t target, bool listed, bool force) {
+    int64_t kept = instance->secondary;
+    if (!has_secondary(engine, instance)) return INTERNAL;
+    if (!may_migrate(engine, instance->primary, kept) || !may_migrate(engine, kept, target)) return MIG;
+    force = force || engine->facts[instance->primary].offline;
+    struct instance moved = on_nodes(engine, instance, target, kept);
+    leave(engine, instance, listed);
+    enum reason reason = primary_reason(engine, kept, &moved, force);
+    if (reason != FITS) return reason;
+    add_primary(engine, kept, &moved);
+    remove_primary(engine, kept, &moved, true);
+    return settle(engine, instance, &moved, force, force);
+}
+
+enum reason fail_over_and_replace(struct engine *engine, struct instance *instance, int64_t target, bool listed,
+                                  bool force) {
+    int64_t kept = instance->secondary;
+    if (!has_secondary(engine, instance)) return INTERNAL;
+    if (!may_migrate(engine, instance->primary, kept)) return MIG;
+    force = force || engine->facts[instance->primary].offline;
+    struct instance moved = on_nodes(engine, instance, kept, target);
+    leave(engine, instance, listed);
+    return settle(engine, instance, &moved, force, force);
+}

@@ -33,6 +33,8 @@ struct sides {
 /* Return empty sides, or NULL after fail(). */
 struct sides *open_sides(struct engine *engine, bool compared);
 
+/* Whether two instances change nodes in the same way. */
+bool same_change(const struct instance *a, const struct instance *b);
 /* Prepare the sides of an instance. Return whether it differs from the one before. */
 bool begin_sides(const struct engine *engine, struct sides *sides, const struct instance *instance, double count);
 const struct primary_side *primary_side(const struct engine *engine, struct sides *sides, int64_t row);
