@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "show": {"ganeti", "policy", "cluster"},
     "analysis": {"ganeti", "cluster", "allocator", "policy"},
     "impact": {"ganeti", "cluster", "allocator", "policy", "plan", "analysis"},
-    "drift": {"ganeti", "policy", "cluster", "fit", "checking", "plan"},
+    "drift": {"ganeti", "policy", "cluster", "fit", "checking", "plan", "writing"},
     "suggest": {"ganeti", "policy", "cluster", "allocator", "analysis", "writing"},
     "testing": {"ganeti", "policy", "cluster", "fit", "plan", "analysis", "allocator"},
     "report": {"policy", "ganeti", "cluster", "plan", "allocator", "analysis", "impact"}

@@ -13,7 +13,6 @@ from typing import Final
 from gpolicy.adopt.file_names import file_names
 from gpolicy.adopt.node_set_documents import node_set_documents
 from gpolicy.adopt.soundness import Place, unsound_places
-from gpolicy.adopt.tag_rules import TAG, RuleTags, rule_tags
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
@@ -30,6 +29,7 @@ from gpolicy.writing.documents import (
     schema_text,
     sections,
 )
+from gpolicy.writing.tag_rules import TAG, RuleTags, rule_tags
 from gpolicy.writing.written import LeftOut, Writer, name_complaint
 from gpolicy.writing.yaml_text import Node, comment_lines, entry, listed
 

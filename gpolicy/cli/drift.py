@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,21 +13,40 @@ from gpolicy.cli.checking import errors_among, policy_with_findings, reader_toda
 from gpolicy.cli.output import Report, looked_at
 from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import working
-from gpolicy.errors import ExitCode
+from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.json_values import json_text
+from gpolicy.opening import reason
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from gpolicy.cli.options import ChosenClusters
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.drift.comparing import DriftReport
+    from gpolicy.drift.write_back import WriteBack
+    from gpolicy.policy.model import Policy
     from gpolicy.report.forms import Display
 
 
-def drift(asked: ChosenClusters, path: Path | None, display: Display, output: Path | None) -> int:
-    """Show the differences of clusters from their policies; return the exit code."""
-    return run(compare, asked, path, display, verb="drift", output=output)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRequest:
+    """What of the drift to write into the policy: what `selected` names, or all. See `write_back`."""
+
+    selected: Sequence[str] = ()
+    in_bases: bool = False
 
 
-def compare(target: Target) -> Report:
-    """Return the differences of a cluster from its policy as a report."""
+def drift(
+    asked: ChosenClusters, path: Path | None, display: Display, output: Path | None, request: WriteRequest | None = None
+) -> int:
+    """Show the differences of clusters from their policies, with a request write them; return the exit code."""
+    if request is not None:  # one after another: two may write to one base
+        asked = replace(asked, jobs=1)
+    return run(partial(compare, request=request), asked, path, display, verb="drift", output=output)
+
+
+def compare(target: Target, request: WriteRequest | None = None) -> Report:
+    """Return the differences of a cluster from its policy as a report; with a request, write them into the policy."""
     from gpolicy.checking.overrides import settings_of  # noqa: PLC0415
     from gpolicy.drift.comparing import find_drift  # noqa: PLC0415
     from gpolicy.report.drift_answer import drift_answer  # noqa: PLC0415
@@ -38,11 +60,50 @@ def compare(target: Target) -> Report:
     settings = settings_of(policy.root or Path())
     with working("comparing the policy with the cluster"):
         report = find_drift(policy, state, today=reader_today(), settings=settings)
+    wrote = None if request is None else _written_back(policy, state, report, request, reader_today())
+    left = report if wrote is None else replace(report, drift=wrote.left)
     now = time.time()
+    of = f"{path} ({looked_at([policy], policy.files)})"
     return Report(
-        exit_code=int(ExitCode.CHANGES if report.drift else ExitCode.FINE),
-        answer=lambda: drift_answer(report, policy.files, of=f"{path} ({looked_at([policy], policy.files)})"),
-        own={"json": lambda: json_text(drift_data(report, compared_at=now))},
-        metrics=lambda: drift_metrics(report),
+        exit_code=int(ExitCode.CHANGES if left.drift else ExitCode.FINE),
+        answer=lambda: drift_answer(left, policy.files, of=of, wrote=wrote),
+        own={"json": lambda: json_text(drift_data(report, compared_at=now, wrote=wrote))},
+        metrics=lambda: drift_metrics(left),
         policy=(path,),
     )
+
+
+def _written_back(
+    policy: Policy, state: ClusterState, report: DriftReport, request: WriteRequest, today: date
+) -> WriteBack:
+    """Write drift into the files of the policy, of all or of none."""
+    from gpolicy.drift.write_back import write_back  # noqa: PLC0415
+    from gpolicy.fleet.neighbours import other_policies  # noqa: PLC0415
+    from gpolicy.plan.part import check_words  # noqa: PLC0415
+    from gpolicy.policy.boundary import boundary  # noqa: PLC0415
+    from gpolicy.writing.replacing import replace_files, replacements_of  # noqa: PLC0415
+
+    root = policy.root or Path()
+    if policy.is_part:
+        raise UsageError(f"{root} is a part of a policy: others may extend it", hint="name the directory of the policy")
+    check_words("--select", request.selected, policy, state)
+    with working("writing the policy"):
+        wrote = write_back(
+            policy,
+            state,
+            report,
+            selected=request.selected,
+            today=today,
+            in_bases=request.in_bases,
+            others=lambda: other_policies(root),
+        )
+    within = boundary(root)
+    targets = {}
+    for name in wrote.texts:
+        try:
+            targets[name] = within.target(name)
+        except OSError as error:
+            raise GpolicyError(f"{name}: {reason(error)}", hint="nothing was changed") from None
+    original = {name: policy.files[name].text for name in wrote.texts}
+    replace_files(replacements_of(wrote.texts, original, targets))
+    return wrote

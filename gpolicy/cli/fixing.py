@@ -5,21 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from difflib import Match, SequenceMatcher
-from pathlib import Path
 
 from gpolicy.checking.checking import Checked
 from gpolicy.checking.fixing import CheckResult, FixedPolicy, fix_policy
 from gpolicy.checking.repository import Checker, editable_files
 from gpolicy.cli.console import write_diff
 from gpolicy.cli.terminal import working
-from gpolicy.errors import ExitCode, GpolicyError
+from gpolicy.errors import ExitCode
 from gpolicy.findings import Finding, by_place
-from gpolicy.opening import Target, read_below, reason
-from gpolicy.policy.yaml_reader import MAX_BYTES
+from gpolicy.opening import Target
 from gpolicy.printable import as_text, printable
-from gpolicy.writing.replacing import Replacement, replace_files
+from gpolicy.writing.replacing import replace_files, replacements_of
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _LONG = 500  # lines of a part that is cut
 _COMMON = 20  # a line that occurs more often says nothing about where two texts agree
 
@@ -32,7 +29,7 @@ def fix(checker: Checker, *, aside: bool) -> list[Checked]:
     run = _Run(checker)
     with working("fixing"):
         fixed = fix_policy(run.check)
-    replace_files(_replacements(fixed.texts, run))
+    replace_files(replacements_of(fixed.texts, run.original, run.targets))
     out = sys.stderr if aside else sys.stdout
     out.write(as_text(map(_line, fixed.fixed)))
     if fixed.fixed:
@@ -121,19 +118,6 @@ class _SharedLines(SequenceMatcher[str]):
 def _lines(text: str) -> list[str]:
     lines = text.split("\n")
     return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
-
-
-def _replacements(texts: Mapping[str, str], run: _Run) -> Iterator[Replacement]:
-    for file, text in texts.items():
-        target = run.targets[file]
-        try:
-            old = read_below(target.directory, target.directory / target.name, 2 * MAX_BYTES)
-        except OSError as error:
-            raise GpolicyError(f"{file}: {reason(error)}", hint="nothing was changed") from None
-        mark = _BYTE_ORDER_MARK if old.startswith(_BYTE_ORDER_MARK) else b""
-        if old != mark + run.original[file].encode():
-            raise GpolicyError(f"{file}: it has changed since it was read", hint="nothing was changed; run it again")
-        yield Replacement(Path(file), old, mark + text.encode(), target)
 
 
 def _line(finding: Finding) -> str:

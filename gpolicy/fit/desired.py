@@ -154,7 +154,7 @@ def _node(desired: Desired, name: str) -> DesiredNode:
 def _node_sets(policy: Policy, state: ClusterState, desired: Desired) -> None:
     ranked: dict[str, list[tuple[int, NodeSetPolicy]]] = {}
     for node_set in policy.node_sets:
-        for name, rank in _members(node_set, state, desired).items():
+        for name, rank in members(node_set, state, desired).items():
             ranked.setdefault(name, []).append((rank, node_set))
     disagreeing: dict[tuple[Span, Span], tuple[Path, list[str]]] = {}
     for name, entries in ranked.items():
@@ -167,7 +167,7 @@ def _node_sets(policy: Policy, state: ClusterState, desired: Desired) -> None:
         desired.findings.append(NODE_SETS_DISAGREE.finding(message, other, hint=hint, related=related))
 
 
-def _members(node_set: NodeSetPolicy, state: ClusterState, desired: Desired) -> dict[str, int]:
+def members(node_set: NodeSetPolicy, state: ClusterState, desired: Desired) -> dict[str, int]:
     """Return the nodes of a set with the rank of their best match: 0 by name, 1 by glob, 2 by group."""
     ranks: dict[str, int] = {}
     for group in node_set.groups:

@@ -62,15 +62,20 @@ def key_of(change: Change) -> Key:
 
 def check_part(part: Part, policy: Policy, state: ClusterState) -> None:
     """Raise UsageError for a word of `part` that names no object of the policy or the cluster."""
+    for option, words in (("--only", part.only), ("--exclude", part.exclude)):
+        check_words(option, words, policy, state)
+
+
+def check_words(option: str, words: Iterable[str], policy: Policy, state: ClusterState) -> None:
+    """Raise UsageError for a word of an option that names no object of the policy or the cluster."""
     groups = {*state.groups, *policy.groups}
     known = ["cluster", *(f"group/{name}" for name in groups), *(f"node/{name}" for name in state.nodes)]
-    for option, words in (("--only", part.only), ("--exclude", part.exclude)):
-        for word in words:
-            if not any(_is_object(word, name) for name in known):
-                bare = [name for name in known if name.partition("/")[2] == word]
-                otherwise = "name cluster, group/NAME or node/NAME, with :PATH for one value"
-                hint = f"Did you mean `{bare[0]}`?" if bare else did_you_mean(word, known, otherwise)
-                raise UsageError(f"{option} {word[:100]!r} names no object of this cluster", hint=hint)
+    for word in words:
+        if not any(_is_object(word, name) for name in known):
+            bare = [name for name in known if name.partition("/")[2] == word]
+            otherwise = "name cluster, group/NAME or node/NAME, with :PATH for one value"
+            hint = f"Did you mean `{bare[0]}`?" if bare else did_you_mean(word, known, otherwise)
+            raise UsageError(f"{option} {word[:100]!r} names no object of this cluster", hint=hint)
 
 
 def select(changes: Sequence[Change], part: Part) -> Selection:
@@ -164,8 +169,13 @@ def _is_named(change: Change, words: Iterable[str]) -> bool:
     objects = {change.object}
     if change.action is ChangeAction.RENAME:
         objects.add(f"group/{change.before}")
-    dotted = ".".join(change.path)
-    return any(_is_object(word, name) and _is_path(word, dotted) for word in words for name in objects)
+    return any(is_chosen(words, name, change.path) for name in objects)
+
+
+def is_chosen(words: Iterable[str], name: str, path: Path) -> bool:
+    """Return whether one of the words (OBJECT or OBJECT:PATH, globs) names this value of an object."""
+    dotted = ".".join(path)
+    return any(_is_object(word, name) and _is_path(word, dotted) for word in words)
 
 
 def _is_object(word: str, name: str) -> bool:

@@ -18,12 +18,12 @@ from gpolicy.policy.source_file import BREAKS, Mark, Pointer, SourceFile, YamlDo
 
 Edits = tuple[Edit, ...]
 
-_ANCHOR: Final = re.compile(r"(?:^|[\s\[{,])&\S")
+ANCHOR: Final = re.compile(r"(?:^|[\s\[{,])&\S")
 _COMMENT: Final = re.compile(r"(?:^|\s)#")
 _ONLY_COMMENTS: Final = re.compile(r"\s*(?:#[^\n]*\n\s*)*(?:#[^\n]*)?")
 _COMMA: Final = re.compile(r"\s*(?:,\s*)?")
 _LEFT_ON_LINE: Final = re.compile(r"[ \t]*+(?:,[ \t]*+)?(?:#.*)?")
-_DASH: Final = re.compile(r" *-[ \t]+")
+DASH: Final = re.compile(r" *-[ \t]+")
 
 
 def fix(message: str, *parts: Edits | None) -> Fix | None:
@@ -37,7 +37,7 @@ def replace_value(document: YamlDocument, pointer: Pointer, yaml_text: str) -> E
 
     A collection is replaced if it is written in braces or brackets with no comment inside.
     """
-    place = _Place.find(document, pointer)
+    place = Place.find(document, pointer)
     if place is None:
         return None
     start, stop = place.file.offsets(place.mark)
@@ -71,7 +71,7 @@ def _needs_no_quotes(word: str) -> bool:
 
 def rename_key(document: YamlDocument, pointer: Pointer, new: str) -> Edits | None:
     """Write `new` in place of the key that ends `pointer`; None if its mapping has that key already."""
-    place = _Place.find(document, pointer)
+    place = Place.find(document, pointer)
     if place is None or not isinstance(place.parent, YamlMapping) or new in place.parent:
         return None
     start, stop = place.file.offsets(place.parent.key_marks[str(place.step)])
@@ -86,7 +86,7 @@ def remove_entry(document: YamlDocument, pointer: Pointer, *, climb: bool = Fals
     Its comments are removed, too: behind it, inside it, and on the lines directly above it. The only entry of a
     collection stays; with `climb` the entry of that collection is removed instead.
     """
-    place = _Place.find(document, pointer)
+    place = Place.find(document, pointer)
     if place is None:
         return None
     if len(place.parent) == 1:
@@ -94,7 +94,7 @@ def remove_entry(document: YamlDocument, pointer: Pointer, *, climb: bool = Fals
         can_climb = can_climb and not isinstance(pointer[-2], int)
         return remove_entry(document, pointer[:-1], climb=True) if can_climb else None
     start, stop = place.entry(place.number)
-    if stop is None or _ANCHOR.search(place.file.text[start:stop]):
+    if stop is None or ANCHOR.search(place.file.text[start:stop]):
         return None
     return place.without_in_flow() if place.is_flow else place.without_lines()
 
@@ -107,14 +107,14 @@ def remove_document(document: YamlDocument) -> Edits | None:
     file = document.source
     begin, end = file.offsets(document.mark)
     line = document.mark[0] - 1
-    while line and (not file.line(line).strip() or _is_comment(file.line(line))):
+    while line and (not file.line(line).strip() or is_comment(file.line(line))):
         line -= 1
-    if not line or file.line(line).rstrip() != "---" or _ANCHOR.search(file.text[begin:end]):
+    if not line or file.line(line).rstrip() != "---" or ANCHOR.search(file.text[begin:end]):
         return None
     behind = file.text[end:].lstrip("\n\r \t")
     if behind and not behind.startswith("---"):
         return None  # an end mark, or something of the next document
-    last = _last_end(file, document.root, document.mark)
+    last = last_end(file, document.root, document.mark)
     stop = len(file.text) - len(behind)
     if last is not None:
         at_margin = (item.start for item in file.comments if item.start > last and file.text[item.start - 1] in BREAKS)
@@ -123,7 +123,7 @@ def remove_document(document: YamlDocument) -> Edits | None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class Place:
     """An entry of a collection, in its source text."""
 
     file: SourceFile
@@ -135,7 +135,7 @@ class _Place:
     at_root: bool
 
     @classmethod
-    def find(cls, document: YamlDocument, pointer: Pointer) -> _Place | None:
+    def find(cls, document: YamlDocument, pointer: Pointer) -> Place | None:
         """Return the entry at `pointer`; None if there is none, or if an edit would change other places, too."""
         file, value, mark, is_flow = document.source, document.root, document.mark, False
         for number, step in enumerate(pointer):
@@ -160,19 +160,22 @@ class _Place:
         return self.step if isinstance(self.step, int) else list(self.parent).index(self.step)
 
     def edit(self, start: int, stop: int, text: str) -> Edit:
+        """Return the edit that writes `text` between two offsets."""
         return Edit(self.file.span(start, stop), text)
 
     def line_of(self, place: int) -> int:
+        """Return the line of an offset."""
         return self.file.line_and_column(place)[0]
 
     def entry(self, number: int) -> tuple[int, int | None]:
         """Return where an entry begins and where its last character ends; None for an unknown end."""
         begin, value, mark = self.parent.entries()[number]
-        return self.file.offsets(begin)[0], _last_end(self.file, value, mark)
+        return self.file.offsets(begin)[0], last_end(self.file, value, mark)
 
     # --- in braces and brackets --------------------------------------------------------------------------------
 
     def without_in_flow(self) -> Edits | None:
+        """Return the removal of the entry from braces or brackets."""
         whole_lines = self._without_flow_lines()
         if whole_lines is not None:
             return whole_lines
@@ -220,6 +223,7 @@ class _Place:
     # --- in lines ----------------------------------------------------------------------------------------------
 
     def without_lines(self) -> Edits | None:
+        """Return the removal of the entry with its lines."""
         start, stop = self.entry(self.number)
         if stop is None:
             return None
@@ -229,14 +233,14 @@ class _Place:
         if not re.fullmatch(r"[ \t]*(?:#.*)?", left):
             return None
         if isinstance(self.parent, YamlSequence):
-            if not _DASH.fullmatch(before):
+            if not DASH.fullmatch(before):
                 return None
             column = before.index("-") + 1
         elif before.strip(" "):
             return self._without_first_of_item(start, stop)
         else:
             column = len(before) + 1
-        while _is_comment(deeper := self.file.line(last + 1)) and _indentation(deeper) >= column:
+        while is_comment(deeper := self.file.line(last + 1)) and indentation_of(deeper) >= column:
             last += 1
         return (self._lines(self._first_comment(first), last),)
 
@@ -244,7 +248,7 @@ class _Place:
         """Remove the first key of a mapping that begins on the line of its dash: the second key moves there."""
         line = self.line_of(start)
         before = self.file.line(line)[: start - self.file.offset(line, 1)]
-        if self.number != 0 or not _DASH.fullmatch(before):
+        if self.number != 0 or not DASH.fullmatch(before):
             return None
         following = self.entry(1)[0]
         return None if self.file.text[stop:following].strip() else (self.edit(start, following, ""),)
@@ -257,9 +261,11 @@ class _Place:
         if previous is None:
             return first
         floor = self.line_of(previous) if previous else 0
-        indentation = _indentation(self.file.line(first))
+        indentation = indentation_of(self.file.line(first))
         while (
-            first - 1 > floor and _is_comment(above := self.file.line(first - 1)) and _indentation(above) == indentation
+            first - 1 > floor
+            and is_comment(above := self.file.line(first - 1))
+            and indentation_of(above) == indentation
         ):
             first -= 1
         return first
@@ -273,7 +279,7 @@ class _Place:
         return self.edit(starts[first - 1], starts[last] if last < len(starts) else len(self.file.text), "")
 
 
-def _last_end(file: SourceFile, value: Any, mark: Mark) -> int | None:
+def last_end(file: SourceFile, value: Any, mark: Mark) -> int | None:
     """Return the offset behind the last character of a value; the parser's mark may include what follows."""
     start, stop = file.offsets(mark)
     if file.text.startswith(("|", ">"), start):
@@ -281,7 +287,7 @@ def _last_end(file: SourceFile, value: Any, mark: Mark) -> int | None:
     if not isinstance(value, YamlMapping | YamlSequence) or file.text.startswith(("{", "[", "*"), start):
         return stop
     entries = value.entries()
-    end = _last_end(file, *entries[-1][1:]) if entries else None
+    end = last_end(file, *entries[-1][1:]) if entries else None
     return end if end is not None and _ONLY_COMMENTS.fullmatch(file.text, end, stop) else None
 
 
@@ -296,12 +302,14 @@ def _below(value: Any, step: str | int) -> Any:
 
 
 def _is_plain_flow(text: str) -> bool:
-    return text.startswith(("{", "[")) and not _COMMENT.search(text) and not _ANCHOR.search(text)
+    return text.startswith(("{", "[")) and not _COMMENT.search(text) and not ANCHOR.search(text)
 
 
-def _is_comment(line: str) -> bool:
+def is_comment(line: str) -> bool:
+    """Return whether a line holds a comment only."""
     return line.lstrip().startswith("#")
 
 
-def _indentation(line: str) -> int:
+def indentation_of(line: str) -> int:
+    """Return the number of blanks before the text of a line."""
     return len(line) - len(line.lstrip())

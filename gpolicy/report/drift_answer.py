@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from gpolicy.cluster.state import Identity
 from gpolicy.colour import Tone
 from gpolicy.drift.comparing import Drift, DriftReport
+from gpolicy.drift.units import How
+from gpolicy.drift.write_back import WriteBack
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction, words
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count
@@ -15,19 +17,23 @@ from gpolicy.report.answer import Answer, Entries, Entry, Figure, Findings, Line
 from gpolicy.report.values_text import pair_lines, value_text
 
 
-def drift_answer(report: DriftReport, sources: Files, *, of: str) -> Answer:
+def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBack | None = None) -> Answer:
     """Return the report as an answer. `of` names the policy.
 
-    `sources` are its files, to show the lines that findings are about.
+    `sources` are its files, to show the lines that findings are about. With `wrote`, which says what was written into
+    the policy, `report` is what is left.
     """
     none = "None: the cluster is as declared, as far as this source shows."
+    summary = _summary(report)
+    if wrote is not None:
+        summary = f"{count(len(wrote.written), 'value')} written; left: {summary}"
     findings = Findings(findings=tuple(report.findings), sources=sources)
     return Answer(
         verb="drift",
         title="Drift of cluster",
         name=report.cluster,
         title_end="from its policy",
-        verdict=_summary(report) if report.drift else f"{none} {_summary(report)}",
+        verdict=summary if report.drift or wrote is not None else f"{none} {summary}",
         tone=Tone.BAD if report.drift else Tone.GOOD,
         figures=(
             Figure(
@@ -40,6 +46,7 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str) -> Answer:
         ),
         basis=(f"compared: {of} with {count(report.compared, 'object')} of {report.source}",),
         sections=(
+            *(() if wrote is None else _wrote(wrote)),
             Section(key="findings", title="Findings", parts=(findings,)),
             Section(
                 key="drift",
@@ -61,6 +68,42 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str) -> Answer:
         source=report.source,
         snapshot=report.snapshot,
     )
+
+
+def _wrote(wrote: WriteBack) -> Iterator[Section]:
+    """Yield what was written into the policy, and what was not."""
+    entries = [
+        Entry(
+            text=f"{item.drift.object} {item.drift.name}: {_live(item.drift)}",
+            below=(Line(text=f"{'written at' if item.how is How.IN_PLACE else 'an override at'} {item.span}"),),
+        )
+        for item in wrote.written
+    ]
+    yield Section(
+        key="written",
+        title="Written into the policy",
+        parts=(Entries(of="value", entries=tuple(entries)),),
+        notes=tuple(f"this changes as well: {item}" for item in wrote.changed_elsewhere),
+    )
+    refused = [
+        Entry(text=f"{item.drift.object} {item.drift.name}", below=(Line(text=item.reason, tone=Tone.BAD),))
+        for item in wrote.not_written
+    ]
+    yield Section(key="not-written", title="Not written", parts=(Entries(of="value", entries=tuple(refused)),))
+
+
+def _live(drift: Drift) -> str:
+    """Return what was found, in a few words."""
+    match drift.path:
+        case path if path == NAME:
+            return "there is no such group" if drift.found is None else str(drift.found)
+        case path if path == MEMBERSHIP:
+            return str(drift.found)
+        case path if path == TAGS:
+            return ", ".join(words(drift.found)) or "none"
+        case ("ipolicy", "minmax"):
+            return "; ".join(pair_lines(drift.found)) or "no own pairs"
+    return "no own value" if drift.found is None else value_text(drift.path, drift.found)
 
 
 def since_text(since: Identity) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from gpolicy.errors import GpolicyError
 from gpolicy.opening import (
@@ -24,6 +25,9 @@ from gpolicy.opening import (
     target_of,
     write_beside,
 )
+from gpolicy.policy.yaml_reader import MAX_BYTES
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +114,22 @@ def _take_their_places(written: list[_Written]) -> None:
         raise
     for directory in {item.target.directory for item in done}:
         sync_directory(directory)
+
+
+def replacements_of(
+    texts: Mapping[str, str], original: Mapping[str, str], targets: Mapping[str, Target]
+) -> Iterator[Replacement]:
+    """Yield the replacements that write new `texts` of files, which must still hold their `original` ones.
+
+    A byte order mark stays. Raise GpolicyError for a file that has changed.
+    """
+    for file, text in texts.items():
+        target = targets[file]
+        try:
+            old = read_below(target.directory, target.directory / target.name, 2 * MAX_BYTES)
+        except OSError as error:
+            raise GpolicyError(f"{file}: {reason(error)}", hint="nothing was changed") from None
+        mark = _BYTE_ORDER_MARK if old.startswith(_BYTE_ORDER_MARK) else b""
+        if old != mark + original[file].encode():
+            raise GpolicyError(f"{file}: it has changed since it was read", hint="nothing was changed; run it again")
+        yield Replacement(Path(file), old, mark + text.encode(), target)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from command_line import CONFIG, STATE, gpolicy, policy
+from jsonschema import Draft7Validator
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpolicy.cli.running import run
@@ -128,3 +129,99 @@ def test_no_secret_of_an_address_gets_into_the_metrics(tmp_path: Path) -> None:
     assert "hunter2" not in target.read_text() + done.stderr + done.stdout
     assert up(target) == 0
     assert os.fsencode(str(tmp_path)) in target.read_bytes()
+
+
+SCHEMA = json.loads((Path(__file__).parent.parent.parent / "schemas/output/drift.json").read_text(encoding="utf-8"))
+
+
+def test_drift_is_written_into_the_policy_and_the_second_run_finds_none(tmp_path: Path) -> None:
+    file = policy(tmp_path, "# jobs\nmax_running_jobs: 99  # at once\ncandidate_pool_size: 3\n")
+    done = gpolicy("drift", tmp_path, "--state", STATE, "--write", "--format", "json")
+    assert done.returncode == FINE, done
+    data = json.loads(done.stdout)
+    Draft7Validator(SCHEMA).validate(data)
+    assert [(item["path"], item["how"], item["line"]) for item in data["written"]["values"]] == [
+        ("candidate_pool_size", "in-place", 7),
+        ("max_running_jobs", "in-place", 6),
+    ]
+    assert data["written"]["files"] == [str(file)]
+    assert (data["summary"]["drift"], data["written"]["left"]) == (2, 0)
+    text = file.read_text()
+    assert "# jobs\nmax_running_jobs: 20  # at once\ncandidate_pool_size: 1\n" in text
+    again = gpolicy("drift", tmp_path, "--state", STATE, "--write")
+    assert (again.returncode, file.read_text()) == (FINE, text)
+    assert json.loads(gpolicy("drift", tmp_path, "--state", STATE, "--format", "json").stdout)["written"] is None
+    assert "No changes" in gpolicy("plan", tmp_path, "--state", STATE).stdout
+
+
+def test_what_is_left_is_named_with_its_reason_and_makes_exit_code_2(tmp_path: Path) -> None:
+    file = policy(tmp_path, "max_running_jobs: 99\nzeroing_image: http://example.org/image\n")
+    done = gpolicy("drift", tmp_path, "--state", STATE, "--write")
+    assert done.returncode == CHANGES
+    assert "1 value written; left: 1 difference" in done.stdout
+    assert "cannot be emptied again" in done.stdout
+    assert file.read_text().endswith("max_running_jobs: 20\nzeroing_image: http://example.org/image\n")
+
+
+def test_only_the_selected_is_written(tmp_path: Path) -> None:
+    file = policy(tmp_path, "max_running_jobs: 99\ncandidate_pool_size: 3\n")
+    done = gpolicy("drift", tmp_path, "--state", STATE, "--write", "--select", "cluster:max_running_jobs")
+    assert done.returncode == CHANGES
+    assert file.read_text().endswith("max_running_jobs: 20\ncandidate_pool_size: 3\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--select", "cluster"], "say --write as well"),
+        (["--in-bases"], "say --write as well"),
+        (["--write", "--select", "group/nowhere"], "names no object of this cluster"),
+    ],
+)
+def test_options_that_say_what_to_write(tmp_path: Path, options: list[str], said: str) -> None:
+    file = policy(tmp_path, CHANGE)
+    before = file.read_text()
+    done = gpolicy("drift", tmp_path, "--state", STATE, *options)
+    assert (done.returncode, file.read_text()) == (COULD_NOT_RUN, before)
+    assert said in done.stderr
+
+
+def test_a_part_of_a_policy_and_a_link_are_not_written(tmp_path: Path) -> None:
+    file = policy(tmp_path, CHANGE)
+    (tmp_path / "other.yaml").write_text("gpolicy: v1\nkind: NodeGroup\nname: default\n", encoding="utf-8")
+    before = file.read_text()
+    done = gpolicy("drift", file, "--state", STATE, "--write")
+    assert (done.returncode, "name the directory of the policy" in done.stderr) == (COULD_NOT_RUN, True)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    file.rename(elsewhere / "real")
+    file.symlink_to(elsewhere / "real")
+    done = gpolicy("drift", tmp_path, "--state", STATE, "--write")
+    assert (done.returncode, "nothing was changed" in done.stderr) == (COULD_NOT_RUN, True)
+    assert (elsewhere / "real").read_text() == before
+
+
+def test_the_policies_of_several_clusters_are_written_one_after_another(tmp_path: Path) -> None:
+    """Both drifted from their base: the first gets a value of its own, so that for the second the base is free."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "config.data").write_bytes(CONFIG.read_bytes())
+    base = tmp_path / "base.yaml"
+    base.write_text("gpolicy: v1\nkind: Cluster\nname: base\ntemplate: true\nmax_running_jobs: 99\n", encoding="utf-8")
+    settings, before = "", base.read_text()
+    for name in ("ham", "ber"):
+        (tmp_path / name).mkdir()
+        policy(tmp_path / name, "extends: ../base.yaml\n")
+        settings += f'[clusters.{name}]\npolicy = "{name}"\nstate = "config:config.data"\n'
+    (tmp_path / "gpolicy.toml").write_text(settings, encoding="utf-8")
+    done = gpolicy("drift", "--all", "--write", "--format", "json", cwd=tmp_path)
+    assert done.returncode == FINE, done
+    ham, ber = (tmp_path / name / "policy.yaml" for name in ("ham", "ber"))
+    assert ham.read_text().endswith("extends: ../base.yaml\nmax_running_jobs: 20\n")
+    assert ber.read_text().endswith("extends: ../base.yaml\n")
+    assert base.read_text() == before.replace("99", "20")
+    policy(tmp_path / "ham", "extends: ../base.yaml\n")
+    base.write_text(before, encoding="utf-8")
+    done = gpolicy("drift", "--all", "--write", "--in-bases", cwd=tmp_path)
+    assert done.returncode == FINE, done
+    assert base.read_text() == before.replace("99", "20")
+    assert "max_running_jobs" not in ham.read_text() + ber.read_text()

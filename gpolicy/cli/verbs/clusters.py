@@ -18,6 +18,7 @@ from gpolicy.cli.options import (
     form_option,
     policy_path,
 )
+from gpolicy.errors import UsageError
 
 verbs = typer.Typer()
 
@@ -102,12 +103,42 @@ def drift(
     clusters: Clusters,
     form: Annotated[str, form_option("drift")] = "text",
     output: ReportFile = None,
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write",
+            help="Write the live values into the policy, where it declares them. What cannot be written safely is named"
+            " with its reason. Several clusters are written one after another.",
+        ),
+    ] = False,
+    select: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--select",
+            metavar="OBJECT",
+            help="Write only this object (cluster, group/NAME, node/NAME; globs) or value (OBJECT:PATH). Can be"
+            " repeated.",
+        ),
+    ] = None,
+    in_bases: Annotated[
+        bool,
+        typer.Option(
+            "--in-bases",
+            help="Write a value that a base declares there, also if that changes others that extend it. Default: the"
+            " object gets a value of its own.",
+        ),
+    ] = False,
 ) -> int:
-    """Show where the cluster differs from the policy, and since when. Changes nothing.
+    """Show where the cluster differs from the policy, and since when. The cluster is never changed.
 
-    Exit code 2 when there is drift, 1 when the policy has an error, 3 when nothing could be compared.
+    Exit code 2 when there is drift (with --write: when some is left), 1 when the policy has an error, 3 when nothing
+    could be compared.
     """
     from gpolicy.cli import drift as comparing  # noqa: PLC0415
 
     display = display_of("drift", form)
-    return comparing.drift(clusters, policy_path(path, policy), display, output)
+    if not write and (select or in_bases):
+        option = "--select" if select else "--in-bases"
+        raise UsageError(f"{option} says what to write", hint="say --write as well")
+    request = comparing.WriteRequest(selected=tuple(select or ()), in_bases=in_bases) if write else None
+    return comparing.drift(clusters, policy_path(path, policy), display, output, request)

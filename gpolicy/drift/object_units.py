@@ -1,0 +1,114 @@
+"""Groups that were removed or renamed, and nodes that were moved: what the policy should say of them instead."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from gpolicy.cluster.state import ClusterState
+from gpolicy.drift.comparing import Drift
+from gpolicy.drift.units import Attempt, How, Unit, own_place
+from gpolicy.fit.desired import Desired, is_glob, matches
+from gpolicy.plan.change import MEMBERSHIP, NAME, ChangeAction
+from gpolicy.plan.part import Key
+from gpolicy.policy.edits import remove_entry
+from gpolicy.policy.model import GroupPolicy, Policy
+from gpolicy.policy.source_file import Pointer
+from gpolicy.printable import some
+from gpolicy.writing.draft import Draft, Place, UnwritableError
+from gpolicy.writing.insertions import add_entry
+from gpolicy.writing.value_edits import ValueWriter
+
+NODES = ("nodes",)
+REMOVED = ("removed",)
+_IDENTITY: Final = frozenset({"gpolicy", "kind", "name", "description"})
+"""All that the document of a removed group may have besides `removed`."""
+
+
+class ObjectUnits:
+    """Makes units of groups and of nodes' groups that drifted."""
+
+    def __init__(self, policy: Policy, state: ClusterState, desired: Desired) -> None:
+        self._policy = policy
+        self._desired = desired
+        self._undeclared = [name for name in state.groups if name not in desired.current_groups]
+
+    def group(self, item: Drift, all_drift: Collection[Drift]) -> Unit:
+        """Return the unit of a group that is missing, is there although it should not be, or has another name."""
+        name = item.object.partition("/")[2]
+        group = self._policy.groups[name]
+        keys = frozenset({(item.object, NAME)})
+        label = frozenset({(group.label, REMOVED)})
+        if item.action is ChangeAction.RENAME:
+            return Unit(
+                keys, reason="its new name is declared; only a plan can give it that, or you take `renamed_from` out"
+            )
+        if item.action is ChangeAction.REMOVE:
+            return Unit(
+                keys, (Attempt(How.IN_PLACE, partial(_declare_again, group=group, policy=self._policy), label),)
+            )
+        if self._undeclared or group.document.root.keys() - _IDENTITY:
+            known = f"; if it is {some(self._undeclared, 3)} now, write that as its `name`" if self._undeclared else ""
+            return Unit(
+                keys, reason=f"the cluster has no such group{known}; if it is gone for good, remove its document"
+            )
+        keys |= {(other.object, other.path) for other in all_drift if other.object == item.object}
+        keys |= {
+            (other.object, other.path) for other in all_drift if other.path == MEMBERSHIP and other.declared == name
+        }
+        return Unit(keys, (Attempt(How.IN_PLACE, partial(_declare_removed, group=group, policy=self._policy), label),))
+
+    def moves(self, drift: Sequence[Drift]) -> Iterator[Unit]:
+        """Yield the units of nodes in another group than declared."""
+        for item in drift:
+            node = item.object.partition("/")[2]
+            keys: frozenset[Key] = frozenset({(item.object, MEMBERSHIP)})
+            source = self._policy.groups[str(item.declared)]
+            target = self._desired.current_groups.get(str(item.found))
+            changed = [group for group in (source, target) if group is not None]
+            write = partial(_move, node=node, source=source, target=target, policy=self._policy)
+            yield Unit(keys, (Attempt(How.IN_PLACE, write, frozenset((group.label, NODES) for group in changed)),))
+
+
+def _declare_removed(draft: Draft, group: GroupPolicy, policy: Policy) -> tuple[Place, Pointer]:
+    place = own_place(group, policy)
+    draft.edit(place, REMOVED, add_entry(draft.document(place), (), "removed", True))
+    return place, REMOVED
+
+
+def _declare_again(draft: Draft, group: GroupPolicy, policy: Policy) -> tuple[Place, Pointer]:
+    place = own_place(group, policy)
+    draft.edit(place, REMOVED, remove_entry(draft.document(place), REMOVED))
+    return place, ()
+
+
+def _move(
+    draft: Draft, node: str, source: GroupPolicy, target: GroupPolicy | None, policy: Policy
+) -> tuple[Place, Pointer]:
+    """Take a node out of the list of one group, and put it into that of another if it has one."""
+    globs = [item.value for item in source.nodes or () if is_glob(item.value) and matches(item.value, node)]
+    has_list = target is not None and target.nodes is not None
+    if globs and not has_list:
+        known = "is not declared" if target is None else "declares no nodes"
+        raise UnwritableError(f"{source.name} claims the node by `{globs[0]}`, and its group now {known}")
+    wrote: list[tuple[Place, Pointer]] = []
+    if any(item.value == node for item in source.nodes or ()):
+        wrote.append(_set_nodes(draft, source, policy, node, is_in=False))
+    if target is not None and target.nodes is not None:
+        by_glob = [item.value for item in target.nodes if matches(item.value, node)]
+        if globs or not by_glob:
+            wrote.append(_set_nodes(draft, target, policy, node, is_in=True))
+    if not wrote:
+        raise UnwritableError("the groups declare their nodes in a way that nothing can be added to")
+    return wrote[-1]
+
+
+def _set_nodes(draft: Draft, group: GroupPolicy, policy: Policy, node: str, *, is_in: bool) -> tuple[Place, Pointer]:
+    place = own_place(group, policy)
+    document = draft.document(place)
+    if "nodes" not in document.root:
+        raise UnwritableError(f"{group.name} takes its nodes from a document that it extends")
+    others = [str(item) for item in document.root["nodes"] if item != node]
+    ValueWriter(draft, place).set_items(NODES, [*others, node] if is_in else others)
+    return place, NODES

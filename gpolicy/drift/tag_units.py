@@ -1,0 +1,227 @@
+"""Tags that drifted: the lists and rules that declare them, and what to add and remove there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from gpolicy.cluster.state import ClusterState
+from gpolicy.drift.comparing import Drift
+from gpolicy.drift.units import Attempt, How, Unit, add_value, own_place
+from gpolicy.drift.value_units import new_set, sets_of
+from gpolicy.fit.desired import Desired, members
+from gpolicy.ganeti.parameter import Level
+from gpolicy.plan.change import TAGS, words
+from gpolicy.policy.edits import remove_entry
+from gpolicy.policy.model import Declared, NodeSetPolicy, Policy, TagRulesPolicy
+from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
+from gpolicy.policy.source_file import Located, Pointer
+from gpolicy.writing.draft import Draft, Place, UnwritableError, place_of
+from gpolicy.writing.insertions import add_entry, add_item
+from gpolicy.writing.tag_rules import rule_tags
+from gpolicy.writing.value_edits import ValueWriter
+from gpolicy.writing.yaml_text import Node
+
+_POINTERS: Final[dict[str, tuple[str, ...]]] = {
+    "exclusion": ("exclusion",),
+    "desired_location": ("desired_location",),
+    "failure_domains": ("failure_domains",),
+    "migration_domains": ("migration", "domains"),
+    "migration_allow": ("migration", "allow"),
+}
+"""Where a TagRules document has what the fields of `RuleTags` hold."""
+
+
+class TagUnits:
+    """Makes units of tags that drifted."""
+
+    def __init__(self, policy: Policy, state: ClusterState, desired: Desired) -> None:
+        self._policy = policy
+        scratch = Desired(groups=desired.groups, current_groups=desired.current_groups, nodes=desired.nodes)
+        self._members = [(item, frozenset(members(item, state, scratch))) for item in policy.node_sets]
+
+    def units(self, drift: Sequence[Drift]) -> Iterator[Unit]:
+        """Yield the units of drift in tags."""
+        nodes: dict[tuple[frozenset[str], frozenset[str]], list[Drift]] = defaultdict(list)
+        for item in drift:
+            level, _, name = item.object.partition("/")
+            if level == Level.NODE:
+                nodes[_difference(item)].append(item)
+            elif level == Level.GROUP:
+                yield self._group(item, self._policy.groups[name])
+            else:
+                yield self._cluster(item)
+        for (extra, missing), items in nodes.items():
+            yield from self._nodes(items, extra, missing)
+
+    # --- groups ------------------------------------------------------------------------------------------------
+
+    def _group(self, item: Drift, group: Declared) -> Unit:
+        keys = frozenset({(item.object, TAGS)})
+        how = How.IN_PLACE if "tags" in group.document.root else How.OVERRIDE
+        write = partial(_write_list, declared=group, policy=self._policy, difference=_difference(item))
+        return Unit(keys, (Attempt(how, write, frozenset({(group.label, TAGS)})),))
+
+    # --- nodes -------------------------------------------------------------------------------------------------
+
+    def _nodes(self, items: Sequence[Drift], extra: frozenset[str], missing: frozenset[str]) -> Iterator[Unit]:
+        """Yield the units of nodes that all have the same tags too many and too few."""
+        names = frozenset(item.object.partition("/")[2] for item in items)
+        keys = frozenset((item.object, TAGS) for item in items)
+        giving = [
+            (item, who)
+            for item, who in self._members
+            if item.tags is not None and who & names and _values(item) & missing
+        ]
+        whole = [item for item, who in self._members if item.tags is not None and who == names]
+        if all(who <= names for _, who in giving) and (whole or not extra):
+            lists = [item for item, _ in giving] + [
+                item for item in whole[:1] if item not in [one for one, _ in giving]
+            ]
+            yield Unit(keys, (self._in_sets(lists, whole[:1], extra, missing),))
+        elif len(names) > 1:
+            for item in items:
+                yield from self._nodes([item], extra, missing)
+        else:
+            yield self._node(keys, next(iter(names)), giving, extra)
+
+    def _node(
+        self,
+        keys: frozenset[tuple[str, tuple[str, ...]]],
+        name: str,
+        giving: Sequence[tuple[NodeSetPolicy, frozenset[str]]],
+        extra: frozenset[str],
+    ) -> Unit:
+        """Return the unit of one node whose tags come from sets of several nodes."""
+        if giving:
+            where, who = giving[0]
+            return Unit(
+                keys,
+                reason=f"the node set {where.name} gives the missing tags to {len(who)} nodes: take {name} out of it",
+            )
+        node: list[Node] = [*sorted(extra)]
+        own = next((item for item in sets_of(name, self._policy)), None)
+        if own is not None:
+            place = own_place(own, self._policy)
+            write = Attempt(
+                How.OVERRIDE,
+                lambda draft: (place, add_value(draft, place, TAGS, node)),
+                frozenset({(own.label, TAGS)}),
+            )
+            return Unit(keys, (write,))
+        around = next(item for item, who in self._members if item.tags is not None and name in who)
+        try:
+            return Unit(keys, (new_set(name, own_place(around, self._policy)[0], TAGS, node, self._policy),))
+        except UnwritableError as error:
+            return Unit(keys, reason=str(error))
+
+    def _in_sets(
+        self,
+        sets: Sequence[NodeSetPolicy],
+        adding: Sequence[NodeSetPolicy],
+        extra: frozenset[str],
+        missing: frozenset[str],
+    ) -> Attempt:
+        def write(draft: Draft) -> tuple[Place, Pointer]:
+            wrote: list[tuple[Place, Pointer]] = []
+            for item in sets:
+                added = extra if item in adding else frozenset[str]()
+                wrote.append(_write_list(draft, item, self._policy, (added, missing)))
+            return wrote[0]
+
+        return Attempt(How.IN_PLACE, write, frozenset((item.label, TAGS) for item in sets))
+
+    # --- the cluster -------------------------------------------------------------------------------------------
+
+    def _cluster(self, item: Drift) -> Unit:
+        write = partial(_write_cluster_tags, policy=self._policy, difference=_difference(item))
+        return Unit(frozenset({("cluster", TAGS)}), (Attempt(How.IN_PLACE, write, frozenset({("cluster", TAGS)})),))
+
+
+def _difference(item: Drift) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the tags that the policy does not declare, and those that are missing."""
+    found, declared = frozenset(words(item.found)), frozenset(words(item.declared))
+    return found - declared, declared - found
+
+
+def _values(declared: Declared) -> set[str]:
+    return {tag.value for tag in declared.tags or ()}
+
+
+def _write_list(
+    draft: Draft, declared: Declared, policy: Policy, difference: tuple[frozenset[str], frozenset[str]]
+) -> tuple[Place, Pointer]:
+    """Write the tags of an object into its own list; where it takes them from a base, make it one of its own."""
+    extra, missing = difference
+    place = own_place(declared, policy)
+    kept = [tag.value for tag in declared.tags or () if tag.value not in missing]
+    items = [*kept, *sorted(extra - set(kept))]
+    if "tags" in declared.document.root:
+        ValueWriter(draft, place).set_items(TAGS, items)
+    else:
+        add_value(draft, place, TAGS, [*items])
+    return place, TAGS
+
+
+def _write_cluster_tags(
+    draft: Draft, policy: Policy, difference: tuple[frozenset[str], frozenset[str]]
+) -> tuple[Place, Pointer]:
+    extra, missing = difference
+    wrote: list[tuple[Place, Pointer]] = []
+    own = {tag.value for tag in (policy.cluster.tags if policy.cluster else None) or ()}
+    for rules in policy.tag_rules:
+        wrote += [_remove_rule(draft, rules, item) for item in rules.tags if item.value in missing]
+    plain: set[str] = set()
+    for tag in sorted(extra):
+        added = _add_rule(draft, policy, tag)
+        wrote += [added] if added else []
+        plain |= set() if added else {tag}
+    if plain or own & missing:
+        if policy.cluster is None:
+            raise UnwritableError(f"no document declares a cluster that the tag {min(plain)} could be added to")
+        wrote.append(_write_list(draft, policy.cluster, policy, (frozenset(plain), missing)))
+    return wrote[0]
+
+
+def _remove_rule(draft: Draft, rules: TagRulesPolicy, tag: Located[str]) -> tuple[Place, Pointer]:
+    """Remove the item of tag rules that means a tag; others may be removed already."""
+    place, was = place_of(rules.document), _pointer_of(rules, tag)
+    items = draft.document(place).value(was[:-1])
+    pointer = was[:-1] if len(items) == 1 else (*was[:-1], list(items).index(rules.document.value(was)))
+    draft.edit(place, was[:-1], remove_entry(draft.document(place), pointer, climb=True))
+    return place, ()
+
+
+def _pointer_of(rules: TagRulesPolicy, tag: Located[str]) -> Pointer:
+    """Return the pointer of the item of tag rules that a tag comes from. Raise UnwritableError."""
+    for pointer in _POINTERS.values():
+        found = rules.document.root
+        for key in pointer:
+            found = found.get(key, {}) if isinstance(found, dict) else {}
+        for number in range(len(found)):
+            if rules.document.value_span((*pointer, number)) == tag.span:
+                return (*pointer, number)
+    raise UnwritableError(f"{tag.span}: the tag {tag.value} stands elsewhere")
+
+
+def _add_rule(draft: Draft, policy: Policy, tag: str) -> tuple[Place, Pointer] | None:
+    """Add what means a tag to the rules that own its family; None if it is no tag of a rule."""
+    made = rule_tags([tag])
+    field, items = next(((name, getattr(made, name)) for name in _POINTERS if getattr(made, name)), ("", []))
+    owners = [rules for rules in policy.tag_rules if any(tag.startswith(owned.value.prefix) for owned in rules.owns)]
+    if not field or not owners or made.families[0] not in TAG_FAMILIES:
+        return None
+    place, pointer = place_of(owners[0].document), _POINTERS[field]
+    document = draft.document(place)
+    parent = document.root
+    for key in pointer[:-1]:
+        parent = parent.get(key, {})
+    if pointer[-1] in parent:
+        draft.edit(place, pointer, add_item(document, pointer, items[0]))
+    elif len(pointer) == 1 or pointer[0] in document.root:
+        draft.edit(place, pointer, add_entry(document, pointer[:-1], pointer[-1], [items[0]]))
+    else:
+        draft.edit(place, pointer[:1], add_entry(document, (), pointer[0], {pointer[-1]: [items[0]]}))
+    return place, pointer

@@ -1,0 +1,171 @@
+"""Write another value of a parameter in place of a declared one, in the form that it has there.
+
+Sizes keep their unit, lists their items and their order, spec pairs their names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from difflib import SequenceMatcher
+from typing import Any, Final
+
+from gpolicy.ganeti.parameter import Parameter, Type, Value
+from gpolicy.ganeti.units import parse_size_exact
+from gpolicy.ganeti.vocabulary import SPEC_SIZES
+from gpolicy.policy.edits import Edits, remove_entry, replace_value
+from gpolicy.policy.source_file import Pointer, YamlDocument
+from gpolicy.writing.draft import Draft, Place, UnwritableError
+from gpolicy.writing.insertions import add_entry, add_item, rewrite_value
+from gpolicy.writing.yaml_text import Node, Scalar, scalar
+
+INHERIT_WORD: Final = "inherit"
+_SIZE: Final = re.compile(r"""(["']?)[0-9.]+(\s*)([A-Za-z]*)(["']?)""", re.ASCII)
+_LEAST_WITHOUT_UNIT: Final = 1024  # MiB; check doubts that a smaller number means MiB
+
+
+class ValueWriter:
+    """Writes values into one document of a draft."""
+
+    def __init__(self, draft: Draft, place: Place) -> None:
+        self.draft = draft
+        self.place = place
+
+    @property
+    def document(self) -> YamlDocument:
+        """The document as it is now."""
+        return self.draft.document(self.place)
+
+    def write(self, pointer: Pointer, parameter: Parameter, node: Node, values: tuple[Value, Value]) -> None:
+        """Write `node` at `pointer`; `values` are the declared value and the new one, in normal form.
+
+        Raise UnwritableError.
+        """
+        written = self.document.value(pointer)
+        if isinstance(written, list) and isinstance(node, list) and node:
+            if parameter.type is Type.MINMAX:
+                self._pairs(pointer, node, values)
+            else:
+                self._words(pointer, list(node), in_order=parameter.type is Type.LIST)
+        elif isinstance(written, dict) and isinstance(node, dict) and node:
+            self._entries(pointer, node)
+        elif isinstance(written, list | dict) or isinstance(node, list | dict):
+            self._edit(pointer, rewrite_value(self.document, pointer, node))
+        else:
+            self._scalar(pointer, node, is_size=parameter.type in (Type.SIZE, Type.MIB))
+
+    def set_items(self, pointer: Pointer, items: list[str]) -> None:
+        """Make the list at `pointer` hold these words; those that are there keep their places."""
+        if items:
+            self._words(pointer, list(items), in_order=False)
+        else:
+            self._edit(pointer, rewrite_value(self.document, pointer, []))
+
+    def _edit(self, pointer: Pointer, edits: Edits | None) -> None:
+        self.draft.edit(self.place, pointer, edits)
+
+    def _scalar(self, pointer: Pointer, node: Scalar, *, is_size: bool) -> None:
+        old = self.document.written(pointer)
+        text = _size_like(old, node) if is_size else _quoted_like(old, node)
+        text = scalar(node, flow=True) if text is None else text
+        self._edit(pointer, replace_value(self.document, pointer, text))
+
+    def _entries(self, pointer: Pointer, node: dict[str, Node]) -> None:
+        written = self.document.value(pointer)
+        for key in [key for key in written if key not in node]:
+            self._edit(pointer, remove_entry(self.document, (*pointer, key)))
+        for key, below in node.items():
+            if key not in written:
+                self._edit(pointer, add_entry(self.document, pointer, key, below))
+            elif str(written[key]) != str(below) and not isinstance(below, list | dict):
+                self._edit(pointer, replace_value(self.document, (*pointer, key), scalar(below, flow=True)))
+
+    # --- lists of words --------------------------------------------------------------------------------------------
+
+    def _words(self, pointer: Pointer, new: list[Node], *, in_order: bool) -> None:
+        old = [_word(item) for item in self.document.value(pointer)]
+        wanted = [_word(item) for item in new]
+        if in_order and old != [item for item in wanted if item in old]:
+            self._words_by_place(pointer, new, old, wanted)
+            return
+        kept = [item for item in old if item in wanted]
+        if not kept:
+            self._edit(pointer, rewrite_value(self.document, pointer, new))
+            return
+        for number in reversed([number for number, item in enumerate(old) if item not in wanted]):
+            self._edit(pointer, remove_entry(self.document, (*pointer, number)))
+        for number, item in enumerate(wanted):
+            if item not in kept:
+                at = number - 1 if in_order else None
+                self._edit(pointer, add_item(self.document, pointer, new[number], after=at))
+
+    def _words_by_place(self, pointer: Pointer, new: list[Node], old: list[str], wanted: list[str]) -> None:
+        """Write a list whose order means something, and changed: item by item."""
+        for number in range(len(old) - 1, len(wanted) - 1, -1):
+            self._edit(pointer, remove_entry(self.document, (*pointer, number)))
+        for number, item in enumerate(new):
+            if number >= len(old):
+                self._edit(pointer, add_item(self.document, pointer, item))
+            elif old[number] != wanted[number] and not isinstance(item, list | dict):
+                self._edit(pointer, replace_value(self.document, (*pointer, number), scalar(item, flow=True)))
+
+    # --- spec pairs ------------------------------------------------------------------------------------------------
+
+    def _pairs(self, pointer: Pointer, node: list[Node], values: tuple[Value, Value]) -> None:
+        """Write spec pairs. Raise UnwritableError where nobody can tell which of the named pairs became which."""
+        old, new = (list(value) if isinstance(value, list) else [] for value in values)
+        names = [pair.get("name") for pair in self.document.value(pointer)]
+        before, after = ([json.dumps(pair, sort_keys=True) for pair in pairs] for pairs in (old, new))
+        steps = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+        changed = [step for step in steps if step[0] != "equal"]
+        gone = [old[number] for _, low, high, _, _ in changed for number in range(low, high) if names[number]]
+        if any(new[number] in gone for _, _, _, low, high in changed for number in range(low, high)):
+            raise UnwritableError("the named spec pairs changed their order: write them in the order of the cluster")
+        for _, low, high, start, stop in reversed(changed):
+            both = min(high - low, stop - start)
+            if high - low != stop - start and both and any(names[low:high]):
+                named = ", ".join(str(name) for name in names[low:high] if name)
+                raise UnwritableError(
+                    f"which spec pairs became of {named} cannot be told: their number changed as well"
+                )
+            for number in range(high - 1, low + both - 1, -1):
+                self._edit(pointer, remove_entry(self.document, (*pointer, number)))
+            for number in range(stop - 1, start + both - 1, -1):
+                self._edit(pointer, add_item(self.document, pointer, node[number], after=low + both - 1))
+            for number in range(both):
+                self._pair(
+                    (*pointer, low + number), pointer, node[start + number], old[low + number], new[start + number]
+                )
+
+    def _pair(self, at: Pointer, pointer: Pointer, node: Any, old: Any, new: Any) -> None:
+        for bound in ("min", "max"):
+            for name, value in new[bound].items():
+                if old[bound].get(name) != value:
+                    place = (*at, bound, name)
+                    text = _size_like(self.document.written(place), node[bound][name]) if name in SPEC_SIZES else None
+                    text = scalar(node[bound][name], flow=True) if text is None else text
+                    self._edit(pointer, replace_value(self.document, place, text))
+
+
+def _word(item: Any) -> str:
+    low, dash, high = str(item).partition("-")
+    return low if dash and low == high and low.isdigit() else str(item)
+
+
+def _quoted_like(old: str, node: Scalar) -> str | None:
+    """Return a word in the quotes of the one that it replaces; None if it needs others, or had none."""
+    quote = old[:1]
+    plain = isinstance(node, str) and node.isascii() and node.isprintable() and not {"'", '"', "\\"} & set(node)
+    return f"{quote}{node}{quote}" if quote in ("'", '"') and plain else None
+
+
+def _size_like(old: str, node: Scalar) -> str | None:
+    """Return a size in the unit of the one that it replaces; None if it is no whole number of that."""
+    found = _SIZE.fullmatch(old)
+    try:
+        mib, unit = int(parse_size_exact(node)), int(parse_size_exact(f"1{found[3]}")) if found else 0
+    except ValueError:
+        return None
+    if found is None or (not found[3] and 0 < mib < _LEAST_WITHOUT_UNIT) or mib % unit:
+        return None
+    return f"{found[1]}{mib // unit}{found[2]}{found[3]}{found[4]}"
