@@ -242,5 +242,4 @@ def _yes_no(cell: str | None) -> bool | None:
 
 def _reason(output: Output) -> str:
     """Return the last thing that a program complained about, on one printable line."""
-    lines = [line for line in output.stderr.splitlines() if line.strip()]
-    return one_line(lines[-1], _LONGEST_REASON) if lines else ""
+    return one_line(output.complaint, _LONGEST_REASON)

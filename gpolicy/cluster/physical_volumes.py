@@ -44,8 +44,8 @@ def from_master(state: ClusterState, master: Master) -> ClusterState:
     try:
         output = master.run([*argv, "--storage-type=lvm-pv", "-o", ",".join(("node", *COLUMNS))])
         if output.code:
-            last = (output.stderr.strip().splitlines() or [f"exit code {output.code}"])[-1]
-            raise UnreachableError(f"gnt-node list-storage failed: {shown(last)}")
+            reason = output.complaint or f"exit code {output.code}"
+            raise UnreachableError(f"gnt-node list-storage failed: {shown(reason)}")
         found: dict[str, list[PhysicalVolume]] = {}
         for line in decode_text(output.stdout, "gnt-node list-storage").splitlines():
             node, volume = _volume_of_line(line)

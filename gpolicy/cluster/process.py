@@ -42,6 +42,11 @@ class Output:
     stdout: bytes
     stderr: str
 
+    @property
+    def complaint(self) -> str:
+        """The last thing that the program complained about, as one line; empty if it said nothing."""
+        return next((line.strip() for line in reversed(self.stderr.splitlines()) if line.strip()), "")
+
 
 def child_environment(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for a program that gpolicy starts.

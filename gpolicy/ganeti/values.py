@@ -20,6 +20,11 @@ FAMILIES = frozenset({"ipolicy", "diskparams", "ndparams", "hv_state", "disk_sta
 _FLOAT_BITS = sys.float_info.max_exp
 
 
+def as_word(value: object) -> str:
+    """Return a single value as text; flags are `true` and `false`, as in YAML and in Ganeti's commands."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def canonical(path: Path, value: Value) -> Value:
     """Return `value` in the form in which two stored values of this parameter are equal or not.
 
@@ -42,7 +47,7 @@ def canonical(path: Path, value: Value) -> Value:
         case Type.SET, list():
             return sorted({str(item) for item in value})  # type: ignore[return-value]
         case Type.DICT, dict():
-            return {key: str(item).lower() if isinstance(item, bool) else item for key, item in sorted(value.items())}
+            return {key: as_word(item) if isinstance(item, bool) else item for key, item in sorted(value.items())}
         case Type.UID_RANGES, list():
             return _canonical_ranges([list(item) if isinstance(item, list | tuple) else item for item in value])
         case Type.MINMAX, list():

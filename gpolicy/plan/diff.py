@@ -10,7 +10,7 @@ from gpolicy.findings import Finding, Span
 from gpolicy.fit.desired import Desired, DesiredGroup, DesiredNode, resolve
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, position
-from gpolicy.ganeti.values import canonical, fill
+from gpolicy.ganeti.values import as_word, canonical, fill
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, NotCompared, Risk
 from gpolicy.plan.part import Key, without
 from gpolicy.plan.risk import MOVE_CHANGES, MOVE_UNCHECKED, RISK_OF_ACTION, STANDS_IN, risk_of, risk_when_new
@@ -255,12 +255,8 @@ def _wanted(leaf: Leaf) -> Value:
 def _silent_changes(before: Mapping[Path, Value], after: Mapping[Path, Value], declared: Leaves) -> str:
     """Return what to say of a node's move: the effective parameters that change although nobody asks for it."""
     names = [
-        f"{path[-1]} {_word(before.get(path))} → {_word(value)}"
+        f"{path[-1]} {as_word(before.get(path))} → {as_word(value)}"
         for path, value in after.items()
         if path not in declared and before.get(path) != value
     ]
     return f"{MOVE_CHANGES}{', '.join(names)}" if names else MOVE_UNCHECKED
-
-
-def _word(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

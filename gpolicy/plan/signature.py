@@ -73,5 +73,4 @@ def _ask(signers: Signers, data: bytes, what: str, *options: str) -> Output:
 
 
 def _reason(output: Output) -> str:
-    lines = [line.strip() for line in output.stderr.splitlines() if line.strip()]
-    return f": {lines[-1][:_LONGEST_SHOWN]}" if lines else ""
+    return f": {output.complaint[:_LONGEST_SHOWN]}" if output.complaint else ""

@@ -11,7 +11,7 @@ from gpolicy.ganeti.number_bounds import parse_bounded_size
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.units import parse_rate, round_size
-from gpolicy.ganeti.values import FAMILIES, canonical
+from gpolicy.ganeti.values import FAMILIES, as_word, canonical
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy import edits
 from gpolicy.policy.model import (
@@ -109,12 +109,11 @@ class Builder:
         """Return the written keys of something that Ganeti does not know."""
         found: dict[str, Located[Any]] = {}
         for key, value in self.root.get(family, {}).items():
-            span = self._at((family, key))
             if isinstance(value, float) and not math.isfinite(value):
-                self._report(WRONG_VALUE.finding(f"{family}.{key} is {value}, which is not a ratio", span))
+                self._wrong(f"{family}.{key} is {value}, which is not a ratio", (family, key))
             else:  # JSON Schema takes 2.0 for a whole number
                 whole = isinstance(value, float) and key == "max_node_failures"
-                found[key] = Located(int(value) if whole else value, span)
+                found[key] = Located(int(value) if whole else value, self._at((family, key)))
         return found
 
     def _located(self, key: str) -> Located[Any] | None:
@@ -168,12 +167,15 @@ class Builder:
             case Type.MIB:
                 return self._size(written, path, rounded=False)
             case Type.MINMAX:
-                return canonical(path, [self._pair(pair, (*path, n)) for n, pair in enumerate(written)])
+                pairs: list[Value] = [
+                    {bound: self._spec(pair[bound], (*path, number, bound)) for bound in ("min", "max")}
+                    for number, pair in enumerate(written)
+                ]
+                return canonical(path, pairs)
             case Type.UID_RANGES:
                 return [self._uid_range(text, (*path, n)) for n, text in enumerate(written)]
             case Type.FLOAT if not math.isfinite(written):
-                message = f"{parameter.name} is {written}, which is not a ratio"
-                self._report(WRONG_VALUE.finding(message, self.document.value_span(path)))
+                self._wrong(f"{parameter.name} is {written}, which is not a ratio", path)
                 return parameter.default
             case Type.INT if isinstance(written, str):
                 return self._rate(written, path)
@@ -184,7 +186,7 @@ class Builder:
                     self._text(item, (*path, index))
             case Type.DICT:
                 return canonical(
-                    path, {self._text(key, (*path, key)): _as_text(value) for key, value in written.items()}
+                    path, {self._text(key, (*path, key)): as_word(value) for key, value in written.items()}
                 )
         return canonical(path, written)
 
@@ -194,11 +196,7 @@ class Builder:
             return  # an ordinary value of this parameter, such as kvm's disk_cache
         if written in ("inherit", "default") and parameter.type is Type.STRING:
             message = f"{parameter.name} cannot be the word {written!r}: Ganeti would store or reset by it"
-            hint = "at the cluster, write the value; a group or a node can `inherit`"
-            self._report(WRONG_VALUE.finding(message, self.document.value_span(path), hint=hint))
-
-    def _pair(self, pair: dict[str, Any], pointer: Pointer) -> Value:
-        return {bound: self._spec(pair[bound], (*pointer, bound)) for bound in ("min", "max")}
+            self._wrong(message, path, hint="at the cluster, write the value; a group or a node can `inherit`")
 
     def _spec(self, spec: dict[str, Any], pointer: Pointer) -> Value:
         return {
@@ -210,7 +208,7 @@ class Builder:
         try:
             exact = parse_bounded_size(written if isinstance(written, str) else int(written), last_key(pointer))
         except ValueError as error:
-            self._report(WRONG_VALUE.finding(f"{place_name(pointer)}: {error}", self.document.value_span(pointer)))
+            self._wrong(f"{place_name(pointer)}: {error}", pointer)
             return 0
         if not rounded:
             return int(-(-exact // 1))
@@ -228,7 +226,7 @@ class Builder:
         try:
             return parse_rate(written)
         except ValueError as error:
-            self._report(WRONG_VALUE.finding(f"{place_name(pointer)}: {error}", self.document.value_span(pointer)))
+            self._wrong(f"{place_name(pointer)}: {error}", pointer)
             return 0
 
     def _uid_range(self, written: str | float, pointer: Pointer) -> Value:
@@ -236,12 +234,10 @@ class Builder:
         low, _, high = text.partition("-")
         first, last = int(low), int(high or low)
         if last < first:
-            message = f"{place_name(pointer)}: the range {text} ends before it begins"
-            self._report(WRONG_VALUE.finding(message, self.document.value_span(pointer)))
+            self._wrong(f"{place_name(pointer)}: the range {text} ends before it begins", pointer)
         elif last > MAX_UID:
             message = f"{place_name(pointer)} goes up to {last}, which is not a user ID"
-            hint = f"the highest is {MAX_UID}"
-            self._report(WRONG_VALUE.finding(message, self.document.value_span(pointer), hint=hint))
+            self._wrong(message, pointer, hint=f"the highest is {MAX_UID}")
         return [first, last]
 
     def _hardware(self) -> Hardware:
@@ -254,7 +250,7 @@ class Builder:
                     int(parse_bounded_size(value, str(pointer[0]))), self._at(place)
                 )  # hardware, not a setting: not rounded
             except ValueError as error:
-                self._report(WRONG_VALUE.finding(f"{place_name(place)}: {error}", self._at(place)))
+                self._wrong(f"{place_name(place)}: {error}", place)
                 return None  # a refused value counts as not written, so that no other rule reports it
 
         def count(key: str) -> Located[int] | None:
@@ -279,6 +275,9 @@ class Builder:
 
     def _at(self, pointer: Pointer) -> Span:
         return self.document.value_span(pointer)
+
+    def _wrong(self, message: str, pointer: Pointer, *, hint: str = "") -> None:
+        self._report(WRONG_VALUE.finding(message, self._at(pointer), hint=hint))
 
     # --- tag rules ---------------------------------------------------------------------------------------------
 
@@ -311,7 +310,3 @@ class Builder:
 
     def _tag(self, tag: str, pointer: Pointer) -> Located[str]:
         return Located(self._text(tag, pointer), self._at(pointer))
-
-
-def _as_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

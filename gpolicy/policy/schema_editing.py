@@ -12,23 +12,10 @@ from typing import Any, Final
 
 from gpolicy.ganeti.text_forms import FORMS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.policy.schema_parameters import (
-    DAY_PATTERN,
-    PERCENT_PATTERN,
-    RATE_PATTERN,
-    SHARE_PATTERN,
-    SIZE_PATTERN,
-    UID_PATTERN,
-    Schema,
-)
+from gpolicy.policy.schema_parameters import PATTERNS, Schema
 
 _PATTERN_MESSAGES: Final = {
-    SIZE_PATTERN: "Not a size: write MiB as a number, or a number with M, G or T (4G).",
-    RATE_PATTERN: "Not a rate: write KiB/s as a number, or a number with K, M or G (60M).",
-    UID_PATTERN: 'Not a range of user IDs: write "1000-1010", or one ID.',
-    PERCENT_PATTERN: "Not a share: write a number and a percent sign (5%).",
-    SHARE_PATTERN: "Not a share below 100%: write a number and a percent sign (5%).",
-    DAY_PATTERN: "Not a day: write YYYY-MM-DD.",
+    **{pattern: words.message for pattern, words in PATTERNS.items()},
     **{pattern: f"Ganeti refuses this. Write {words}." for pattern, words in FORMS.items()},
 }
 _TAG_LETTERS: Final = "[A-Za-z0-9_.+*/:@-]"

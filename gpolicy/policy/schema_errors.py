@@ -22,12 +22,7 @@ from gpolicy.policy.known_elsewhere import known_elsewhere
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_parameters import (
-    DAY_PATTERN,
-    PERCENT_PATTERN,
-    RATE_PATTERN,
-    SHARE_PATTERN,
-    SIZE_PATTERN,
-    UID_PATTERN,
+    PATTERNS,
 )
 from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
@@ -335,15 +330,7 @@ def _only_letters(pattern: str) -> str:
     return f"only the letters A-Z a-z, digits and {' '.join(found[1])}{parted}"
 
 
-_PATTERNS = {
-    SIZE_PATTERN: "a size (MiB, or a number with M, G or T)",
-    RATE_PATTERN: "a rate (KiB/s, or a number with K, M or G)",
-    UID_PATTERN: 'a range like "1000-1010"',
-    PERCENT_PATTERN: "a share like 5%",
-    SHARE_PATTERN: "a share below 100%, like 5%",
-    DAY_PATTERN: 'a day like "2026-12-31"',
-    **FORMS,
-}
+_PATTERNS = {pattern: words.expected for pattern, words in PATTERNS.items()} | FORMS
 
 
 def _enumerate(words: list[str], last: str = "and") -> str:

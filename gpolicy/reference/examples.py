@@ -8,22 +8,11 @@ import yaml
 
 from gpolicy.policy.schema_editing import PAIR_BODY, filled
 from gpolicy.policy.schema_parameters import (
-    DAY_PATTERN,
-    PERCENT_PATTERN,
-    RATE_PATTERN,
-    SHARE_PATTERN,
-    SIZE_PATTERN,
+    PATTERNS,
     Schema,
 )
 from gpolicy.reference.keys import ITEM, Key
 
-_BY_PATTERN: Final = {
-    SIZE_PATTERN: "4G",
-    RATE_PATTERN: "60M",
-    PERCENT_PATTERN: "5%",
-    SHARE_PATTERN: "2%",
-    DAY_PATTERN: "2027-12-31",
-}
 _BY_NAME: Final[dict[str, Any]] = {
     "$ref": "#/definitions/ratio",
     "allow": [{"from": "hv:3.0", "to": "hv:3.1"}],
@@ -141,7 +130,8 @@ def _of_form(schema: Schema) -> Any:
             item = _of_form(below) if isinstance(below, dict) else None
             return None if item is None else {"medium": item}
         case "string":
-            return _BY_PATTERN.get(schema.get("pattern", ""), "gold")
+            words = PATTERNS.get(schema.get("pattern", ""))
+            return words.example if words else "gold"
     return None
 
 

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.ganeti.text_forms import CPUS_PER_VCPU, FORMS, PATH, PATH_OR_NOTHING, PATH_URL_OR_NOTHING
+from gpolicy.ganeti.values import as_word
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, HYPERVISORS, SCORE_COMPONENTS
 from gpolicy.policy.schema_expectations import REFUSALS
 from gpolicy.policy.schema_parameters import (
-    DAY_PATTERN,
     INHERIT,
-    PERCENT_PATTERN,
-    RATE_PATTERN,
-    SHARE_PATTERN,
-    SIZE_PATTERN,
+    PATTERNS,
     TAG,
-    UID_PATTERN,
     Schema,
 )
 
 _PATTERNS: Final = {
-    SIZE_PATTERN: "size",
-    RATE_PATTERN: "rate",
-    UID_PATTERN: "range of user IDs",
-    PERCENT_PATTERN: "percentage",
-    SHARE_PATTERN: "percentage below 100%",
-    DAY_PATTERN: "day (YYYY-MM-DD)",
+    **{pattern: words.type for pattern, words in PATTERNS.items()},
     TAG["pattern"]: "tag",
     **FORMS,
     PATH: "path",
@@ -75,11 +66,11 @@ def type_words(schema: Schema, named: Named = str) -> str:
     if "$ref" in schema:
         return named(schema["$ref"].rpartition("/")[2])
     if "const" in schema:
-        return f"`{_word(schema['const'])}`"
+        return f"`{as_word(schema['const'])}`"
     if "enum" in schema:
         if words := _WORD_LISTS.get(tuple(schema["enum"])):
             return words
-        return _either([f"`{_word(word)}`" if word != "" else 'empty (`""`)' for word in schema["enum"]])
+        return _either([f"`{as_word(word)}`" if word != "" else 'empty (`""`)' for word in schema["enum"]])
     branches = [branch for key in ("anyOf", "oneOf", "allOf") for branch in schema.get(key, ())]
     if branches and "type" not in schema and not all("required" in branch and len(branch) == 1 for branch in branches):
         return _of_branches(branches, named)
@@ -141,7 +132,3 @@ def _several(words: str) -> str:
 def _either(words: Iterable[str]) -> str:
     *first, last = words
     return f"{', '.join(first)} or {last}" if first else last
-
-
-def _word(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -256,6 +256,11 @@ def with_content(sections: Iterable[Section]) -> list[Section]:
     return [item for item in sections if item.summary or item.notes or any(item.parts) or with_content(item.sections)]
 
 
+def from_to(low: str, high: str) -> str:
+    """Return a range in words; one value for both is said once."""
+    return low if low == high else f"{low} to {high}"
+
+
 def names(items: Iterable[str]) -> tuple[Name, ...]:
     """Return names from outside as one cell."""
     return tuple(Name(item) for item in items)

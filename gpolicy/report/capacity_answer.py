@@ -9,7 +9,7 @@ from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.shown_score import Score
 from gpolicy.cluster.terms import Limits
-from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Section, Table, Weight, size, with_rows
+from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Section, Table, Weight, from_to, size, with_rows
 from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, pair_cell, room_cells, size_words, spec_words
 
 _RIGHT: Final = frozenset({"fits", "score", "minimum", "value", "weight", "product", "could fall by", *ROOM_HEADINGS})
@@ -121,7 +121,7 @@ def _extended(items: Sequence[GroupCapacity]) -> Iterator[Table]:
         rows = by_limits.setdefault(item.extended.limits, [])
         for fit in item.extended.fits:
             name = fit.name if fit is item.extended.standard else pair_cell(fit.name)
-            memory = " to ".join(dict.fromkeys((size(fit.minimum_memory), size(fit.maximum_memory))))
+            memory = from_to(size(fit.minimum_memory), size(fit.maximum_memory))
             bound = (fit.binding.cause.key, fit.binding.reason or NOTHING)
             rows.append((_name(item), name, memory, f"{fit.fits:,}", *bound))
     for limits, rows in by_limits.items():
@@ -150,7 +150,7 @@ def _metadata(report: CapacityReport) -> Table:
             (
                 Name(room.group),
                 Name(room.volume_group),
-                " to ".join(dict.fromkeys((size(free[0]), size(free[-1])))) if free else NOTHING,
+                from_to(size(free[0]), size(free[-1])) if free else NOTHING,
                 NOTHING if room.disks is None else f"{room.disks:,}",
                 " and ".join([*known, *(["nothing"] if room.unknown else [])]),
             )

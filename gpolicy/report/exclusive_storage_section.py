@@ -15,7 +15,7 @@ from gpolicy.impact.storage_findings import (
     VolumeGroup,
 )
 from gpolicy.printable import count
-from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, heaviest, size, with_rows
+from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, from_to, heaviest, size, with_rows
 
 TITLE: Final = "Exclusive storage"
 _RIGHT: Final = frozenset(
@@ -152,13 +152,13 @@ def _volume_group(item: VolumeGroup) -> tuple[Cell, ...]:
         _range([node.count for node in item.nodes]),
         _range([node.empty for node in item.nodes]),
         *(NOTHING if number is None else size(number) for number in (item.smallest, item.largest)),
-        " to ".join(dict.fromkeys((size(free[0]), size(free[-1])))) if free else NOTHING,
+        from_to(size(free[0]), size(free[-1])) if free else NOTHING,
     )
 
 
 def _range(counts: list[int]) -> str:
     """Return the least and the greatest of some numbers."""
-    return " to ".join(dict.fromkeys((str(min(counts)), str(max(counts))))) if counts else NOTHING
+    return from_to(str(min(counts)), str(max(counts))) if counts else NOTHING
 
 
 def _partly_used(groups: tuple[GroupVolumes, ...]) -> Table:

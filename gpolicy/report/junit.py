@@ -13,14 +13,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr  # it only writes here; nothing is parsed
 
 from gpolicy.findings import Finding
 from gpolicy.printable import printable
-
-if TYPE_CHECKING:
-    from gpolicy.testing.outcome import Outcome
+from gpolicy.testing.outcome import Outcome, tally
 
 CLEAN: str = "gpolicy check"
 """The case of a file in which nothing makes the check fail."""
@@ -86,9 +83,8 @@ def outcomes_junit(outcomes: Sequence[Outcome]) -> str:
 
 
 def _test_counts(outcomes: Sequence[Outcome]) -> str:
-    errors = sum(outcome.error is not None for outcome in outcomes)
-    failures = sum(not outcome.ok for outcome in outcomes) - errors
-    return _counts(len(outcomes), failures, errors)
+    found = tally(outcomes)
+    return _counts(found.tests, found.failed, found.errors)
 
 
 def _test_suite(file: str, outcomes: Sequence[Outcome]) -> str:

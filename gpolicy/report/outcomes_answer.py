@@ -7,25 +7,22 @@ from collections.abc import Iterator, Sequence
 from gpolicy.colour import Tone
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Line, Section
-from gpolicy.testing.outcome import Outcome
+from gpolicy.testing.outcome import Outcome, tally
 
 
 def outcomes_answer(outcomes: Sequence[Outcome]) -> Answer:
     """Return the outcomes of the tests, by file."""
-    summary = summary_line(outcomes)
-    ok = all(outcome.ok for outcome in outcomes)
-    errors = [outcome for outcome in outcomes if outcome.error is not None]
-    failed = [outcome for outcome in outcomes if not outcome.ok and outcome.error is None]
+    summary, found = summary_line(outcomes), tally(outcomes)
     return Answer(
         verb="test",
         title="Tests of the policy",
         name="",
         verdict=summary,
-        tone=Tone.PLAIN if not outcomes else Tone.GOOD if ok else Tone.BAD,
+        tone=Tone.PLAIN if not outcomes else Tone.BAD if found.failed or found.errors else Tone.GOOD,
         figures=(
-            Figure("tests", f"{len(outcomes):,}", about="tests"),
-            Figure("failed", f"{len(failed):,}", tone=Tone.BAD if failed else Tone.GOOD, about="tests"),
-            Figure("could not run", f"{len(errors):,}", tone=Tone.BAD if errors else Tone.GOOD, about="tests"),
+            Figure("tests", f"{found.tests:,}", about="tests"),
+            Figure("failed", f"{found.failed:,}", tone=Tone.BAD if found.failed else Tone.GOOD, about="tests"),
+            Figure("could not run", f"{found.errors:,}", tone=Tone.BAD if found.errors else Tone.GOOD, about="tests"),
         ),
         sections=(
             Section(key="tests", title="Tests", parts=(Entries(of="test", entries=tuple(map(_entry, outcomes))),)),
@@ -37,12 +34,10 @@ def summary_line(outcomes: Sequence[Outcome]) -> str:
     """Return the counts in words: `12 tests, 1 failed, 1 could not run`."""
     if not outcomes:
         return "0 tests: there is no document of kind Test"
-    errors = sum(outcome.error is not None for outcome in outcomes)
-    failed = sum(not outcome.ok for outcome in outcomes) - errors
-    words = [count(len(outcomes), "test")]
-    words += [f"{failed} failed"] if failed else []
-    words += [f"{errors} could not run"] if errors else []
-    return ", ".join(words if failed or errors else [*words, "all passed"])
+    found = tally(outcomes)
+    words = [f"{found.failed} failed"] if found.failed else []
+    words += [f"{found.errors} could not run"] if found.errors else []
+    return ", ".join([count(found.tests, "test"), *(words or ["all passed"])])
 
 
 def _entry(outcome: Outcome) -> Entry:

@@ -6,19 +6,22 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from gpolicy.json_values import fields, place
-from gpolicy.testing.outcome import Outcome
+from gpolicy.testing.outcome import Outcome, tally
 
 FORMAT_VERSION: Final = "1.0"
 
 
 def outcomes_data(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """Return the outcomes as JSON's own types."""
-    errors = sum(outcome.error is not None for outcome in outcomes)
-    passed = sum(outcome.ok for outcome in outcomes)
+    found = tally(outcomes)
     return {
         "format_version": FORMAT_VERSION,
         "tests": [_test(outcome) for outcome in outcomes],
-        "summary": {"passed": passed, "failed": len(outcomes) - passed - errors, "error": errors},
+        "summary": {
+            "passed": found.tests - found.failed - found.errors,
+            "failed": found.failed,
+            "error": found.errors,
+        },
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -73,6 +73,21 @@ class Outcome:
     def failures(self) -> tuple[Check, ...]:
         """The expectations that do not hold."""
         return tuple(check for check in self.checks if not check.ok)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many tests there are, how many failed, and how many could not run."""
+
+    tests: int
+    failed: int
+    errors: int
+
+
+def tally(outcomes: Sequence[Outcome]) -> Tally:
+    """Return the counts of outcomes."""
+    errors = sum(outcome.error is not None for outcome in outcomes)
+    return Tally(len(outcomes), sum(not outcome.ok for outcome in outcomes) - errors, errors)
 
 
 def checked(expectation: Expectation, found: object, *, detail: str = "") -> Check:

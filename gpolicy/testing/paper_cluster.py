@@ -57,7 +57,13 @@ def simulated_cluster(policy: Policy, parts: Iterable[SimulatedGroup], source: s
     for part in parts:
         for existing in part.instances:
             state = with_instances(policy, state, existing)
-    return replace(state, nodes={name: _as_reported(node) for name, node in state.nodes.items()})
+    return replace(
+        state,
+        nodes={
+            name: replace(node, resources=Resources()) if node.offline else node  # an offline node reports nothing
+            for name, node in state.nodes.items()
+        },
+    )
 
 
 def promised_cluster(policy: Policy, source: str) -> ClusterState:
@@ -73,12 +79,10 @@ def promised_cluster(policy: Policy, source: str) -> ClusterState:
             continue
         span = group.hardware.span
         simulated = tuple(SimulatedNode(name=name, span=span) for name in nodes)
-        parts.append(SimulatedGroup(span=span, group=_located(group), machine=Machine(), nodes=simulated))
+        parts.append(
+            SimulatedGroup(span=span, group=Located(group.name, group.span), machine=Machine(), nodes=simulated)
+        )
     return simulated_cluster(policy, parts, source)
-
-
-def _located(group: GroupPolicy) -> Located[str]:
-    return Located(group.name, group.span)
 
 
 def _group_of(part: SimulatedGroup, policy: Policy) -> str:
@@ -245,8 +249,3 @@ def _filled(state: ClusterState, node: Node, simulated: SimulatedNode) -> Node:
         spindles_free=None if volumes is None else volumes - quarters * (volumes // 4),
     )
     return replace(node, resources=used)
-
-
-def _as_reported(node: Node) -> Node:
-    """Return the node as Ganeti shows it: an offline node reports nothing."""
-    return replace(node, resources=Resources()) if node.offline else node

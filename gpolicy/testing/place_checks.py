@@ -93,12 +93,9 @@ def _of_candidate(report: PlaceReport, candidate: Candidate | None, expectation:
                 reason = why or "the metric is the cluster score: not all nodes have exclusive storage"
                 return checked(expectation, None, detail=reason)
             lost = dict(zip(report.sizes, candidate.lost_allocations, strict=False))
-            return checked(expectation, lost.get(spec), detail=_vector(lost))
+            words = ", ".join(f"{name} {count}" for name, count in lost.items())
+            return checked(expectation, lost.get(spec), detail=f"lost allocations: {words}")
     return checked(expectation, None)
-
-
-def _vector(lost: dict[str, int]) -> str:
-    return "lost allocations: " + ", ".join(f"{name} {count}" for name, count in lost.items())
 
 
 def _preference(report: PlaceReport, expectation: Expectation) -> Check:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
-from gpolicy.findings import Span
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Action, Scenario
 from gpolicy.testing.capacity_checks import check_capacity
@@ -34,25 +34,13 @@ def run_tests(
 
 
 def _run(policy: Policy, stages: Stages, scenario: Scenario) -> Outcome:
+    outcome = Outcome(name=scenario.name.value, action=scenario.action, span=scenario.span)
     try:
         cluster = stages.cluster(scenario.stage, scenario.name.value)
-        checks = tuple(_ACTIONS[scenario.action](policy, cluster, scenario))
-    except CannotRunError as error:
-        return _failed(scenario, error, error.span)
+        return replace(outcome, checks=tuple(_ACTIONS[scenario.action](policy, cluster, scenario)))
     except GpolicyError as error:
-        return _failed(scenario, error, None)
-    return Outcome(name=scenario.name.value, action=scenario.action, span=scenario.span, checks=checks)
-
-
-def _failed(scenario: Scenario, error: GpolicyError, place: Span | None) -> Outcome:
-    return Outcome(
-        name=scenario.name.value,
-        action=scenario.action,
-        span=scenario.span,
-        error=error.message,
-        hint=error.hint,
-        place=place,
-    )
+        place = error.span if isinstance(error, CannotRunError) else None
+        return replace(outcome, error=error.message, hint=error.hint, place=place)
 
 
 _ACTIONS: dict[Action, _Question] = {
