@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from gpolicy.checking.checking import Checked
     from gpolicy.checking.overrides import Overrides
     from gpolicy.checking.repository import Checker
-    from gpolicy.cli.options import ChosenClusters
+    from gpolicy.cli.options import ChosenClusters, OutputFile
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.house_rule import HouseRule
 
@@ -39,13 +39,14 @@ if TYPE_CHECKING:
 class CheckRequest:
     """What to check, by which rules, and how to report the findings.
 
-    `write_baseline`: the file to keep what is found in.
+    `also` are files to write them to as well, `write_baseline` the file to keep what is found in.
     """
 
     paths: list[Path]
     clusters: ChosenClusters
     display: Display
     overrides: Overrides
+    also: Sequence[OutputFile] = ()
     fix: bool = False
     diff: bool = False
     write_baseline: Path | None = None
@@ -61,7 +62,7 @@ def check(request: CheckRequest) -> int:
     if targets.several:
         if request.fix or request.diff or request.write_baseline:
             raise UsageError("--fix, --diff and --write-baseline are for named policies", hint="leave out --all")
-        return run_on(targets, partial(_check_one, request=request), request.display, verb="check")
+        return run_on(targets, partial(_check_one, request=request), request.display, verb="check", also=request.also)
     (target,) = targets.targets
     checker = _checker(request.paths or [target.policy], target, request)
     if request.fix or request.diff:
@@ -76,7 +77,7 @@ def check(request: CheckRequest) -> int:
         checked = checker.check()
     if request.write_baseline is not None:
         return _write_baseline(checked, request.write_baseline, request)
-    return show_report(_report(checked, request), request.display)
+    return show_report(_report(checked, request), request.display, also=request.also)
 
 
 def _check_one(target: Target, request: CheckRequest) -> Report:
@@ -106,6 +107,8 @@ def _refuse_options_together(request: CheckRequest) -> None:
         raise UsageError(f"{' and '.join(names)} do not go together", hint="use one of them at a time")
     if request.write_baseline is not None and request.overrides.baseline is not None:
         raise UsageError("--write-baseline and --baseline do not go together", hint="leave out --baseline")
+    if names and request.also:
+        raise UsageError(f"{names[0]} and --output FORM=FILE do not go together", hint="use one of them at a time")
     if request.diff and request.display.form != "text":
         raise UsageError(f"--diff has no format {request.display.form!r}", hint="leave out --format")
 
@@ -118,7 +121,8 @@ def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = Tr
 
     report = report_together(checked)
     findings, files, accepted, fails = report.findings, report.files, report.accepted, report.failing.__contains__
-    count, colour = report.fixable if fixable else 0, wants_colour(sys.stdout)
+    count = report.fixable if fixable else 0
+    colour = wants_colour(sys.stdout) and all(display.form != "text" for display, _ in request.also)
     about = looked_at([item.policy for item in checked], files)
 
     def text() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -56,6 +57,15 @@ ReportFile = Annotated[
         help="Write the report to this file, replaced as a whole; metrics can be read by all, the rest by you alone.",
     ),
 ]
+Outputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--output",
+        metavar="FORM[=FILE]",
+        help="Write the result of this run in one more form to FILE; without FILE, the same as --format FORM. Can be"
+        " repeated.",
+    ),
+]
 AllowedSigners = Annotated[
     Path | None,
     typer.Option(
@@ -96,6 +106,9 @@ class RapiOptions:
     rapi_ca: Authority = None
     insecure_rapi: Insecure = False
 
+
+OutputFile = tuple[Display, Path]
+"""A form of a report, and the file to write it to."""
 
 Label = Annotated[
     list[str] | None,
@@ -223,6 +236,28 @@ def display_of(verb: str, form: str, budget: int | None = None, *, every: bool =
     if budget is not None and budget < LEAST_BUDGET:
         raise UsageError(f"a budget of {budget} bytes is too small", hint=f"the minimum is {LEAST_BUDGET}")
     return Display(form=form, budget=COMMENT_BUDGET if budget is None else budget, every=every)
+
+
+def displays_of(
+    verb: str, form: str, outputs: Sequence[str] | None, budget: int | None
+) -> tuple[Display, tuple[OutputFile, ...]]:
+    """Return how to show a report, and the files that it is written to as well.
+
+    Raise UsageError for a form that the verb does not have, two forms for standard output, or a budget without use.
+    """
+    parts = [output.partition("=") for output in outputs or ()]
+    shown = [name for name, equals, _ in parts if not equals]
+    if len(shown) > 1 or (shown and form not in ("text", shown[0])):
+        both = " and ".join(dict.fromkeys((*(() if form == "text" else (form,)), *shown)))
+        raise UsageError(f"{both} would both go to standard output", hint="write one of them to a file: FORM=FILE")
+    form = shown[0] if shown else form
+    files = tuple((name, Path(file)) for name, equals, file in parts if equals)
+    cut = {"markdown": budget}
+    if "markdown" in dict(files):
+        return display_of(verb, form, cut.get(form)), tuple(
+            (display_of(verb, name, cut.get(name)), file) for name, file in files
+        )
+    return display_of(verb, form, budget), tuple((display_of(verb, name), file) for name, file in files)
 
 
 def signers_for(plan: Path, allowed: Path | None, signature: Path | None) -> Signers | None:

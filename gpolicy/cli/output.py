@@ -48,16 +48,20 @@ class Report:
     metrics: Callable[[], Samples] | None = None
 
 
-def show_report(report: Report, display: Display, output: Path | None = None) -> int:
+def show_report(
+    report: Report, display: Display, output: Path | None = None, *, also: Sequence[tuple[Display, Path]] = ()
+) -> int:
     """Write a report to standard output, and errors that prevent it to standard error; return the exit code.
 
-    With `output`, write it to this file instead, which only its owner can read.
+    With `output`, write it to this file instead, and in any case to the files of `also`, each in its form. Only their
+    owner can read them.
     """
+    if report.answer is not None:
+        for form, file in also:
+            _write_to(file, report, form, report.answer)
     if report.answer is not None and not (report.errors and display.form == "text"):  # there the errors say it all
         if output is not None:
-            from gpolicy.cluster.private_file import write_private  # noqa: PLC0415 (most reports are shown)
-
-            write_private(output, report_text(display, report.answer, report.own, report.policy).encode())
+            _write_to(output, report, display, report.answer)
         else:
             write_report(display, report.answer, report.own, report.policy)
     if report.errors:
@@ -65,6 +69,12 @@ def show_report(report: Report, display: Display, output: Path | None = None) ->
     if display.form == "text":
         sys.stdout.write(as_text(report.following))
     return report.exit_code
+
+
+def _write_to(file: Path, report: Report, display: Display, answer: Callable[[], Answer]) -> None:
+    from gpolicy.cluster.private_file import write_private  # noqa: PLC0415 (most reports are shown)
+
+    write_private(file, report_text(display, answer, report.own, report.policy).encode())
 
 
 def write_report(display: Display, answer: Callable[[], Answer], own: Forms, policy: Iterable[Path] = ()) -> None:

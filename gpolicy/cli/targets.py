@@ -18,6 +18,7 @@ from gpolicy.opening import real_path
 from gpolicy.printable import as_text, some
 
 if TYPE_CHECKING:
+    from gpolicy.cli.options import OutputFile
     from gpolicy.cluster.state import ClusterState
     from gpolicy.report.forms import Display
     from gpolicy.settings.named_clusters import NamedCluster
@@ -114,23 +115,32 @@ def run(
     verb: str,
     volumes: bool = False,
     output: Path | None = None,
+    also: Sequence[OutputFile] = (),
 ) -> int:
     """Do the work of a verb for each cluster that the options choose, show the report, and return the exit code."""
-    return run_on(targets_of(asked, path, volumes=volumes), work, display, verb=verb, output=output)
+    return run_on(targets_of(asked, path, volumes=volumes), work, display, verb=verb, output=output, also=also)
 
 
-def run_on(targets: Targets, work: Work, display: Display, *, verb: str, output: Path | None = None) -> int:
+def run_on(
+    targets: Targets,
+    work: Work,
+    display: Display,
+    *,
+    verb: str,
+    output: Path | None = None,
+    also: Sequence[OutputFile] = (),
+) -> int:
     """Do the work of a verb for each of the targets, show the report, and return the exit code.
 
-    `output` is a file to write the report to, instead of standard output.
+    `output` is a file to write the report to, instead of standard output; `also` are files to write to as well.
     """
     if display.form == "prometheus":
         from gpolicy.cli.metrics import run_metrics  # noqa: PLC0415 (few runs are for them)
 
         return run_metrics(work, targets, verb, output)
     if not targets.several:
-        return show_report(work(targets.targets[0]), display, output)
-    if output is not None:
+        return show_report(work(targets.targets[0]), display, output, also=also)
+    if output is not None or also:
         hint = "redirect the output, or say --pages DIR or --format prometheus"
         raise UsageError(f"--output is for one cluster, with --format {display.form}", hint=hint)
     from gpolicy.cli.many_clusters import run_all  # noqa: PLC0415 (most runs are about one)

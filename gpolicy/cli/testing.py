@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,16 +17,18 @@ from gpolicy.policy.files import policy_roots
 from gpolicy.report.forms import Display
 
 if TYPE_CHECKING:
-    from gpolicy.cli.options import ChosenClusters
+    from gpolicy.cli.options import ChosenClusters, OutputFile
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Scenario
     from gpolicy.testing.outcome import Outcome
 
 
-def test(asked: ChosenClusters, path: Path | None, display: Display, *, name: str | None) -> int:
+def test(
+    asked: ChosenClusters, path: Path | None, display: Display, *, name: str | None, also: Sequence[OutputFile]
+) -> int:
     """Run the tests of policies, print the outcomes, return the exit code. With a `name` only those that have it."""
-    return run(partial(_tested, name=name), asked, path, display, verb="test")
+    return run(partial(_tested, name=name), asked, path, display, verb="test", also=also)
 
 
 def _tested(target: Target, *, name: str | None) -> Report:

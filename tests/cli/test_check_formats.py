@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from command_line import GOOD, gpolicy, policy
+from command_line import GOOD, ROOT, gpolicy, policy
 
 BAD = "nonsense: 1\n"
 
@@ -50,3 +50,46 @@ def test_a_check_as_gitlab_code_quality(tmp_path: Path) -> None:
     assert entry["location"] == {"path": "policy.yaml", "lines": {"begin": 5}}
     assert entry["check_name"] == "GP011 unknown-key"
     assert gpolicy("check", "-f", "gitlab", cwd=policy(tmp_path).parent).stdout == "[]\n"
+
+
+def test_one_run_writes_several_forms(tmp_path: Path) -> None:
+    file = policy(tmp_path, "nonsense: 1\n")
+    names = {"sarif": "s", "junit": "j", "gitlab": "g", "github": "h", "json": "o", "markdown": "m", "text": "t"}
+    words = [word for form, name in names.items() for word in ("--output", f"{form}={tmp_path / name}")]
+    done = gpolicy("check", file, *words, "--output", "text")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == gpolicy("check", file).stdout
+    for form, name in names.items():
+        alone = gpolicy("check", file, "--format", form)
+        if form != "markdown":  # which says when it was made
+            assert (tmp_path / name).read_text(encoding="utf-8") == alone.stdout, form
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "m").read_text(encoding="utf-8").startswith("<!-- gpolicy check -->")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--output", "text", "--output", "github"], "text and github would both go to standard output"),
+        (["--format", "json", "--output", "sarif"], "json and sarif would both go to standard output"),
+        (["--output", "xml=x"], "unknown format 'xml'"),
+        (["--budget", "5000", "--output", "sarif=x"], "--budget cuts --format markdown only"),
+        (["--fix", "--output", "sarif=x"], "--fix and --output FORM=FILE do not go together"),
+        (["--output", "sarif="], "cannot be written"),
+    ],
+)
+def test_outputs_that_cannot_be(words: list[str], message: str, tmp_path: Path) -> None:
+    done = gpolicy("check", policy(tmp_path), *words, cwd=tmp_path)
+    assert done.returncode == 3
+    assert message in done.stderr
+    assert [item.name for item in tmp_path.iterdir()] == ["policy.yaml"]
+
+
+def test_tests_write_several_forms_and_a_budget_cuts_markdown(tmp_path: Path) -> None:
+    report, page = tmp_path / "j.xml", tmp_path / "m.md"
+    example = ROOT / "policies" / "two-groups"
+    done = gpolicy("test", example, "--output", f"junit={report}", "--output", f"markdown={page}", "--budget", "4000")
+    assert done.returncode == 0
+    assert "2 tests, all passed" in done.stdout
+    assert report.read_text(encoding="utf-8").count("<testcase") == 2
+    assert len(page.read_bytes()) <= 4000

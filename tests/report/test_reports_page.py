@@ -5,22 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import yaml
-
 from gpolicy.report.answer import Table
 from gpolicy.report.cluster_picture import MOST_ROWS
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, forms_of
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/guides/reports.md").read_text(encoding="utf-8")
-
-
-def test_the_snippets_are_yaml_and_find_their_comment_by_the_first_line() -> None:
-    snippets = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
-    github, gitlab, *others = snippets
-    assert [type(other) for other in others] == [list, dict]  # steps for SARIF, a job for code quality
-    assert "head -n 1 plan.md" in github["jobs"]["plan"]["steps"][3]["run"]
-    assert all(isinstance(line, str) for line in gitlab["plan"]["script"])
-    assert "marker=$(head -n 1 plan.md)" in gitlab["plan"]["script"]
 
 
 def test_the_forms_of_each_verb() -> None:

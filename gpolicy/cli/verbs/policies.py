@@ -10,10 +10,12 @@ import typer
 from gpolicy.cli.options import (
     Budget,
     MaybeClusters,
+    Outputs,
     PolicyOption,
     PolicyOptions,
     PolicyPath,
     display_of,
+    displays_of,
     form_option,
     policy_path,
 )
@@ -44,6 +46,7 @@ def check(  # noqa: PLR0913 (one parameter an option)
     *,
     clusters: MaybeClusters,
     form: Annotated[str, form_option("check")] = "text",
+    output: Outputs = None,
     select: Annotated[
         list[str] | None,
         typer.Option("--select", metavar="RULE,...", help="Run only these rules, whatever the settings select."),
@@ -104,6 +107,7 @@ def check(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.checking.overrides import Overrides  # noqa: PLC0415
     from gpolicy.cli import checking  # noqa: PLC0415
 
+    display, also = displays_of("check", form, output, budget)
     overrides = Overrides(
         select=tuple(select or ()),
         ignore=tuple(ignore or ()),
@@ -117,8 +121,9 @@ def check(  # noqa: PLR0913 (one parameter an option)
     request = checking.CheckRequest(
         paths=[*(paths or ()), *(policies or ())],
         clusters=clusters,
-        display=display_of("check", form, budget),
+        display=display,
         overrides=overrides,
+        also=also,
         fix=fix,
         diff=diff,
         write_baseline=write_baseline,
@@ -171,6 +176,7 @@ def run_tests(
     *,
     clusters: MaybeClusters,
     form: Annotated[str, form_option("test")] = "text",
+    output: Outputs = None,
     budget: Budget = None,
 ) -> int:
     """Run the policy's own tests (documents of kind Test). Exit code 1 if one fails.
@@ -179,7 +185,8 @@ def run_tests(
     """
     from gpolicy.cli import testing  # noqa: PLC0415
 
-    return testing.test(clusters, policy_path(path, policy), display_of("test", form, budget), name=name)
+    display, also = displays_of("test", form, output, budget)
+    return testing.test(clusters, policy_path(path, policy), display, name=name, also=also)
 
 
 @verbs.command("schema")
