@@ -177,14 +177,14 @@ def refuse_planted_links(path: Path) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class FileToWrite:
     """A file for writing: its directory, without links, and its name there, which is not a link."""
 
     directory: Path
     name: str
 
 
-def target_of(path: Path) -> Target:
+def file_to_write(path: Path) -> FileToWrite:
     """Return the target of a file that the command line names for writing. Raise OSError if it cannot be written.
 
     A link to a file is neither followed nor replaced. Links to directories are followed, except planted ones.
@@ -193,14 +193,14 @@ def target_of(path: Path) -> Target:
         if not path.name:
             raise OSError("is a directory, not a file")
         refuse_planted_links(path.parent)
-        target = Target(real_path(path.parent), path.name)
+        target = FileToWrite(real_path(path.parent), path.name)
         check_target(target)
     except ValueError as error:
         raise OSError(reason(error)) from None
     return target
 
 
-def check_target(target: Target) -> os.stat_result | None:
+def check_target(target: FileToWrite) -> os.stat_result | None:
     """Return the status of an existing file, None if there is none. Raise OSError if it is not a regular file."""
     with opened_directory(target.directory) as directory:
         try:
@@ -221,7 +221,7 @@ def new_mode() -> int:
     return 0o666 & ~mask
 
 
-def write_beside(target: Target, data: bytes, mode: int, owner: tuple[int, int] | None = None) -> str:
+def write_beside(target: FileToWrite, data: bytes, mode: int, owner: tuple[int, int] | None = None) -> str:
     """Write `data` to a new hidden file in the target's directory, with fsync; return its name."""
     name = f".{target.name[:_LONGEST_PREFIX]}.gpolicy-{secrets.token_hex(4)}"
     with opened_directory(target.directory) as directory:
@@ -241,19 +241,19 @@ def write_beside(target: Target, data: bytes, mode: int, owner: tuple[int, int] 
     return name
 
 
-def take_place(target: Target, beside: str) -> None:
+def take_place(target: FileToWrite, beside: str) -> None:
     """Rename the new file to the target, in one step."""
     with opened_directory(target.directory) as directory:
         os.rename(beside, target.name, src_dir_fd=directory, dst_dir_fd=directory)
 
 
-def take_new_place(target: Target, beside: str) -> None:
+def take_new_place(target: FileToWrite, beside: str) -> None:
     """Rename the new file to the target; raise FileExistsError if that exists."""
     with opened_directory(target.directory) as directory:
         os.link(beside, target.name, src_dir_fd=directory, dst_dir_fd=directory, follow_symlinks=False)
 
 
-def drop(target: Target, name: str) -> None:
+def drop(target: FileToWrite, name: str) -> None:
     """Remove a file beside the target, if it is there."""
     with suppress(OSError), opened_directory(target.directory) as directory:
         os.unlink(name, dir_fd=directory)

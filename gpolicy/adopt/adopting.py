@@ -30,7 +30,7 @@ from gpolicy.writing.documents import (
     sections,
 )
 from gpolicy.writing.tag_rules import TAG, RuleTags, rule_tags
-from gpolicy.writing.written import LeftOut, Writer, name_complaint
+from gpolicy.writing.written import NotWritten, Writer, name_complaint
 from gpolicy.writing.yaml_text import Node, comment_lines, entry, listed
 
 _MOST_ROUNDS: Final = 20  # each leaves out new errors: std after minmax, one parameter after another
@@ -48,7 +48,7 @@ class Adopted:
     """A policy as text by relative path, and what it leaves out of the cluster."""
 
     files: dict[str, str]
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[NotWritten, ...] = ()
 
 
 def adopt(state: ClusterState) -> Adopted:
@@ -77,7 +77,7 @@ class _Adoption:
         self.release = self.version or DEFAULT_VERSION
         self.writer = Writer(self.release)
         self.files: dict[str, str] = {}
-        self.left_out: list[LeftOut] = []
+        self.left_out: list[NotWritten] = []
 
     def run(self) -> Adopted:
         rules = rule_tags(self._tags("cluster", self.state.cluster.tags))
@@ -96,7 +96,7 @@ class _Adoption:
         name = self.state.name
         reason = name_complaint(name, pattern=False)
         if reason:
-            self.left_out.append(LeftOut("cluster", "name", reason))
+            self.left_out.append(NotWritten("cluster", "name", reason))
             name = "unnamed"
         worth_writing, at_default = _without_defaults(self.state.cluster.own, self.release)
         values = self._write(worth_writing, Level.CLUSTER, "cluster")
@@ -128,7 +128,7 @@ class _Adoption:
         for path, value in own.items():
             name = ".".join(path)
             if (label, name) in self.excluded:
-                self.left_out.append(LeftOut(label, name, self.excluded[label, name]))
+                self.left_out.append(NotWritten(label, name, self.excluded[label, name]))
             elif self.state.readable(level, path):
                 wanted[path] = value
         values, left_out = self.writer.write(wanted, level, label)
@@ -146,12 +146,12 @@ class _Adoption:
         kept: list[str] = []
         for tag in sorted(tags):
             if tag.startswith(TOOL_TAGS):
-                self.left_out.append(LeftOut(label, f"tag {tag}", "Ganeti's own tools set and remove it"))
+                self.left_out.append(NotWritten(label, f"tag {tag}", "Ganeti's own tools set and remove it"))
             elif (label, f"tag {tag}") in self.excluded:
-                self.left_out.append(LeftOut(label, f"tag {tag}", self.excluded[label, f"tag {tag}"]))
+                self.left_out.append(NotWritten(label, f"tag {tag}", self.excluded[label, f"tag {tag}"]))
             elif not TAG.fullmatch(tag):
                 reason = "tags that can be handled safely have 1 to 128 of the characters A-Z a-z 0-9 _.+*/:@-"
-                self.left_out.append(LeftOut(label, f"tag {tag}", reason))
+                self.left_out.append(NotWritten(label, f"tag {tag}", reason))
             else:
                 kept.append(tag)
         return kept
@@ -164,7 +164,7 @@ class _Adoption:
         for name in self.state.groups:
             reason = name_complaint(name, pattern=False) or self.excluded.get((f"group/{name}", ""), "")
             if reason:
-                self.left_out.append(LeftOut(f"group/{name}", "", f"it cannot be declared: {reason}"))
+                self.left_out.append(NotWritten(f"group/{name}", "", f"it cannot be declared: {reason}"))
             else:
                 names.append(name)
         return names
@@ -184,7 +184,7 @@ class _Adoption:
         for node in members:
             reason = name_complaint(node, pattern=True)
             if reason:
-                self.left_out.append(LeftOut(label, f"node {node}", reason))
+                self.left_out.append(NotWritten(label, f"node {node}", reason))
             else:
                 nodes.append(node)
         tags = self._tags(label, group.tags)
@@ -215,7 +215,7 @@ class _Adoption:
             label = f"node/{node.name}"
             reason = name_complaint(node.name, pattern=True)
             if reason:
-                self.left_out.append(LeftOut(label, "", f"it cannot be declared: {reason}"))
+                self.left_out.append(NotWritten(label, "", f"it cannot be declared: {reason}"))
                 continue
             values = self._write(node.own, Level.NODE, label)
             tags = self._tags(label, node.tags)

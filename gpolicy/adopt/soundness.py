@@ -13,7 +13,7 @@ from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPo
 from gpolicy.policy.yaml_reader import read_yaml
 
 Place = tuple[str, str]
-"""An object and one of its values, as in `LeftOut`."""
+"""An object and one of its values, as in `NotWritten`."""
 
 
 def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[Place, str]:

@@ -25,7 +25,7 @@ _Bounds = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Breach:
+class ParameterBreach:
     """One parameter outside a spec pair, or a disk template that the policy does not list.
 
     `parameter` is Ganeti's name: one of the spec parameters with `value`, `minimum` and `maximum` (MiB or counts, and
@@ -59,7 +59,7 @@ class PolicyViolation:
     group: str
     pair: int
     pair_name: str | None = None
-    breaches: tuple[Breach, ...]
+    breaches: tuple[ParameterBreach, ...]
     exclusive_storage: bool = False
 
 
@@ -144,10 +144,10 @@ class PolicyJudge:
 
 def verdict_on(instance: Instance, policy: AllowedSizes, *, exclusive: bool, memory: int) -> Verdict:
     """Return the verdict on an instance as if it had `memory` (MiB); `exclusive`: one of its nodes is."""
-    general: list[Breach] = []
+    general: list[ParameterBreach] = []
     spindles = instance.disk_spindles if exclusive else instance.spindle_use
     if spindles is None:
-        general.append(Breach(parameter="spindles"))
+        general.append(ParameterBreach(parameter="spindles"))
     general += _template_breaches(instance, policy.templates)
     amounts, unknown = _amounts(instance, memory, spindles)
     breaches = [list(_pair_breaches(pair, amounts)) for pair in policy.pairs]
@@ -165,11 +165,11 @@ def verdict_on(instance: Instance, policy: AllowedSizes, *, exclusive: bool, mem
     return Verdict(violation=violation, unknown=unknown)
 
 
-def _template_breaches(instance: Instance, allowed: tuple[str, ...]) -> Iterator[Breach]:
+def _template_breaches(instance: Instance, allowed: tuple[str, ...]) -> Iterator[ParameterBreach]:
     """Yield the templates of the disks that the policy does not list; without disks it must list `diskless`."""
     used = {disk.template for disk in instance.disks} or {"diskless"}
     for template in sorted(used - set(allowed)):
-        yield Breach(parameter="disk-templates", value=template, allowed=tuple(sorted(allowed)))
+        yield ParameterBreach(parameter="disk-templates", value=template, allowed=tuple(sorted(allowed)))
 
 
 _Amount = tuple[str, int | None, int]
@@ -197,9 +197,9 @@ def _amounts(instance: Instance, memory: int, spindles: int | None) -> tuple[lis
     return amounts, tuple(unknown)
 
 
-def _pair_breaches(pair: tuple[_Bounds, _Bounds], amounts: list[_Amount]) -> Iterator[Breach]:
+def _pair_breaches(pair: tuple[_Bounds, _Bounds], amounts: list[_Amount]) -> Iterator[ParameterBreach]:
     low, high = pair
     for name, disk, value in amounts:
         minimum, maximum = low.get(name, value), high.get(name, value)
         if not minimum <= value <= maximum:
-            yield Breach(parameter=name, value=value, minimum=minimum, maximum=maximum, disk=disk)
+            yield ParameterBreach(parameter=name, value=value, minimum=minimum, maximum=maximum, disk=disk)

@@ -15,7 +15,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UsageError
 from gpolicy.findings import Accepted, Finding, Severity, by_place
 from gpolicy.guessing import did_you_mean
-from gpolicy.opening import Target
+from gpolicy.opening import FileToWrite
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
@@ -76,13 +76,13 @@ def check_by_settings(policy: Policy, state: ClusterState | None, *, today: date
     return examine(policy, state=state, today=today, settings=settings, baseline=baseline, to_plan=True).findings
 
 
-def editable_files(policies: Iterable[Policy]) -> dict[str, Target]:
+def editable_files(policies: Iterable[Policy]) -> dict[str, FileToWrite]:
     """Return the files that a fix may be written to, with their places.
 
     Those of the policies that were named, not the bases of theirs that lie elsewhere; not what a link leads to, and of
     two names of one file the first.
     """
-    names: dict[Target, str] = {}
+    names: dict[FileToWrite, str] = {}
     for policy in policies:
         within = boundary(policy.root or Path())
         for name in policy.paths:

@@ -13,7 +13,7 @@ from gpolicy.cli.console import write_diff
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode
 from gpolicy.findings import Finding, by_place
-from gpolicy.opening import Target
+from gpolicy.opening import FileToWrite
 from gpolicy.printable import as_text, printable
 from gpolicy.writing.replacing import replace_files, replacements_of
 
@@ -58,7 +58,7 @@ class _Run:
     def __init__(self, checker: Checker) -> None:
         self.checker = checker
         self.original: dict[str, str] = {}
-        self.targets: dict[str, Target] = {}
+        self.targets: dict[str, FileToWrite] = {}
 
     def check(self, texts: Mapping[str, str]) -> CheckResult:
         checked = self.checker.check(texts)

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gpolicy.cli.many_clusters import Progress
+from gpolicy.cli.many_clusters import ProgressLines
 from gpolicy.cli.output import Report, show_report
 from gpolicy.cli.targets import Target, all_clusters_near, as_named, target_of
 from gpolicy.cluster.sources import Contact, contact
@@ -69,7 +69,7 @@ def clusters(path: Path | None, labels: Sequence[str], display: Display, *, seco
 
 
 def _look(targets: Sequence[Target], seconds: float) -> list[_Seen]:
-    progress = Progress(targets, quiet=True)
+    progress = ProgressLines(targets, quiet=True)
     jobs = [partial(_seen, target, seconds) for target in targets]
     found = work_side_by_side(jobs, most=_AT_ONCE, seconds=seconds, watcher=progress.watcher)
     progress.close()

@@ -59,7 +59,7 @@ def reports_of(work: Work, targets: Targets, display: Display) -> list[ClusterRe
     if not targets.targets:
         sys.stderr.write("no cluster is left to look at: nothing has changed\n")
         return []
-    progress = Progress(targets.targets)
+    progress = ProgressLines(targets.targets)
     found = work_side_by_side(
         [partial(_report_of, target, work, display, pages=targets.pages is not None) for target in targets.targets],
         most=targets.jobs,
@@ -160,7 +160,7 @@ def _write_pages(directory: Path, index: Answer, reports: Sequence[ClusterReport
     sys.stderr.write(as_text([f"wrote {count(len(pages), 'page')}: begin with {directory / INDEX}.html"]))
 
 
-class Progress:
+class ProgressLines:
     """Tells on standard error how far many clusters are: a line for each that ends, and on a terminal what runs.
 
     With `quiet` only a terminal is told.

@@ -15,7 +15,7 @@ from gpolicy.cli.terminal import complain
 from gpolicy.cluster.private_file import write_public
 from gpolicy.cluster.sources import SCHEMES
 from gpolicy.errors import ExitCode, GpolicyError
-from gpolicy.opening import read_below, target_of
+from gpolicy.opening import file_to_write, read_below
 from gpolicy.report.fleet_report import worst_exit_code
 from gpolicy.report.forms import Display
 from gpolicy.report.prometheus import LARGEST_BYTES, Labels, MetricSet, MetricsRun, Samples, exposition
@@ -93,7 +93,7 @@ def _shown(address: str) -> str:
 def _written_before(file: Path) -> str | None:
     """Return the metrics of earlier runs; None if they cannot be read."""
     try:
-        target = target_of(file)
+        target = file_to_write(file)
         return read_below(target.directory, target.directory / target.name, LARGEST_BYTES).decode("utf-8", "replace")
     except OSError:
         return None

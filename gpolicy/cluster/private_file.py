@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from gpolicy.errors import GpolicyError, InputError
-from gpolicy.opening import drop, reason, sync_directory, take_place, target_of, write_beside
+from gpolicy.opening import drop, file_to_write, reason, sync_directory, take_place, write_beside
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _PRIVATE = 0o600
@@ -35,7 +35,7 @@ def write_program(path: Path, data: bytes) -> None:
 
 def _write(path: Path, data: bytes, mode: int) -> None:
     try:
-        target = target_of(path)
+        target = file_to_write(path)
         beside = write_beside(target, data, mode)
         try:
             take_place(target, beside)

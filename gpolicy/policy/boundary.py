@@ -17,8 +17,8 @@ from pathlib import Path
 
 from gpolicy.errors import InputError
 from gpolicy.opening import (
+    FileToWrite,
     OutsideError,
-    Target,
     check_target,
     is_common,
     read_below,
@@ -57,10 +57,10 @@ class Boundary:
         except OSError:
             return False
 
-    def target(self, name: str | Path) -> Target:
+    def target(self, name: str | Path) -> FileToWrite:
         """Return the place of a file of the tree for writing. Raise OSError if a link leads there."""
         real, plain = self._resolved(name)
-        target = Target(plain.parent, plain.name)
+        target = FileToWrite(plain.parent, plain.name)
         if real != plain:
             check_target(target)  # raises a clearer error if it is itself a link
             raise OutsideError("a symbolic link leads there, and gpolicy does not write through links")

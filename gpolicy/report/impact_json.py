@@ -17,7 +17,7 @@ from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss
 from gpolicy.analysis.resource_models import NodeModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
-from gpolicy.analysis.violations import Breach
+from gpolicy.analysis.violations import ParameterBreach
 from gpolicy.impact.fit_change import AllocationVectors, FitChange
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange
@@ -49,7 +49,7 @@ def _score(score: Score) -> dict[str, Any]:
 _FORMS: Final[Mapping[type, Callable[[Any], Any]]] = {
     AllocationVectors: _with("lost"),
     Binding: binding_data,
-    Breach: _with("beyond"),
+    ParameterBreach: _with("beyond"),
     Cause: lambda cause: cause.key,
     DeclaredNumber: _with("differs"),
     DiskTrouble: lambda trouble: trouble.key,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from gpolicy.analysis.violations import Breach, PolicyViolation
+from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
 from gpolicy.printable import count
@@ -40,7 +40,7 @@ def violations_section(change: ViolationChange) -> Section:
     )
 
 
-def breach_words(breach: Breach) -> str:
+def breach_words(breach: ParameterBreach) -> str:
     """Return in words what lies outside, and by how much."""
     if breach.parameter == "spindles":
         return "a disk has no spindle count"
@@ -55,7 +55,7 @@ def breach_words(breach: Breach) -> str:
     return f"{subject} {shown} is {by} {'above' if above else 'below'} {bound}"
 
 
-def _amount(breach: Breach, number: int) -> str:
+def _amount(breach: ParameterBreach, number: int) -> str:
     return size(number) if breach.parameter in SPEC_SIZES else f"{number:,}"
 
 

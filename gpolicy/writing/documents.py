@@ -12,7 +12,7 @@ from gpolicy.ganeti.releases import DEFAULT_VERSION
 from gpolicy.ganeti.values import FAMILIES, canonical, unflatten
 from gpolicy.policy.schema_kinds import schemas
 from gpolicy.writing.first_keys import BELOW
-from gpolicy.writing.written import LeftOut, written_value
+from gpolicy.writing.written import NotWritten, written_value
 from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow, flow_fits, scalar
 
 Comment = Callable[[Path, Node], str]
@@ -140,7 +140,7 @@ def schema_text() -> str:
     return json.dumps(schemas()["policy.json"], indent=1) + "\n"
 
 
-def left_out_lines(left_out: Iterable[LeftOut], *, with_object: bool = False) -> list[str]:
+def left_out_lines(left_out: Iterable[NotWritten], *, with_object: bool = False) -> list[str]:
     """Return the comment that lists what an object's document leaves out."""
     lines = ["# Left out:"]
     for item in left_out:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.opening import (
-    Target,
+    FileToWrite,
     drop,
     new_mode,
     real_path,
@@ -58,7 +58,7 @@ def write_new_file(path: Path, text: str) -> None:
     """Write `text` to `path`, which must not exist, completely or not at all. Raise UsageError or GpolicyError."""
     try:
         refuse_planted_links(path.parent)
-        target = Target(real_path(path.parent), path.name)
+        target = FileToWrite(real_path(path.parent), path.name)
         beside = write_beside(target, text.encode(), new_mode())
         try:
             take_new_place(target, beside)  # unlike a rename, this never replaces a file

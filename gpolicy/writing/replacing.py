@@ -13,16 +13,16 @@ from typing import Final
 
 from gpolicy.errors import GpolicyError
 from gpolicy.opening import (
-    Target,
+    FileToWrite,
     check_target,
     drop,
+    file_to_write,
     new_mode,
     opened_directory,
     read_below,
     reason,
     sync_directory,
     take_place,
-    target_of,
     write_beside,
 )
 from gpolicy.policy.yaml_reader import MAX_BYTES
@@ -37,7 +37,7 @@ class Replacement:
     path: Path
     old: bytes | None
     new: bytes
-    target: Target | None = None
+    target: FileToWrite | None = None
     """The place of the file, if it is known."""
 
 
@@ -74,14 +74,14 @@ class _Written:
     """A new file on disk for replacing another one, whose content is `before`."""
 
     path: Path
-    target: Target
+    target: FileToWrite
     beside: str
     before: bytes | None
     mode: int
 
 
 def _write_beside(replacement: Replacement) -> _Written:
-    target = replacement.target or target_of(replacement.path)
+    target = replacement.target or file_to_write(replacement.path)
     known = check_target(target)
     if known is None:
         if replacement.old is not None:
@@ -117,7 +117,7 @@ def _take_their_places(written: list[_Written]) -> None:
 
 
 def replacements_of(
-    texts: Mapping[str, str], original: Mapping[str, str], targets: Mapping[str, Target]
+    texts: Mapping[str, str], original: Mapping[str, str], targets: Mapping[str, FileToWrite]
 ) -> Iterator[Replacement]:
     """Yield the replacements that write new `texts` of files, which must still hold their `original` ones.
 

@@ -29,7 +29,7 @@ _GLOB: Final = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
+class NotWritten:
     """Something of the cluster that is not in the policy. `object` is cluster, group/NAME or node/NAME."""
 
     object: str
@@ -47,14 +47,14 @@ class Writer:
         self.version = version
         self._known: dict[tuple[Level, Path, str], Node | _Refused] = {}
 
-    def write(self, own: Mapping[Path, Value], level: Level, label: str) -> tuple[dict[Path, Node], list[LeftOut]]:
+    def write(self, own: Mapping[Path, Value], level: Level, label: str) -> tuple[dict[Path, Node], list[NotWritten]]:
         """Return the written form of the values in `own`, and what cannot be written, for the object `label`."""
         written: dict[Path, Node] = {}
-        left_out: list[LeftOut] = []
+        left_out: list[NotWritten] = []
         for path in sorted(own, key=position):
             node, reason = self._leaf(path, own[path], level)
             if node is None:
-                left_out.append(LeftOut(label, ".".join(path), reason))
+                left_out.append(NotWritten(label, ".".join(path), reason))
             else:
                 written[path] = node
         return written, left_out

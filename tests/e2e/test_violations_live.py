@@ -21,7 +21,7 @@ from policy_cases import policy
 from strategies import Document, document
 from transcripts import separate_messages
 
-from gpolicy.analysis.violations import Breach
+from gpolicy.analysis.violations import ParameterBreach
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
 
@@ -64,10 +64,10 @@ def warned_of(plan: Path) -> list[str]:
     return sorted(name for text in texts if (found := WARNING.fullmatch(text)) for name in found[1].split(", "))
 
 
-def verified_by_ganeti(cluster: LiveCluster) -> dict[str, list[Breach]]:
+def verified_by_ganeti(cluster: LiveCluster) -> dict[str, list[ParameterBreach]]:
     """Return what `gnt-cluster verify` says of every instance that violates the policy."""
     done = cluster.ganeti("gnt-cluster", "verify", "--error-codes", check=False)
-    told: dict[str, list[Breach]] = {}
+    told: dict[str, list[ParameterBreach]] = {}
     for line in (done.stdout + done.stderr).splitlines():
         _, _, found = line.partition(":EINSTANCEPOLICY:")
         if found:

@@ -12,7 +12,7 @@ from changes import violation_change
 from messages import breaches_told, violated
 from transcripts import DATA, separate_messages
 
-from gpolicy.analysis.violations import Breach
+from gpolicy.analysis.violations import ParameterBreach
 from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.state import ClusterState
 
@@ -62,7 +62,7 @@ def test_verify_told_the_same_of_every_instance(rows: list[Row]) -> None:
             continue
         state = state_of(rows[0]["config"], row["after"])
         still = violation_change(state, state).still
-        told: dict[str, list[Breach]] = {}
+        told: dict[str, list[ParameterBreach]] = {}
         for line in row["verify"]:
             _, code, kind, name, message = line.split(":", 4)
             assert (code, kind) == ("EINSTANCEPOLICY", "instance")

@@ -14,7 +14,7 @@ from strategies import instance
 from transcripts import CLUSTERS, Flat, Recorded, recorded_commands, state_of
 
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.analysis.violations import Breach
+from gpolicy.analysis.violations import ParameterBreach
 from gpolicy.cluster.state import ClusterState, Disk, Instance
 from gpolicy.cluster.text import read_text_file
 from gpolicy.errors import GpolicyError
@@ -109,7 +109,7 @@ def sized(name: str, node: str, **more: object) -> Instance:
 
 
 class TestVerdict:
-    def of(self, item: Instance, policy: Values, *, exclusive: bool = False) -> list[Breach]:
+    def of(self, item: Instance, policy: Values, *, exclusive: bool = False) -> list[ParameterBreach]:
         base = cluster({}, {"default": policy}, {"node1": "default"}).groups["default"].effective
         return violated(violations_of(item, base, group="default", exclusive_storage=exclusive).violation)
 
@@ -119,7 +119,7 @@ class TestVerdict:
         )
         assert self.of(sized("a", "node1", maxmem=512, vcpus=2), policy) == []
         assert self.of(sized("a", "node1", maxmem=1024, vcpus=2), policy) == [
-            Breach(parameter="memory-size", value=1024, minimum=0, maximum=512)
+            ParameterBreach(parameter="memory-size", value=1024, minimum=0, maximum=512)
         ]
 
     @pytest.mark.parametrize(("value", "beyond"), [(511, -1), (512, None), (1024, None), (1025, 1), (4096, 3072)])
@@ -137,16 +137,18 @@ class TestVerdict:
         policy = bounds({"disk-count": (1, 4)})
         assert self.of(item, policy) == []
         found = self.of(item, policy | {TEMPLATES: ["plain"]})
-        assert found == [Breach(parameter="disk-templates", value="diskless", allowed=("plain",))]
+        assert found == [ParameterBreach(parameter="disk-templates", value="diskless", allowed=("plain",))]
 
     def test_under_exclusive_storage_the_spindles_of_the_disks_count(self) -> None:
         policy = bounds({"spindle-use": (2, 3)})
         disks = (Disk(size=1, template="plain", spindles=1), Disk(size=1, template="plain", spindles=3))
         item = sized("a", "node1", disks=disks, spindle_use=2)
         assert self.of(item, policy) == []
-        assert self.of(item, policy, exclusive=True) == [Breach(parameter="spindle-use", value=4, minimum=2, maximum=3)]
+        assert self.of(item, policy, exclusive=True) == [
+            ParameterBreach(parameter="spindle-use", value=4, minimum=2, maximum=3)
+        ]
         unknown = replace(item, disks=(disks[0], replace(disks[1], spindles=None)))
-        assert self.of(unknown, policy, exclusive=True) == [Breach(parameter="spindles")]
+        assert self.of(unknown, policy, exclusive=True) == [ParameterBreach(parameter="spindles")]
 
     def test_ratios_are_never_violated_by_an_instance(self) -> None:
         assert self.of(sized("a", "node1"), {("ipolicy", "vcpu-ratio"): 0.0, ("ipolicy", "spindle-ratio"): 0.0}) == []
@@ -187,7 +189,7 @@ class TestChange:
         found = self.change(sized("a", "node1", minmem=256, maxmem=1024), before={}, after=self.LARGE)
         assert (found.newly, names(found.minmem_newly)) == ((), ["a"])
         after = found.minmem_newly[0].after
-        assert violated(after) == [Breach(parameter="memory-size", value=256, minimum=512, maximum=4096)]
+        assert violated(after) == [ParameterBreach(parameter="memory-size", value=256, minimum=512, maximum=4096)]
 
     def test_pairs_have_the_names_of_the_policy_and_before_only_equal_ones(self) -> None:
         pair_names = PairNames(cluster=(), groups={"default": ("large",)})
@@ -206,7 +208,7 @@ class TestChange:
         old = cluster({}, {"default": {}, "other": {}}, nodes, item)
         new = cluster({}, {"default": {}, "other": {EXCLUSIVE: True}}, nodes, item)
         found = violation_change(old, new).newly
-        assert violated(found[0].after) == [Breach(parameter="spindles")]
+        assert violated(found[0].after) == [ParameterBreach(parameter="spindles")]
         assert found[0].after is not None
         assert found[0].after.exclusive_storage
 

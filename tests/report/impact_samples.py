@@ -24,7 +24,7 @@ from gpolicy.analysis.node_losses import GroupRedundancy, Loss, Shortage
 from gpolicy.analysis.resource_models import GroupModel, Model, NodeModel, ResourceModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.analysis.stranded import Room, Stranded
-from gpolicy.analysis.violations import Breach, PolicyViolation, Verdict
+from gpolicy.analysis.violations import ParameterBreach, PolicyViolation, Verdict
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange
@@ -167,12 +167,12 @@ def capacity_change(named: Named = plain) -> CapacityChange:
 
 
 def violations(named: Named = plain) -> ViolationChange:
-    memory = Breach(parameter="memory-size", value=98304, minimum=16384, maximum=65536)
-    disk = Breach(parameter="disk-size", value=5120, minimum=10240, maximum=92160, disk=1)
-    template = Breach(parameter="disk-templates", value="file", allowed=("drbd", "plain"))
-    unset = Breach(parameter="spindles")
+    memory = ParameterBreach(parameter="memory-size", value=98304, minimum=16384, maximum=65536)
+    disk = ParameterBreach(parameter="disk-size", value=5120, minimum=10240, maximum=92160, disk=1)
+    template = ParameterBreach(parameter="disk-templates", value="file", allowed=("drbd", "plain"))
+    unset = ParameterBreach(parameter="spindles")
 
-    def broken(*breaches: Breach, pair: str | None = "large", exclusive: bool = False) -> PolicyViolation:
+    def broken(*breaches: ParameterBreach, pair: str | None = "large", exclusive: bool = False) -> PolicyViolation:
         name = named(pair) if pair else None
         return PolicyViolation(
             group=named("shared"), pair=1, pair_name=name, breaches=breaches, exclusive_storage=exclusive
@@ -193,7 +193,9 @@ def violations(named: Named = plain) -> ViolationChange:
         still=(one("old", broken(disk, pair=None), broken(unset, exclusive=True)),),
         no_longer=(one("good", broken(memory), None),),
         unknown=(unknown,),
-        minmem_newly=(one("thin", None, broken(Breach(parameter="memory-size", value=64, minimum=128, maximum=256))),),
+        minmem_newly=(
+            one("thin", None, broken(ParameterBreach(parameter="memory-size", value=64, minimum=128, maximum=256))),
+        ),
         minmem_still=(one("thin2", broken(memory), broken(memory)),),
         minmem_no_longer=(one("thin3", broken(memory), None),),
     )
