@@ -3,6 +3,10 @@
 For the GitHub Action and the GitLab template (docs/guides/ci.md), whose environment has all that is needed. Exit
 code 0: done, or there is no request or no permission to comment on it (a pull request from a fork), and a message says
 so; 3: it failed.
+
+`python -m gpolicy.posting github|gitlab --issue CODE NAME FILE...` keeps an issue (docs/guides/drift.md): CODE is the
+exit code of `gpolicy drift`. With 2 the issue is open with the contents of the files, with 0 it is closed; any other
+code says nothing of the cluster and leaves it.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
 from gpolicy.posting.posted_comments import NotAllowedError, Service, marker, post
 from gpolicy.printable import one_line
 
-_USAGE = "python -m gpolicy.posting github|gitlab NAME FILE..."
+_USAGE = "python -m gpolicy.posting github|gitlab [--issue CODE] NAME FILE..."
 
 
 def main(arguments: list[str], environ: Mapping[str, str]) -> int:
@@ -24,6 +28,9 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
     try:
         said = _run(arguments, environ)
     except NotAllowedError as error:
+        if "--issue" in arguments[1:2]:
+            sys.stderr.write(f"gpolicy: the token does not allow it: {one_line(str(error))}\n")
+            return int(ExitCode.COULD_NOT_RUN)
         said = f"no comment: the token does not allow it ({error}); a pull request from a fork has no token that writes"
     except GpolicyError as error:
         hint = f"\n  {error.hint}" if error.hint else ""
@@ -36,16 +43,39 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
 def _run(arguments: list[str], environ: Mapping[str, str]) -> str:
     if len(arguments) < 3 or arguments[0] not in {"github", "gitlab"}:
         raise UsageError(f"usage: {_USAGE}")
+    if arguments[1] == "--issue":
+        return _issue(arguments, environ)
     kind, name, *files = arguments
     service = _service(kind, environ)
     if service is None:
         return "no comment: this is not a pull request or merge request"
-    text = "\n\n".join(filter(None, (_read(Path(file)) for file in files)))
+    text = _texts(files)
     if not text:
         return "no comment: there is nothing to post"
-    if len(text) + len(marker(name)) + 1 > service.longest:
-        raise UsageError(f"{len(text)} characters are too many for a comment", hint="give --format markdown a --budget")
+    _refuse_long(text, name, service.longest)
     return f"the comment {marker(name)} {post(service, name, text).value}"
+
+
+def _issue(arguments: list[str], environ: Mapping[str, str]) -> str:
+    if len(arguments) < 5 or not arguments[2].isdecimal():
+        raise UsageError(f"usage: {_USAGE}")
+    kind, _, code, name, *files = arguments
+    if int(code) not in (ExitCode.FINE, ExitCode.CHANGES):
+        return f"the issue {marker(name)} stays: exit code {code} says nothing of the cluster"
+    from gpolicy.posting.posted_issues import issues_of, keep_issue  # noqa: PLC0415 (few runs keep issues)
+
+    issues, text = issues_of(kind, environ), _texts(files)
+    _refuse_long(text, name, issues.longest)
+    return f"the issue {marker(name)} {keep_issue(issues, name, text, is_open=int(code) != ExitCode.FINE).value}"
+
+
+def _texts(files: list[str]) -> str:
+    return "\n\n".join(filter(None, (_read(Path(file)) for file in files)))
+
+
+def _refuse_long(text: str, name: str, longest: int) -> None:
+    if len(text) + len(marker(name)) + 1 > longest:
+        raise UsageError(f"{len(text)} characters are too many for a comment", hint="give --format markdown a --budget")
 
 
 def _service(kind: str, environ: Mapping[str, str]) -> Service | None:

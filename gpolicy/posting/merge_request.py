@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,14 +22,8 @@ class MergeRequest:
 
     def comments(self) -> Iterator[PostedComment]:
         """Yield the notes, oldest first."""
-        user = self.api.ask("GET", "/user")
-        mine = user.get("id") if isinstance(user, dict) else None
-
-        def is_ours(item: Mapping[str, Any]) -> bool:
-            author = item.get("author")
-            return isinstance(author, dict) and mine is not None and author.get("id") == mine
-
-        return read_comments(self.api.pages(f"{self._path}?sort=asc&order_by=created_at"), is_ours, "GitLab: a note")
+        found = self.api.pages(f"{self._path}?sort=asc&order_by=created_at")
+        return read_comments(found, written_by_us(self.api), "GitLab: a note")
 
     def update(self, number: int, text: str) -> None:
         """Replace the text of a note."""
@@ -44,20 +38,39 @@ class MergeRequest:
         return f"/projects/{self.project}/merge_requests/{self.number}/notes"
 
 
+def written_by_us(api: Api) -> Callable[[Mapping[str, Any]], bool]:
+    """Return whether a note or an issue is by the owner of our token."""
+    user = api.ask("GET", "/user")
+    mine = user.get("id") if isinstance(user, dict) else None
+
+    def is_ours(item: Mapping[str, Any]) -> bool:
+        author = item.get("author")
+        return isinstance(author, dict) and mine is not None and author.get("id") == mine
+
+    return is_ours
+
+
 def merge_request(environ: Mapping[str, str]) -> MergeRequest | None:
     """Return the merge request of a pipeline; None if there is none. Raise UsageError.
 
     GitLab names it in the environment. The token is GPOLICY_GITLAB_TOKEN, a project token with the scope `api`: that of
     the job may not write notes.
     """
-    number = environ.get("CI_MERGE_REQUEST_IID", "")
-    if not number:
+    if not environ.get("CI_MERGE_REQUEST_IID"):
         return None
-    token, project = token_of(environ, "GPOLICY_GITLAB_TOKEN"), environ.get("CI_PROJECT_ID", "")
-    for name, value in (("CI_MERGE_REQUEST_IID", number), ("CI_PROJECT_ID", project)):
-        if not (value.isascii() and value.isdigit() and len(value) < 19):
-            raise UsageError(f"{name} is {value!r}, not a number")
+    return MergeRequest(*gitlab(environ), _number(environ, "CI_MERGE_REQUEST_IID"))
+
+
+def gitlab(environ: Mapping[str, str]) -> tuple[Api, int]:
+    """Return the API with its token, and the number of the project. Raise UsageError."""
+    token, project = token_of(environ, "GPOLICY_GITLAB_TOKEN"), _number(environ, "CI_PROJECT_ID")
     if not token:
         raise UsageError("no token to write a note with", hint="set GPOLICY_GITLAB_TOKEN to a token with the scope api")
-    base = environ.get("CI_API_V4_URL", "")
-    return MergeRequest(Api(base, {"PRIVATE-TOKEN": token}), int(project), int(number))
+    return Api(environ.get("CI_API_V4_URL", ""), {"PRIVATE-TOKEN": token}), project
+
+
+def _number(environ: Mapping[str, str], name: str) -> int:
+    value = environ.get(name, "")
+    if not (value.isascii() and value.isdigit() and len(value) < 19):
+        raise UsageError(f"{name} is {value!r}, not a number")
+    return int(value)

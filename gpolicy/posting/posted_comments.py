@@ -26,14 +26,21 @@ class PostedComment:
 
 
 def read_comments(
-    items: Iterable[Mapping[str, Any]], is_ours: Callable[[Mapping[str, Any]], bool], called: str
+    items: Iterable[Mapping[str, Any]],
+    is_ours: Callable[[Mapping[str, Any]], bool],
+    called: str,
+    *,
+    keys: tuple[str, str] = ("id", "body"),
 ) -> Iterator[PostedComment]:
-    """Yield comments from the items of an API, at most 10,000; `called` is its name in errors. Raise InputError."""
+    """Yield comments from the items of an API, at most 10,000. Raise InputError.
+
+    `called` is what errors name one, `keys` are those of its number and its text.
+    """
     for item in itertools.islice(items, _MOST_COMMENTS):
-        number = item.get("id")
+        number = item.get(keys[0])
         if not isinstance(number, int):
             raise InputError(f"{called} without a number")
-        yield PostedComment(number, str(item.get("body") or ""), is_ours(item))
+        yield PostedComment(number, str(item.get(keys[1]) or ""), is_ours(item))
 
 
 class NotAllowedError(Exception):
@@ -63,6 +70,8 @@ class Posted(Enum):
     UPDATED = "updated"
     UNCHANGED = "is unchanged"
     CREATED = "written"
+    CLOSED = "closed"
+    NONE = "is not needed"
 
 
 def marker(name: str) -> str:
@@ -77,11 +86,21 @@ def post(service: Service, name: str, text: str) -> Posted:
     """
     first = marker(name)
     whole = f"{first}\n{text}"
-    for comment in service.comments():
-        if comment.ours and comment.text.startswith(first):
-            if comment.text.replace("\r\n", "\n").rstrip() == whole.rstrip():
-                return Posted.UNCHANGED
-            service.update(comment.number, whole)
-            return Posted.UPDATED
-    service.create(whole)
-    return Posted.CREATED
+    comment = own(service.comments(), first)
+    if comment is None:
+        service.create(whole)
+        return Posted.CREATED
+    if says(comment, whole):
+        return Posted.UNCHANGED
+    service.update(comment.number, whole)
+    return Posted.UPDATED
+
+
+def own(comments: Iterable[PostedComment], first: str) -> PostedComment | None:
+    """Return the first of our own comments that begins with a marker."""
+    return next((comment for comment in comments if comment.ours and comment.text.startswith(first)), None)
+
+
+def says(comment: PostedComment, text: str) -> bool:
+    """Return whether a comment has this text already; services change ends of lines."""
+    return comment.text.replace("\r\n", "\n").rstrip() == text.rstrip()

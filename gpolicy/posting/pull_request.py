@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -28,14 +28,8 @@ class PullRequest:
 
     def comments(self) -> Iterator[PostedComment]:
         """Yield the comments, oldest first."""
-        login = self._login()
-
-        def is_ours(item: Mapping[str, Any]) -> bool:
-            user = item.get("user")
-            return isinstance(user, dict) and user.get("login") == login
-
         found = self.api.pages(f"/repos/{self.repository}/issues/{self.number}/comments")
-        return read_comments(found, is_ours, "GitHub: a comment")
+        return read_comments(found, written_by_us(self.api), "GitHub: a comment")
 
     def update(self, number: int, text: str) -> None:
         """Replace the text of a comment."""
@@ -45,26 +39,38 @@ class PullRequest:
         """Write a new comment."""
         self.api.ask("POST", f"/repos/{self.repository}/issues/{self.number}/comments", {"body": text})
 
-    def _login(self) -> str:
-        """Return the login of this token.
 
-        GraphQL tells it for users, workflows and apps, REST only for users. If neither does, the token counts as a
-        workflow's: comments of other bots then stay unchanged.
-        """
-        graph = replace(self.api, base=self.api.base.rstrip("/").removesuffix("/v3"))  # of an Enterprise: /api/v3
-        for api, method, path, body in (
-            (graph, "POST", "/graphql", {"query": "{viewer{login}}"}),
-            (self.api, "GET", "/user", None),
-        ):
-            try:
-                answer = api.ask(method, path, body)
-            except (NotAllowedError, GpolicyError):
-                continue
-            for key in ("data", "viewer") if body else ():
-                answer = answer.get(key) if isinstance(answer, dict) else None
-            if isinstance(answer, dict) and isinstance(answer.get("login"), str) and answer["login"]:
-                return str(answer["login"])
-        return _WORKFLOW
+def written_by_us(api: Api) -> Callable[[Mapping[str, Any]], bool]:
+    """Return whether a comment or an issue is by the owner of our token."""
+    login = _login(api)
+
+    def is_ours(item: Mapping[str, Any]) -> bool:
+        user = item.get("user")
+        return isinstance(user, dict) and user.get("login") == login
+
+    return is_ours
+
+
+def _login(api: Api) -> str:
+    """Return the login of a token.
+
+    GraphQL tells it for users, workflows and apps, REST only for users. If neither does, the token counts as a
+    workflow's: comments of other bots then stay unchanged.
+    """
+    graph = replace(api, base=api.base.rstrip("/").removesuffix("/v3"))  # of an Enterprise: /api/v3
+    for asked, method, path, body in (
+        (graph, "POST", "/graphql", {"query": "{viewer{login}}"}),
+        (api, "GET", "/user", None),
+    ):
+        try:
+            answer = asked.ask(method, path, body)
+        except (NotAllowedError, GpolicyError):
+            continue
+        for key in ("data", "viewer") if body else ():
+            answer = answer.get(key) if isinstance(answer, dict) else None
+        if isinstance(answer, dict) and isinstance(answer.get("login"), str) and answer["login"]:
+            return str(answer["login"])
+    return _WORKFLOW
 
 
 def pull_request(environ: Mapping[str, str]) -> PullRequest | None:
@@ -73,15 +79,18 @@ def pull_request(environ: Mapping[str, str]) -> PullRequest | None:
     GitHub names it in the environment; the token is GITHUB_TOKEN.
     """
     number = _request_number(environ)
-    if number is None:
-        return None
+    return None if number is None else PullRequest(*github(environ), number)
+
+
+def github(environ: Mapping[str, str]) -> tuple[Api, str]:
+    """Return the API with its token, and the repository OWNER/NAME. Raise UsageError."""
     token, repository = token_of(environ, "GITHUB_TOKEN"), environ.get("GITHUB_REPOSITORY", "")
     if not token:
         raise UsageError("no token to write a comment with", hint="set GITHUB_TOKEN")
     if not _REPOSITORY.fullmatch(repository):
         raise UsageError(f"GITHUB_REPOSITORY is {repository!r}, not OWNER/NAME")
     headers = {"Authorization": f"Bearer {token}", "X-GitHub-Api-Version": "2022-11-28"}
-    return PullRequest(Api(environ.get("GITHUB_API_URL") or "https://api.github.com", headers), repository, number)
+    return Api(environ.get("GITHUB_API_URL") or "https://api.github.com", headers), repository
 
 
 def _request_number(environ: Mapping[str, str]) -> int | None:

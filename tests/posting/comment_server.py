@@ -29,6 +29,7 @@ class Comments:
 
     base: str = ""
     comments: list[dict[str, Any]] = field(default_factory=list)
+    issues: list[dict[str, Any]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     may_write: bool = True
     may_read: bool = True
@@ -41,12 +42,22 @@ class Comments:
         self.comments.append({"id": number, "body": body, "user": user, "author": user})
         return number
 
+    def add_issue(self, body: str, user: dict[str, Any] = STRANGER, **more: Any) -> int:
+        number = 1 + len(self.issues)
+        made = {"number": number, "iid": number, "state": "open", "title": "", "user": user, "author": user}
+        self.issues.append({**made, "id": 7000 + number, "body": body, "description": body, **more})
+        return number
+
+    def open_issues(self) -> list[str]:
+        return [issue["body"] for issue in self.issues if issue["state"] == "open"]
+
     def bodies(self) -> list[str]:
         return [comment["body"] for comment in self.comments]
 
 
 _LIST = re.compile(r"/repos/o/r/issues/7/comments|/projects/3/merge_requests/7/notes")
 _ONE = re.compile(r"(?:/repos/o/r/issues/comments|/projects/3/merge_requests/7/notes)/([0-9]+)")
+_ISSUES = re.compile(r"(?:/repos/o/r|/projects/3)/issues(?:/([0-9]+))?")
 
 
 @contextmanager
@@ -87,6 +98,8 @@ def running() -> Iterator[Comments]:  # noqa: C901 (one answer after another)
                 query = parse_qs(parts.query)
                 size, page = int(query["per_page"][0]), int(query["page"][0])
                 return self._json(200, held.comments[(page - 1) * size : page * size])
+            if _ISSUES.fullmatch(parts.path) and (held.may_write or self.command == "GET"):
+                return self._issues(parts.path, parse_qs(parts.query), sent)
             if not held.may_write:
                 return self._json(403, {"message": "Resource not accessible by integration"})
             one = _ONE.fullmatch(parts.path)
@@ -98,6 +111,25 @@ def running() -> Iterator[Comments]:  # noqa: C901 (one answer after another)
                 comment["body"] = sent["body"]
                 return self._json(200, comment)
             return self._json(404, {"message": "Not Found"})
+
+        def _issues(self, path: str, query: dict[str, list[str]], sent: Any) -> None:
+            on_github = path.startswith("/repos")
+            one = (_ISSUES.fullmatch(path) or [None, None])[1]
+            if self.command == "GET":
+                assert query["state"] == ["open" if on_github else "opened"]
+                found = [issue for issue in held.issues if issue["state"] == "open"]
+                size, page = int(query["per_page"][0]), int(query["page"][0])
+                return self._json(200, found[(page - 1) * size : page * size])
+            text = sent["body" if on_github else "description"]
+            if self.command == "POST" and one is None:
+                held.add_issue(text, held.viewer or BOT, title=sent["title"])
+                return self._json(201, held.issues[-1])
+            if one is None or self.command != ("PATCH" if on_github else "PUT"):
+                return self._json(404, {"message": "Not Found"})
+            kept = held.issues[int(one) - 1]
+            closes = sent.get("state") == "closed" if on_github else sent.get("state_event") == "close"
+            kept |= {"body": text, "description": text, "state": "closed" if closes else "open"}
+            return self._json(200, kept)
 
         def _json(self, code: int, value: Any) -> None:
             self._send(code, json.dumps(value).encode())
