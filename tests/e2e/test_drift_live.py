@@ -43,3 +43,28 @@ def test_changes_by_hand_are_drift_since_they_were_made(fresh: LiveCluster, tmp_
             told = datetime.strptime(since[what], "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC).timestamp()
             # at the latest: a later write to the same object moves its time
             assert when - 30 < told <= max(made.values()), (source, what)
+
+
+def test_what_was_changed_by_hand_is_written_into_the_policy(fresh: LiveCluster, tmp_path: Path) -> None:
+    """Through every source: afterwards the plan is empty, and check finds no more than before."""
+    fresh.ganeti("gnt-group", "add", "other")
+    fresh.ganeti("gnt-group", "add-tags", "default", "team:x")
+    fresh.ganeti("gnt-node", "modify", "--node-parameters=spindle_count=2", "node2")
+    policy = tmp_path / "policy"
+    assert gpolicy("adopt", "--state", "local:", "-o", policy).code == 0
+    checked = gpolicy("check", policy).out
+    originals = {file: file.read_bytes() for file in policy.rglob("*.yaml")}
+    for command in BY_HAND.values():
+        fresh.ganeti(*command)
+    for source, address in fresh.sources.items():
+        for file, text in originals.items():
+            file.write_bytes(text)
+        options = ("--state", address, *fresh.rapi_options(address))
+        wrote = gpolicy("drift", policy, *options, "--write", "--format", "json")
+        assert wrote.code == 0, (source, wrote)
+        values = json.loads(wrote.out)["written"]["values"]
+        assert {(item["object"], item["path"]) for item in values} == BY_HAND.keys(), source
+        assert gpolicy("plan", policy, *options, "--detailed-exitcode").code == 0, source
+        assert gpolicy("check", policy).out == checked, source
+        changed = {file.name for file, text in originals.items() if file.read_bytes() != text}
+        assert changed == {"cluster.yaml", "default.yaml", "other.yaml", "nodes.yaml"}, source
