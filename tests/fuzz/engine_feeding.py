@@ -232,7 +232,7 @@ def _balance(values: Values, *, law: bool) -> object:
         return None
     rules = StepRules(disk_moves=values.checked, restricted_migration=values.rules.cpus, force=values.force)
     goal = Goal(optimum=-1e300, limit=3, min_gain=0.0)
-    search: Search = law_search(movable, rules) if law else EngineSearch(nodes, instances, movable, rules)
+    search: Search = law_search(movable, rules) if law else EngineSearch(instances, movable, rules)
     steps = balance_nodes(nodes, instances, rules, goal, search)
     return [(step.step.kind, step.instance.index, step.step.target, step.score) for step in steps]
 

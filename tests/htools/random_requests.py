@@ -69,6 +69,9 @@ def _balancing_case(rng: random.Random, seed: int, template: str, cluster: Rando
         arguments.append(rng.choice(["-C", "-C", "-Csaved.sh"]))
     if rng.random() < 0.3:
         arguments += ["-S", "saved"]
+    if rng.random() < 0.1:
+        answers = rapi_documents.documents(rng, parse_cluster(cluster.text))
+        return Case(BALANCE, seed, "hbal", ("-m", "file://.", *arguments), "", files=files, rapi=answers)
     if rng.random() < 0.9:
         return Case(BALANCE, seed, "hbal", ("-t", "c.data", *arguments), cluster.text, files=files)
     request = allocation(rng, template, cluster)
