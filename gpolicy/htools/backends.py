@@ -30,20 +30,33 @@ if TYPE_CHECKING:
 _STANDARD_INPUT = 0
 
 
+class UnopenedError(InputError):
+    """A file that cannot be opened. htools names the program where other messages begin with "Error"."""
+
+
 def read_file(path: str) -> str:
-    """Return a file's text. Raises InputError with htools' message."""
+    """Return a file's text. Raises UnopenedError."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - pathlib is slow to import
             return file.read()
-    except FileNotFoundError:
-        reason = "does not exist (No such file or directory)"
     except IsADirectoryError:
-        reason = "inappropriate type (is a directory)"
-    except PermissionError:
-        reason = "permission denied (Permission denied)"
+        raise UnopenedError(f"{path}: openFile: inappropriate type (is a directory)") from None
     except (OSError, ValueError) as error:
-        reason = str(error)
-    raise InputError(f"{path}: openFile: {reason}")
+        raise UnopenedError(f"{path}: openFile: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    """Return why a file cannot be opened, in GHC's words if they are known."""
+    words = _REASONS.get(type(error))
+    return f"{words} ({error.strerror})" if words and isinstance(error, OSError) else str(error)
+
+
+_REASONS: Mapping[type[Exception], str] = {
+    FileNotFoundError: "does not exist",
+    IsADirectoryError: "inappropriate type",
+    NotADirectoryError: "inappropriate type",
+    PermissionError: "permission denied",
+}
 
 
 def read_input(name: str) -> str:
@@ -58,13 +71,17 @@ def read_input(name: str) -> str:
 
 
 def write_file(path: str, text: str) -> None:
-    """Write `text` to a file. Raises InputError."""
+    """Write `text` to a file. Raises InputError, UnopenedError if it cannot be opened."""
     try:
-        with open(path, "w", encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123
+        file = open(path, "w", encoding="utf-8", errors="surrogateescape")  # noqa: PTH123, SIM115 - closed below
+    except (OSError, ValueError) as error:  # a name may hold a null byte
+        raise UnopenedError(f"{path}: openFile: {_reason(error)}") from None
+    try:
+        with file:
             file.write(text)
     except OSError as error:
         raise InputError(f"{path}: cannot write: {error.strerror}") from None
-    except ValueError as error:  # text that cannot be encoded, or a name with a null byte
+    except ValueError as error:  # text that cannot be encoded
         raise InputError(f"{path}: cannot write: {error}") from None
 
 
@@ -81,7 +98,8 @@ def run_program(
         go(*read)
     except (DivisionError, InputError) as error:
         sys.stdout.flush()
-        sys.stderr.write(f"{program if isinstance(error, DivisionError) else 'Error'}: {error}\n")
+        begins = program if isinstance(error, (DivisionError, UnopenedError)) else "Error"
+        sys.stderr.write(f"{begins}: {error}\n")
         return 1
     return 0
 

@@ -176,7 +176,7 @@ def _finish(options: Options, cluster: Cluster, group: GroupState, steps: Sequen
     _show_tables(options, "Final", nodes, instances)
     if options.execute and steps:
         raise InputError(
-            "hbal: Execution of commands possible only on LUXI: write the commands to a file with -C FILE, and run it"
+            "hbal: Execution of commands possible only on LUXI: write the commands to a file with -CFILE, and run it"
             " on the master"
         )
 

@@ -36,6 +36,7 @@ def balancing_options(rng: random.Random, cluster: RandomCluster) -> list[str]:
         (0.1, "--print-instances"),
         (0.1, "--first-job-group"),
         (0.05, "-q"),
+        (0.02, "-qq"),
         (0.2, "-p"),
         (0.1, f"-p{rng.choice(NODE_FIELDS)}"),
         (0.15, f"-l{rng.choice([0, 1, 2, 5])}"),
