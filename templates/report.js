@@ -48,7 +48,7 @@
     const shown = links.filter((link) => link.offsetParent);
     const ends = innerHeight + scrollY >= root.scrollHeight - 2;
     const passed = shown.filter((link) => targetOf(link).getBoundingClientRect().top < innerHeight * 0.3);
-    const here = ends ? shown.at(-1) : passed.at(-1) || shown[0];
+    const here = ends && scrollY > 0 ? shown.at(-1) : passed.at(-1) || shown[0];
     links.forEach((link) => link.toggleAttribute("aria-current", link === here));
     if (here && nav.scrollWidth > nav.clientWidth) nav.scrollLeft = here.offsetLeft - nav.clientWidth / 3;
   };
@@ -78,9 +78,9 @@
     const original = [...body.rows];
     const headings = all("thead th:not(.bar)", table);
     if (original.length > 1) headings.forEach((heading, column) => {
+      if (!heading.textContent.trim()) return;
       const button = make("button", { type: "button" });
       button.append(...heading.childNodes);
-      if (!button.textContent.trim()) button.setAttribute("aria-label", "sort");
       heading.append(button);
       button.addEventListener("click", () => {
         const was = heading.getAttribute("aria-sort");

@@ -22,8 +22,10 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.state import Node as ObservedNode
 from gpolicy.cluster.volume_pools import separate_metavg
 from gpolicy.ganeti.parameter import Level, Path, Values
+from gpolicy.ganeti.units import exact_size
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
 
+_CPUS: Final = ("cpu_total", "cpu_node")
 _TOTALS: Final = frozenset({"mem_total", "cpu_total", "disk_total"})
 
 
@@ -51,6 +53,12 @@ class DeclaredNumber:
     def differs(self) -> bool:
         """Whether the node reports another number."""
         return self.reported is not None and self.reported != self.declared
+
+    def amount(self, number: int | None) -> str:
+        """Return the declared or reported number as people write it: 2 CPUs as 2, memory and disk with their unit."""
+        if number is None:
+            return "not known"
+        return f"{number:,}" if self.name in _CPUS else exact_size(number)
 
 
 Declared = Mapping[str, DeclaredValue]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -19,6 +19,7 @@ from gpolicy.analysis.volume_sizes import smallest_volumes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, UsageError, about
+from gpolicy.ganeti.units import exact_size
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.printable import count, some
 
@@ -122,43 +123,51 @@ def basis_notes(settled: Settled, cluster: Cluster, group: str | None = None, *,
         silent = [node for node in nodes if node in here]
         if silent:
             notes.append(f"{name} is not declared for {some(silent)}: {value} counts")
-    return [*notes, *_first(_differing(settled, here)), *inconsistency_notes(settled, cluster, here)]
+    return [*notes, *_by_node(_differing(settled, here)), *inconsistency_notes(settled, cluster, here)]
 
 
-def _first(notes: list[str]) -> list[str]:
-    more = len(notes) - _MOST_NODES
-    others = [f"the same is true of {count(more, 'more node')}, by other numbers"] if more > 0 else []
-    return [*notes[:_MOST_NODES], *others]
+def _by_node(nodes: Iterable[tuple[str, str]]) -> list[str]:
+    """Return a note for each text that is true of nodes, given as name and text; of many texts the first."""
+    alike: dict[str, list[str]] = {}
+    for name, text in nodes:
+        alike.setdefault(text, []).append(name)
+    notes = [f"{some(names, _MOST_NODES)}: {text}" for text, names in alike.items()]
+    more = sum(map(len, list(alike.values())[_MOST_NOTES:]))
+    others = [f"the same is true of {count(more, 'more node')}, by other numbers"] if more else []
+    return [*notes[:_MOST_NOTES], *others]
 
 
-def _differing(settled: Settled, here: Collection[str]) -> list[str]:
-    notes = []
+def _differing(settled: Settled, here: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the nodes that report other numbers than those declared, and which."""
     for name, numbers in settled.stated.items():
         wrong = [item for item in numbers if item.differs and name in here]
         if wrong:
-            shown = ", ".join(
-                f"{item.name} is declared as {item.declared:,}, reported as {item.reported:,}" for item in wrong
+            yield (
+                name,
+                ", ".join(
+                    f"{item.name} is declared as {item.amount(item.declared)}, reported as {item.amount(item.reported)}"
+                    for item in wrong
+                ),
             )
-            notes.append(f"node {name}: {shown}")
-    return notes
 
 
 def inconsistency_notes(settled: Settled, cluster: Cluster, here: Collection[str]) -> list[str]:
     """Return notes on measured nodes whose figures do not add up, as htools warns (Loader: `checkData`)."""
-    notes = []
+    return _by_node(_inconsistent(settled, cluster, here))
+
+
+def _inconsistent(settled: Settled, cluster: Cluster, here: Collection[str]) -> Iterator[tuple[str, str]]:
     for node, memory, disk in inconsistent_nodes(cluster):
         name = node.facts.name
         if name in here and not settled.declared.get(name) and not node.facts.exclusive:
-            lost = [f"{memory:,} MiB of memory"] if memory > 0 else []
-            lost += [f"{disk:,} MiB of disk"] if disk > 0 else []
+            lost = [f"{exact_size(memory)} of memory"] if memory > 0 else []
+            lost += [f"{exact_size(disk)} of disk"] if disk > 0 else []
             verb = "is" if len(lost) == 1 else "are"
-            notes.append(
-                f"node {name}: what it reports does not add up with its instances, {' and '.join(lost)} {verb} missing"
-            )
-    return _first(notes)
+            yield name, f"the report does not add up with the instances there, {' and '.join(lost)} {verb} missing"
 
 
-_MOST_NODES: Final = 3
+_MOST_NODES: Final = 5
+_MOST_NOTES: Final = 3
 _WAY_OUT: Final = (
     "read the running cluster (local:, ssh://, rapi://) or a snapshot of it; or declare what nodes have: hv_state and"
     " disk_state, or the `hardware` of the group (with --resource-model they count before what is measured)"

@@ -184,9 +184,9 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
             text = f"{spec}{on}: none fits after ({gone}), at least {guard.shown_limit}"
             yield _Figure(ok=guard.limit <= 0, text=text)
             return
-        sign = ">=" if after >= guard.limit else "<"
+        limit = f"{'at least' if after >= guard.limit else 'fewer than'} {guard.shown_limit}"
         why = f" (bound by {row.after.binding.cause.key})" if row.after and after < guard.limit else ""
-        yield _Figure(after >= guard.limit, f"{spec}{on}: {after} fit after, {sign} {guard.shown_limit}{why}")
+        yield _Figure(after >= guard.limit, f"{spec}{on}: {after} fit after, {limit}{why}")
         return
     if row.before is None:
         return  # a new spec: nothing can be lost
@@ -205,10 +205,11 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
 def _loss(guard: Guard, title: str, before: int, then: int, why: str = "") -> _Figure:
     lost = before - then
     ok = 100 * lost <= guard.limit * before if guard.percent else lost <= guard.limit
-    share = f"{-100 * lost / before:+.3g} %" if before else "nothing to lose"
-    change = share if guard.percent or not before else f"{-lost:+d}"
-    sign = "within" if ok else ">"
-    return _Figure(ok, f"{title}: {before} fit now, {then} after{why}, {change} {sign} {guard.shown_limit}")
+    loss = "nothing is lost"
+    if lost > 0:
+        share = f"{100 * lost / before:.3g} %" if guard.percent else str(lost)
+        loss = f"a loss of {share}, {'at most' if ok else 'more than'} {guard.shown_limit}"
+    return _Figure(ok, f"{title}: {before} fit now, {then} after{why}, {loss}")
 
 
 def _old_size(before: Fit) -> str:
@@ -267,12 +268,12 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
     if not after.nodes:
         return _Figure(ok=False, text=f"{title}: cannot be measured: {_NO_NODES}")
     if after.survives >= guard.limit:
-        text = f"{title}: survives {_failures(after.survives)} after, >= {guard.shown_limit}"
+        text = f"{title}: survives {_failures(after.survives)} after, at least {guard.shown_limit}"
         return _Figure(ok=True, text=text)
     if after.unavailable is not None or (after.asked < guard.limit <= after.nodes and not after.not_absorbed):
         reason = after.unavailable or f"only {after.asked} failures at once were examined"
         return _Figure(ok=False, text=f"{title}: cannot be measured: {reason}")
-    text = f"{title}: survives {_failures(after.survives)} after, < {guard.shown_limit}"
+    text = f"{title}: survives {_failures(after.survives)} after, fewer than {guard.shown_limit}"
     before = change.before
     if before is not None and before.survives != after.survives:
         text += f" (now {before.survives})"

@@ -48,7 +48,7 @@ class Weight(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Two lengths from 0 to 1 beside a row of a table; None for a missing side."""
+    """Two lengths from 0 to 1 beside a row of a table; None for a missing side. A table of one state has no `now`."""
 
     now: float | None
     then: float | None
@@ -59,8 +59,8 @@ class Table:
     """Rows of cells. `of` names what the rows are ("instances"); columns named in `right` hold numbers.
 
     `most` is how many rows a text shows; with `last_apart` it gives the last cell of each a line of its own, and leaves
-    the headings out. `bars`, one for each row, are drawn by HTML only. Rows in the first `grouped` columns repeat the
-    cells above them, and are shown once.
+    the headings out. `bars`, one for each row, are drawn by HTML only, as are `tones`, the colours of the column
+    "verdict". Rows in the first `grouped` columns repeat the cells above them, and are shown once.
     """
 
     title: str
@@ -71,6 +71,7 @@ class Table:
     weight: Weight = Weight.CHANGED
     most: int = 20
     bars: tuple[Bar, ...] = ()
+    tones: tuple[Tone, ...] = ()
     grouped: int = 0
     last_apart: bool = False
 

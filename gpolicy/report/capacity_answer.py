@@ -9,7 +9,20 @@ from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.shown_score import Score
 from gpolicy.cluster.terms import Limits
-from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Section, Table, Weight, from_to, size, with_rows
+from gpolicy.report.answer import (
+    NOTHING,
+    Answer,
+    Bar,
+    Cell,
+    Figure,
+    Name,
+    Section,
+    Table,
+    Weight,
+    from_to,
+    size,
+    with_rows,
+)
 from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, pair_cell, room_cells, size_words, spec_words
 
 _RIGHT: Final = frozenset({"fits", "score", "minimum", "value", "weight", "product", "could fall by", *ROOM_HEADINGS})
@@ -21,14 +34,15 @@ def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answ
     tables = with_rows(*_extended(items), _metadata(report), _tiered(items), _stranded(items), _scores(items))
     whole = items[-1]
     tiered = sum(run.count for run in whole.tiered)
+    taken = f"{whole.standard.fits:,} standard instances, or {tiered:,} in a tiered run"
+    verdict = f"{_with(report)}{_place(whole)} takes {taken}"
     return Answer(
         verb="capacity",
         title="What fits on cluster",
         name=report.cluster_name,
         title_end="beside what runs there",
         basis=(*report.what_if, report.basis.sentence, *(item.sentence for item in report.limits)),
-        verdict=_with(report)
-        + f"{_place(whole)} takes {whole.standard.fits:,} standard instances, or {tiered:,} in a tiered run",
+        verdict=f"{verdict[0].upper()}{verdict[1:]}",
         figures=(
             Figure("standard instances", f"{whole.standard.fits:,}", about="capacity"),
             Figure("in a tiered run", f"{tiered:,}", about="capacity"),
@@ -65,6 +79,7 @@ def _place(item: GroupCapacity) -> str:
 
 def _fits(items: Sequence[GroupCapacity]) -> Table:
     rows: list[tuple[Cell, ...]] = []
+    counts: list[int] = []
     for item in items:
         figures: list[tuple[str, str, int, Binding]] = []
         figures += [(pair_cell(one.name), spec_words(one.pair.max), one.fits, one.binding) for one in item.specs]
@@ -73,6 +88,7 @@ def _fits(items: Sequence[GroupCapacity]) -> Table:
         standard = item.standard
         figures.append(("standard", spec_words(standard.spec), standard.fits, standard.binding))
         first = (_name(item), item.template.value if item.template else NOTHING)
+        counts += [fits for _, _, fits, _ in figures]
         for spec, words, fits, binding in figures:
             rows.append((*first, spec, words, f"{fits:,}", binding.cause.key, binding.reason or NOTHING))
     return Table(
@@ -82,6 +98,7 @@ def _fits(items: Sequence[GroupCapacity]) -> Table:
         rows=tuple(rows),
         right=_RIGHT,
         grouped=2,
+        bars=tuple(Bar(None, fits / max(*counts, 1)) for fits in counts),
     )
 
 

@@ -285,6 +285,8 @@ def room_cells(stranded: Stranded) -> tuple[str, ...]:
     """Return what is left and what was free: memory, disk, virtual CPUs, spindle use, physical volumes."""
     left, free = stranded.left, stranded.free
     counts = ((left.cpus, free.cpus), (left.spindle_use, free.spindle_use), (left.spindles, free.spindles))
+    if not (free.memory or free.disk or free.cpus):  # no nodes
+        return (NOTHING,) * len(ROOM_HEADINGS)
     return (
         f"{rough_size(left.memory)} of {rough_size(free.memory)}",
         f"{rough_size(left.disk)} of {rough_size(free.disk)}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+from gpolicy.analysis.pair_names import MINMAX
 from gpolicy.cluster.state import Identity
 from gpolicy.colour import Tone
 from gpolicy.drift.comparing import Drift, DriftReport
@@ -124,12 +125,18 @@ def utc(seconds: float | None) -> str | None:
 
 
 def _entry(drift: Drift) -> Entry:
-    is_pairs = drift.path == ("ipolicy", "minmax")
+    items = _pairs(drift) if drift.path == MINMAX else _tags(drift) if drift.path == TAGS else None
     return Entry(
-        text="ipolicy.minmax" if is_pairs else _sentence(drift),
+        text=_sentence(drift) if items is None else drift.name,
         under=(drift.object, since_text(drift.since)),
-        below=(*(_pairs(drift) if is_pairs else ()), *_remarks(drift)),
+        below=(*(items or ()), *_remarks(drift)),
     )
+
+
+def _tags(drift: Drift) -> Iterator[Line]:
+    found, declared = words(drift.found), words(drift.declared)
+    yield from (Line(mark="-", text=f"found     {tag}", tone=Tone.BAD) for tag in found if tag not in declared)
+    yield from (Line(mark="+", text=f"declared  {tag}", tone=Tone.GOOD) for tag in declared if tag not in found)
 
 
 def _pairs(drift: Drift) -> Iterator[Line]:

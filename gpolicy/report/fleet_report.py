@@ -11,7 +11,7 @@ from gpolicy.errors import ExitCode
 from gpolicy.printable import count, printable, some
 from gpolicy.provenance import Provenance
 from gpolicy.report import answer_html, answer_markdown, answer_text
-from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Page, Section, Table, Weight
+from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Page, Section, Table, Weight
 from gpolicy.report.forms import LEAST_BUDGET, Display
 from gpolicy.report.markdown import CLOSE, code, folded, prose
 from gpolicy.report.prometheus import Samples
@@ -70,12 +70,13 @@ def worst_exit_code(reports: Sequence[ClusterReport]) -> int:
 def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Provenance) -> Answer:
     """Return the table of all clusters, with a verdict that names those with trouble."""
     headings = next((_figure_names(item.answer) for item in reports if item.answer and item.answer.figures), ())
-    rows = tuple((Page(item.name), *_figures(item, headings), _short(item)) for item in reports)
+    rows = tuple((Page(item.name), _short(item), *_figures(item, headings)) for item in reports)
     table = Table(
         title="Clusters",
         of="clusters",
-        headings=("cluster", *headings, "verdict"),
+        headings=("cluster", "verdict", *headings),
         rows=rows,
+        tones=tuple(item.tone for item in reports),
         weight=Weight.CHANGED,
         most=len(rows),
     )
@@ -87,6 +88,7 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
         name="",
         verdict=_verdict(reports),
         tone=worst,
+        figures=_totals(reports),
         sections=(Section(key="clusters", title="Clusters", parts=(table,), never_cut=True),),
         notes=tuple(f"{item.name}: {line}" for item in reports for line in item.aside),
         provenance=provenance,
@@ -108,6 +110,24 @@ def _verdict(reports: Sequence[ClusterReport]) -> str:
             told.append(f"{len(names)} {one if len(names) == 1 else more}: {some(names, _MOST_NAMES)}")
     fine = f"{len(left)} {'is' if len(left) == 1 else 'are'} fine"
     return "; ".join([*told, fine] if left or not told else told)
+
+
+def _totals(reports: Sequence[ClusterReport]) -> tuple[Figure, ...]:
+    """Return how many clusters there are, and how many of them are in each state."""
+    tones = [item.tone for item in reports if item.answer]
+    states = (
+        ("get worse", tones.count(Tone.CAREFUL), Tone.CAREFUL),
+        ("with problems", tones.count(Tone.BAD), Tone.BAD),
+        ("not looked at", len(reports) - len(tones), Tone.BAD),
+    )
+    fine = len(reports) - sum(number for _, number, _ in states)
+    return (
+        Figure("clusters", f"{len(reports):,}"),
+        *(
+            Figure(name, f"{number:,}", tone=tone if number else Tone.PLAIN)
+            for name, number, tone in (("fine", fine, Tone.GOOD), *states)
+        ),
+    )
 
 
 def _figure_names(answer: Answer) -> tuple[str, ...]:

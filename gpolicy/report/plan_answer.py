@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.pair_names import MINMAX, PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.colour import Tone
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
-from gpolicy.plan.change import NAME, Change, ChangeAction, Risk
+from gpolicy.plan.change import NAME, TAGS, Change, ChangeAction, Risk
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
@@ -30,6 +30,7 @@ from gpolicy.report.plan_words import (
     guard_verdict,
     pair_changes,
     step_command,
+    tag_changes,
     verdict,
     worst_first,
 )
@@ -117,20 +118,20 @@ def _changes(plan: Plan) -> Section:
 
 def _change(change: Change) -> Entry:
     sign = _SIGNS.get(change.action, "~")
-    is_pairs = change.path == ("ipolicy", "minmax")
+    items = pair_changes(change) if change.path == MINMAX else tag_changes(change) if change.path == TAGS else ()
     return Entry(
-        text="ipolicy.minmax" if is_pairs else change_words(change),
+        text=change_words(change),
         mark=sign,
         tone=_TONES[sign],
         under=(change.object, ""),
-        below=(*(_pairs(change) if is_pairs else ()), *_remarks(change)),
+        below=(*(_item(*item) for item in items), *_remarks(change)),
     )
 
 
-def _pairs(change: Change) -> Iterator[Line]:
-    for sign, text in pair_changes(change):
-        mark = "" if sign == "#" else sign
-        yield Line(text=text if mark else f"({text})", mark=mark, tone=_TONES[mark])
+def _item(sign: str, text: str) -> Line:
+    """Return the line of a pair or tag that goes, comes or stays, or a remark on them."""
+    mark = "" if sign == "#" else sign
+    return Line(text=text if mark else f"({text})", mark=mark, tone=_TONES[mark])
 
 
 def _remarks(change: Change) -> Iterator[Line]:
@@ -226,6 +227,6 @@ def _guards(plan: Plan) -> Entries:
 
 
 def _guard(guard: GuardResult) -> Entry:
-    hint = (Line(text=f"pass it with --allow {guard.name}, if you must"),) if can_be_allowed(guard) else ()
+    hint = (Line(text=f"override it with --allow {guard.name}, if you must"),) if can_be_allowed(guard) else ()
     tone = Tone.BAD if not guard.ok else Tone.CAREFUL if guard.allowed else Tone.GOOD
     return Entry(mark=guard_verdict(guard), tone=tone, name=guard.name, text=guard.message, below=hint)

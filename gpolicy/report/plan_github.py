@@ -39,7 +39,7 @@ def _guards(plan: Plan, places: Mapping[str, Span]) -> Iterator[Annotation]:
     for guard in plan.guards:
         if guard.ok and not guard.allowed:
             continue
-        hint = f"\npass it with --allow {guard.name}, if you must" if can_be_allowed(guard) else ""
+        hint = f"\noverride it with --allow {guard.name}, if you must" if can_be_allowed(guard) else ""
         yield Annotation(
             severity=Severity.WARNING if guard.ok else Severity.ERROR,
             kind="guards overridden" if guard.ok else "guards that fail",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from gpolicy.analysis.pair_names import MINMAX
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
@@ -80,10 +81,8 @@ def change_words(change: Change) -> str:
             return f"rename from {change.before}"
         case path, _ if path == MEMBERSHIP:
             return f"move from group {change.before} to {change.after}"
-        case path, _ if path == TAGS:
-            before, after = words(change.before), words(change.after)
-            added = [f"+{tag}" for tag in after if tag not in before]
-            return f"tags {', '.join([*added, *(f'-{tag}' for tag in before if tag not in after)])}"
+        case path, _ if path in (MINMAX, TAGS):
+            return ".".join(path)
     path, name = change.path, ".".join(change.path)
     if change.action is ChangeAction.RESET:
         return f"{name}: {value_text(path, change.before)} → inherit"
@@ -92,7 +91,7 @@ def change_words(change: Change) -> str:
 
 def differs_in_effect(change: Change) -> bool:
     """Return whether the effective values tell more than the own values."""
-    if change.path == ("ipolicy", "minmax"):
+    if change.path == MINMAX:
         return False
     shown = (change.before, change.after)
     return (change.effective_before, change.effective_after) != shown and change.effective_before is not None
@@ -104,6 +103,13 @@ def step_command(step: Step) -> str:
         return shell_line(step.command.argv)
     rapi = step.command.rapi
     return f"RAPI only: {rapi.method} {rapi.path}" if rapi else "no command"
+
+
+def tag_changes(change: Change) -> Iterator[tuple[str, str]]:
+    """Yield each tag that is removed or added, with its sign."""
+    before, after = words(change.before), words(change.after)
+    yield from (("-", tag) for tag in before if tag not in after)
+    yield from (("+", tag) for tag in after if tag not in before)
 
 
 def pair_changes(change: Change) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.resource_models import GroupModel, NodeModel, ResourceModel
 from gpolicy.impact.impact import ResourceModelChange
 from gpolicy.printable import count
@@ -40,7 +39,6 @@ _RIGHT: Final = frozenset(
         "ratio",
     }
 )
-_CPUS: Final = ("cpu_total", "cpu_node")
 
 
 def resource_model_section(change: ResourceModelChange) -> Section:
@@ -88,7 +86,12 @@ def _declared(model: ResourceModel, weight: Weight) -> Table:
     for node in model.nodes:
         for item in node.declared:
             if item.differs:
-                shown = (item.name, _amount(item, item.declared), item.level, _amount(item, item.reported))
+                shown = (
+                    item.name,
+                    item.amount(item.declared),
+                    item.level,
+                    NOTHING if item.reported is None else item.amount(item.reported),
+                )
                 alike.setdefault(shown, []).append(node.node)
     return Table(
         title="Declared values that differ from what nodes report",
@@ -98,10 +101,6 @@ def _declared(model: ResourceModel, weight: Weight) -> Table:
         right=_RIGHT,
         weight=weight,
     )
-
-
-def _amount(item: DeclaredNumber, number: int | None) -> str:
-    return NOTHING if number is None else f"{number:,}" if item.name in _CPUS else size(number)
 
 
 def _free(model: ResourceModel, weight: Weight) -> Table:

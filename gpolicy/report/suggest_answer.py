@@ -61,7 +61,7 @@ def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer
         title="Sizes that tile the nodes of cluster",
         name=report.cluster_name,
         basis=(report.basis.sentence,),
-        verdict=f"sizes for {count(len(report.groups), 'group')}, {where}",
+        verdict=f"Sizes for {count(len(report.groups), 'group')}, {where}",
         sections=(*itertools.chain.from_iterable(map(_sections, report.groups, itertools.count(1))), passed),
         listings=() if written else documents,
         figures=(
@@ -92,7 +92,7 @@ def _sections(item: Suggestion, place: int) -> Iterator[Section]:
     )
     yield Section(
         key=f"stranded-{place}",
-        title=f"What stays unused on a node of group {item.group} that one size fills",
+        title=f"Unused on a node of group {item.group}",
         weight=Weight.DETAIL,
         parts=(_stranded(item),),
         never_cut=True,
@@ -134,7 +134,7 @@ def _stranded(item: Suggestion) -> Table:
         figures = (str(left.count), _human(left.left.memory), str(left.left.cpus), *([last] * len(disk)))
         rows.append((Name(left.name), *figures, f"{left.share:.1%}", nodes))
     return Table(
-        title="By size and kind of node",
+        title="What one size that fills a node leaves",
         of="rows",
         headings=("size", "fill it", "memory", "CPUs", *disk, "wasted", "nodes"),
         rows=tuple(rows),

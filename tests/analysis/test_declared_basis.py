@@ -139,10 +139,7 @@ def test_the_defaults_that_ganeti_fills_in_declare_nothing_but_those_of_the_poli
     assert (by_ganeti.basis.kind, by_ganeti.groups[0].standard.fits) == (BasisKind.MEASURED, 13)  # 56 GiB, not all
     by_policy = capacity(under(state, tmp_path, f"{CLUSTER}hv_state: {{fake: {{mem_node: 0}}}}\n"), declared=True)
     assert (by_policy.basis.kind, by_policy.groups[0].standard.fits) == (BasisKind.MIXED, 15)  # all 64 GiB
-    assert by_policy.notes == (
-        "node node1: mem_node is declared as 0, reported as 8,192",
-        "node node2: mem_node is declared as 0, reported as 8,192",
-    )
+    assert by_policy.notes == ("node1, node2: mem_node is declared as 0, reported as 8G",)
 
 
 def test_on_rapi_what_the_policy_of_this_run_declares_counts(tmp_path: Path) -> None:
@@ -226,8 +223,14 @@ guards:
     known = guard_impact(before, after, policy.guards, names)
     verdicts = {item.name: (item.ok, item.message) for item in declared_guards(policy.guards, (), known)}
     # 39 GiB are left on each node: nine of 4 GiB
-    assert verdicts["room"] == (False, "group default, spec any (declared): 9 fit after, < 14 (bound by n1-capacity)")
-    assert verdicts["no-loss"] == (False, "group default, spec any (declared): 14 fit now, 9 after, -35.7 % > 0 %")
+    assert verdicts["room"] == (
+        False,
+        "group default, spec any (declared): 9 fit after, fewer than 14 (bound by n1-capacity)",
+    )
+    assert verdicts["no-loss"] == (
+        False,
+        "group default, spec any (declared): 14 fit now, 9 after, a loss of 35.7 %, more than 0 %",
+    )
     assert verdicts["redundant"][0]
 
 

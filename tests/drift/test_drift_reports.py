@@ -95,7 +95,7 @@ def test_the_schema_refuses_missing_fields(report: DriftReport) -> None:
 
 def test_text_shows_drift_its_date_and_accepted_drift(report: DriftReport) -> None:
     text = render(drift_answer(report, {}, of="policies"), Display())
-    assert "  ipolicy.vcpu-ratio: found 6.0, declared 99.0" in text
+    assert "  ipolicy.vcpu-ratio: found 6, declared 99" in text
     assert "group/nowhere  when it was changed is not known\n  is declared; the cluster has no such group" in text
     assert "cluster tags: not-there is missing" in text
     assert "until 2026-12-31: agreed" in text
@@ -114,7 +114,7 @@ def test_markdown_and_the_page_have_every_difference(report: DriftReport) -> Non
     assert "4 differences, 1 accepted" in html.prose
     shown = markdown_of(answer), " ".join(html.items)
     for text in shown:
-        assert "ipolicy.vcpu-ratio: found 6.0, declared 99.0" in text
+        assert "ipolicy.vcpu-ratio: found 6, declared 99" in text
         assert "until 2026-12-31: agreed" in text
         assert "GP901" in text or "GP901" in str(html.tables)
 

@@ -64,31 +64,31 @@ CAPACITY = with_capacity(
         (
             'group: shared, capacity_loss: {at_most: "5%"}',
             False,
-            "group shared, spec half: 12 fit now, 9 after, -25 % > 5 %",
+            "group shared, spec half: 12 fit now, 9 after, a loss of 25 %, more than 5 %",
         ),
         (
             'group: shared, spec: half, capacity_loss: {at_most: "25%"}',
             True,
-            "group shared, spec half: 12 fit now, 9 after, -25 % within 25 %",
+            "group shared, spec half: 12 fit now, 9 after, a loss of 25 %, at most 25 %",
         ),
         (
             "spec: full, capacity_loss: {at_most: 0}",
             False,
-            "group dedicated, spec full: 3 fit now, 2 after, -1 > 0",
+            "group dedicated, spec full: 3 fit now, 2 after, a loss of 1, more than 0",
         ),
         (
             "spec: half, capacity_loss: {at_most: 3}",
             True,
             (
-                "group shared, spec half: 12 fit now, 9 after, -3 within 3; "
-                "group dedicated, spec half: 0 fit now, 0 after, nothing to lose within 3"
+                "group shared, spec half: 12 fit now, 9 after, a loss of 3, at most 3; "
+                "group dedicated, spec half: 0 fit now, 0 after, nothing is lost"
             ),
         ),
-        ("group: dedicated, spec: full, at_least: 2", True, "group dedicated, spec full: 2 fit after, >= 2"),
+        ("group: dedicated, spec: full, at_least: 2", True, "group dedicated, spec full: 2 fit after, at least 2"),
         (
             "group: dedicated, spec: full, at_least: 3",
             False,
-            "group dedicated, spec full: 2 fit after, < 3 (bound by memory)",
+            "group dedicated, spec full: 2 fit after, fewer than 3 (bound by memory)",
         ),
         (
             "group: dedicated, spec: quarter, at_least: 3",
@@ -109,7 +109,7 @@ def test_a_spec_that_is_removed_is_lost_but_for_what_still_fits_of_its_size(tmp_
     result = judged(tmp_path, "capacity_loss: {at_most: 2}", gone)
     assert (result.ok, result.message) == (
         False,
-        "group shared, spec half: 4 fit now, 1 after (the spec is removed), -3 > 2",
+        "group shared, spec half: 4 fit now, 1 after (the spec is removed), a loss of 3, more than 2",
     )
     assert not judged(tmp_path, "spec: half, at_least: 1", gone).ok
 
@@ -117,7 +117,7 @@ def test_a_spec_that_is_removed_is_lost_but_for_what_still_fits_of_its_size(tmp_
 def test_a_failed_guard_lists_only_some_of_the_failures(tmp_path: Path) -> None:
     many = with_capacity(group("g", *[row(f"s{n}", 10, 5) for n in range(9)], row("fine", 5, 5)))
     result = judged(tmp_path, "capacity_loss: {at_most: 1}", many)
-    assert result.message.startswith("group g, spec s0: 10 fit now, 5 after, -5 > 1; ")
+    assert result.message.startswith("group g, spec s0: 10 fit now, 5 after, a loss of 5, more than 1; ")
     assert result.message.endswith("; and 5 more")
     assert "fine" not in result.message
 
@@ -182,7 +182,7 @@ def test_node_failures(tmp_path: Path) -> None:
     result = judged(tmp_path, "node_failures: 1", redundancy(0))
     assert (result.ok, result.message) == (
         False,
-        "group shared: survives 0 node failures after, < 1 (now 1): without node1 web1 has no place (memory)",
+        "group shared: survives 0 node failures after, fewer than 1 (now 1): without node1 web1 has no place (memory)",
     )
     assert "(as now)" in judged(tmp_path, "node_failures: 1", redundancy(0, now=0)).message
 

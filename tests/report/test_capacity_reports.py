@@ -74,7 +74,7 @@ def test_nan_is_null(report: CapacityReport) -> None:
 def test_the_table_comes_first_and_the_score_when_asked_for(report: CapacityReport) -> None:
     text = capacity_text(report)
     lines = text.splitlines()
-    assert lines[1] == "the whole cluster takes 47 standard instances, or 2 in a tiered run"
+    assert lines[1] == "The whole cluster takes 47 standard instances, or 2 in a tiered run"
     assert lines[2] == "basis: measured, all figures of nodes are as they report them"
     assert lines[5].split() == ["group", "template", "spec", "size", "fits", "bound", "by", "htools"]
     assert lines[6].split()[:4] == ["default", "drbd", "pair", "1"]
@@ -100,6 +100,7 @@ def test_markdown_has_every_figure_in_one_table(report: CapacityReport) -> None:
     table = page.tables[0]
     assert table[0] == ["group", "template", "spec", "size", "fits", "bound by", "htools"]
     shown, whole = page.tables, Page(html_of(answer)).tables
+    assert [row.pop() for row in whole[0]] == ["on one scale", *([""] * len(table[1:]))]  # the bars
     assert [[list(filter(None, row)) for row in table] for table in shown] == [
         [row[len(row) - len(list(filter(None, brief))) :] for row, brief in zip(full, table, strict=True)]
         for full, table in zip(whole, shown, strict=True)

@@ -48,7 +48,7 @@ def test_the_verdict_comes_first_then_the_table_and_all_else_is_folded() -> None
     shown = unfolded(text)
     assert "| `shared` | `large` | 64G · 16 CPU · 1T | 8 | 3 | -5 | -62 % |" in shown
     assert "- **FAILS** guard `no-shrink`: pair large of shared: 8 → 3" in shown
-    assert "  - pass it with --allow no-shrink, if you must" in shown
+    assert "  - override it with --allow no-shrink, if you must" in shown
     page = page_of_markdown(text)
     violations = list(impact_sections(full_impact()))[1]
     order = (
