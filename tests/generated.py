@@ -28,7 +28,7 @@ def generated_files() -> dict[str, str]:
 
 
 def _defects_page() -> str:
-    """Return docs/how-we-know/seeded-defects.md."""
+    """Return docs/reference/seeded-mistakes.md."""
     from defects.measuring import mutants
     from defects.page import page
     from defects.reasons import REASONS
@@ -39,7 +39,7 @@ def _defects_page() -> str:
 
 def _slow_pages() -> dict[str, str]:
     """Return the pages that take long to make, each with a test of its own."""
-    return {"docs/how-we-know/seeded-defects.md": _defects_page(), **{page: run_page(page) for page in PAGES}}
+    return {"docs/reference/seeded-mistakes.md": _defects_page(), **{page: run_page(page) for page in PAGES}}
 
 
 def _write(files: dict[str, str]) -> None:

@@ -222,13 +222,13 @@ def test_each_step_shows_the_change_of_each_value(tmp_path: Path) -> None:
     command = PlannedCommand(argv=argv, effects=effects)
     step = replace(plan(argv).steps[0], command=command, inverse=Inverse((back,)))
     script = render_script(plan(steps=(step,)))
-    assert "#   cluster ipolicy.vcpu-ratio: 4.0 → 7.0\n" in script
+    assert "#   cluster ipolicy.vcpu-ratio: 4 → 7\n" in script
     line = next(line for line in script.splitlines() if "kvm_path" in line)
     assert line == (
         '#   cluster hvparams.kvm.kvm_path: "/usr/bin/kvm" → "/bin/x\\nreboot #"'
         "  ! root on the nodes runs the program that this names"
     )
-    assert "#   cluster ipolicy.vcpu-ratio: 7.0 → 4.0\n" in render_script(plan(steps=(step,)), rollback=True)
+    assert "#   cluster ipolicy.vcpu-ratio: 7 → 4\n" in render_script(plan(steps=(step,)), rollback=True)
     assert [call[1:] for call in run(tmp_path, script)[1]] == [["modify", "--x=1"]]
 
 

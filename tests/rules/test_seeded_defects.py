@@ -1,4 +1,4 @@
-"""Most single mistakes in good policies are found; docs/how-we-know/seeded-defects.md says why the others are not."""
+"""Most single mistakes in good policies are found; docs/reference/seeded-mistakes.md says why the others are not."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_each_missed_mistake_has_a_reason(made: list[Mutant]) -> None:
 
 
 def test_the_page_is_true(made: list[Mutant]) -> None:
-    written = TOP / "docs" / "how-we-know" / "seeded-defects.md"
+    written = TOP / "docs" / "reference" / "seeded-mistakes.md"
     assert written.read_text(encoding="utf-8") == page(made, REASONS), "run scripts/generate"
 
 

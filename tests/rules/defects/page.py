@@ -1,4 +1,4 @@
-"""The page docs/how-we-know/seeded-defects.md: the kinds of mistakes, how many are caught, why others are not."""
+"""The page docs/reference/seeded-mistakes.md: the kinds of mistakes, how many are caught, why others are not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from defects.measuring import Mutant
 from defects.seeding import DEFECTS
 
 _HEAD: Final = """\
-# Seeded defects
+# Seeded mistakes
 
 For those who want to know how many mistakes `gpolicy check` finds. The tests put one mistake at a time into a good
 policy (each of `policies/`, the one that `gpolicy init` writes, and the example of
