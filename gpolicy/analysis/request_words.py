@@ -117,7 +117,9 @@ def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
                 raise UsageError(f"{word}: node {item} is named twice")
             items.append(item)
     elif key in values:
-        raise UsageError(f"{word}: {key} is given twice")
+        before = ALIASES.get(values[key], values[key])
+        hint = f"Did you mean `{values[key]}={value}`?" if key == "spec" and before in KEYS else None
+        raise UsageError(f"{word}: {key} is given twice", hint=hint)
     else:
         values[key] = value
 

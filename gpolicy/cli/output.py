@@ -115,7 +115,8 @@ def looked_at(policies: Sequence[Policy], files: Files) -> str:
     """Return what policies hold, for the last line of a report: `4 files, 2 groups`."""
     groups = sum(len(policy.groups) for policy in policies)
     counts = [f"{len(policies)} policies"] if len(policies) > 1 else []
-    counts.append(count(len(files), "file"))
+    empty = " without a document" if not any(file.documents for file in files.values()) else ""
+    counts.append(f"{count(len(files), 'file')}{empty}")
     counts += [count(groups, "group")] if groups else []
     return ", ".join(counts)
 

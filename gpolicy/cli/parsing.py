@@ -55,7 +55,15 @@ def _hint(error: BaseException, verb: str) -> str:
         return help_of
     if wrong in _BEFORE_VERBS:
         return f"write it before the verb: `gpolicy {wrong} {verb}`"
+    if verb not in VERBS and wrong not in known and str(wrong).startswith("--") and _of_a_verb(str(wrong)):
+        return f"write it after the verb: `gpolicy VERB {wrong} …`"
     return did_you_mean(str(wrong), [name for name in known if name.startswith("--")], help_of)
+
+
+def _of_a_verb(option: str) -> bool:
+    root: Any = get_command(app)
+    context = root.make_context("gpolicy", [], resilient_parsing=True)
+    return any(option in item.opts for verb in VERBS for item in root.get_command(context, verb).params)
 
 
 def _usage(error: BaseException) -> str:

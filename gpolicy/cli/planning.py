@@ -10,7 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import errors_among, policy_with_findings
-from gpolicy.cli.output import Report, repository_path
+from gpolicy.cli.output import Report, looked_at, repository_path
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode
@@ -64,7 +64,7 @@ def plan(target: Target, request: PlanRequest) -> Report:
     policy, found = policy_with_findings(path, state)
     if errors := errors_among(found):
         refused = refused_plan(policy, state, errors)
-        report = _report(refused, Sides(state, state, PairNames()), None, policy, request)
+        report = _report(refused, Sides(state, state, PairNames()), None, policy, target, request)
         return replace(report, errors=tuple(errors), files=policy.files)
     check_allowed(request.allowed, policy)
     with working("comparing the policy with the cluster"):
@@ -85,7 +85,7 @@ def plan(target: Target, request: PlanRequest) -> Report:
     made = with_declared_guards(made, policy, terms, names, judged, request.allowed)
     if output is not None:
         write_private(output, plan_text(made, _impact_data(known)).encode())
-    report = _report(made, Sides(before, after, names), known, policy, request)
+    report = _report(made, Sides(before, after, names), known, policy, target, request)
     return replace(report, following=tuple(_following(made, output)))
 
 
@@ -109,16 +109,21 @@ def _impact_data(known: Impact | None) -> dict[str, object] | None:
     return impact_data(known)
 
 
-def _report(made: Plan, sides: Sides, known: Impact | None, policy: Policy, request: PlanRequest) -> Report:
+def _report(
+    made: Plan, sides: Sides, known: Impact | None, policy: Policy, target: Target, request: PlanRequest
+) -> Report:
     """Return the report of a plan."""
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
     from gpolicy.report.plan_answer import plan_answer  # noqa: PLC0415
     from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
 
+    of = f"{target.policy} ({looked_at([policy], policy.files)})"
     places = {guard.name.value: guard.name.span for guard in policy.guards}
     return Report(
         exit_code=_exit_code(made, detailed=request.detailed_exitcode),
-        answer=lambda: plan_answer(made, impact=known, sides=sides, sources=policy.files, locate=repository_path),
+        answer=lambda: plan_answer(
+            made, impact=known, sides=sides, sources=policy.files, locate=repository_path, of=of
+        ),
         own={
             "json": lambda: plan_text(made, _impact_data(known)),
             "github": lambda: plan_github(made, impact=known, guard_places=places, locate=repository_path),

@@ -22,6 +22,7 @@ from gpolicy.errors import InputError, UnreachableError, UsageError
 
 _HOSTNAME_MISMATCH = {62, 64}  # X509_V_ERR_HOSTNAME_MISMATCH and _IP_ADDRESS_MISMATCH
 _HINT_TRUST = "name a file with the cluster's certificate (on the master: rapi.pem, without its key) as --rapi-ca"
+_HINT_REFUSED = "nothing listens there: is ganeti-rapi running, and the port right? (5080, if none is given)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +212,8 @@ def _unreachable(where: str, error: Exception, seconds: float) -> UnreachableErr
             return _too_slow(where, seconds)
         case UnicodeError():
             return UnreachableError(f"{where}: no such host")
+        case ConnectionRefusedError():
+            return UnreachableError(f"{where}: {error.strerror}", hint=_HINT_REFUSED)
         case OSError():
             return UnreachableError(f"{where}: {error.strerror or 'the connection was cut'}")
         case _:

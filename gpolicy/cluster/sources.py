@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -189,11 +190,22 @@ def _unknown(src: str, scheme: str) -> UsageError:
         kind = "config" if Path(src).name == "config.data" else "snapshot" if src.endswith(".json") else "text"
         return UsageError("--state does not say what kind of source it is", hint=f"Did you mean `{kind}:{src}`?")
     if not scheme and src and "\0" not in src and Path(src).exists():
+        if Path(src).is_dir():
+            hint = (
+                "the policy is an argument of its own, without an option; --state says where the cluster is read from"
+            )
+            return UsageError(f"--state {src!r}: a directory, not a cluster", hint=hint)
         hint = "name its kind: config:FILE, text:FILE or snapshot:FILE"
         return UsageError(f"{src!r}: a file, but of unknown kind", hint=hint)
     known = "; ".join(SCHEMES.values())
     if not scheme:
-        return UsageError("--state does not say what kind of source it is", hint=f"write one of: {known}")
+        hint = f"Did you mean `rapi://{src}` or `ssh://{src}`?" if _HOST.fullmatch(src) else f"write one of: {known}"
+        return UsageError("--state does not say what kind of source it is", hint=hint)
     shown = f"{scheme[:20]!r}"  # the rest of a wrong address may hold a password
     hint = did_you_mean(scheme[:20], [f"{name}:" for name in SCHEMES], f"write one of: {known}")
+    if scheme in ("http", "https"):
+        hint = "Did you mean `rapi://`, Ganeti's remote API?"
     return UsageError(f"no such source of a cluster's state: {shown}", hint=hint)
+
+
+_HOST: Final = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63}){1,10}", re.ASCII)

@@ -1,4 +1,4 @@
-"""Stored sizes and rates as people write them, with their unit."""
+"""Stored sizes, rates and ratios as people write them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ RATE_UNIT: Final = "KiB/s"
 
 
 def amount_text(path: Path, value: Value) -> str | None:
-    """Return the size or rate at `path` with its unit: 4G, 100M/s; None for a value that is neither."""
+    """Return a size or rate with its unit (4G, 100M/s), and a ratio of 4.0 as 4; None for another value."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     parameter = parameter_at(path)
     if parameter is None or not isinstance(value, int) or isinstance(value, bool) or value < 0:
         return None

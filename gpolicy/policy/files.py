@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,6 +11,7 @@ from pathlib import Path
 
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span
+from gpolicy.guessing import MOST_KNOWN, did_you_mean
 from gpolicy.opening import YAML_SUFFIXES, reason
 from gpolicy.policy.boundary import Boundary, boundary
 from gpolicy.policy.source_file import SourceFile, YamlDocument
@@ -47,13 +49,22 @@ def policy_files(path: Path) -> list[Path]:
     if path.is_symlink() and not path.exists():
         raise InputError(f"{path}: a symbolic link that leads nowhere", hint="name the file or directory itself")
     if not path.exists():
-        raise InputError(f"{path}: no such file or directory")
+        raise InputError(f"{path}: no such file or directory", hint=_meant(path))
     if not path.is_dir():
         raise InputError(f"{path}: neither a file nor a directory")
     files = sorted(_walk(path))
     if not files:
         raise InputError(f"{path}: no YAML files here", hint="`gpolicy init` writes a first policy")
     return files
+
+
+def _meant(path: Path) -> str | None:
+    """Return the hint that names what lies beside where `path` would be, under a name that is like its own."""
+    try:
+        there = [str(other) for other in itertools.islice(path.parent.iterdir(), MOST_KNOWN)]
+    except OSError:
+        return _meant(path.parent) if path.parent != path else None
+    return did_you_mean(str(path), there) or None
 
 
 def policy_roots(path: Path) -> list[Path]:

@@ -181,7 +181,8 @@ def _empty_hint(error: ValidationError, document: YamlDocument) -> str:
         return "write the value"
     if error.absolute_path and isinstance(error.absolute_path[-1], int):
         return "write the value, or remove the item"
-    return "leave the key out (not managed), write the value" + (", or write `inherit`" if inherits else "")
+    choices = ["leave the key out (not managed)", "write the value", *(["write `inherit`"] if inherits else [])]
+    return f"{', '.join(choices[:-1])}, or {choices[-1]}"
 
 
 def _is_required(error: ValidationError, document: YamlDocument) -> bool:
@@ -242,6 +243,8 @@ def _value_hint(error: ValidationError, document: YamlDocument) -> str:
     choices += [str(schema["const"]) for schema in _branches(_schema(error)) if "const" in schema]
     if instance == _QEMUS_WORD and _GANETIS_WORD in choices:
         return f"Ganeti's word for it is {_GANETIS_WORD}"
+    if isinstance(instance, dict) and any(schema.get("type") == "array" for schema in _branches(_schema(error))):
+        return "begin each item of the list with a dash: `- `"
     pointer: Pointer = tuple(error.absolute_path)
     quoted_number = isinstance(instance, str) and instance.isdigit() and "pattern" not in _schema(error)
     if quoted_number and document.written(pointer)[:1] in ('"', "'"):

@@ -13,7 +13,7 @@ from gpolicy.ganeti.grammar import shell_line
 from gpolicy.plan.effect_words import effect_words
 from gpolicy.plan.plan import Plan, check_safe
 from gpolicy.plan.step import PlannedCommand, Step, Wave, ways_back
-from gpolicy.printable import printable
+from gpolicy.printable import count, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def render_script(plan: Plan, *, rollback: bool = False) -> str:
     steps = list(_undo(plan.steps) if rollback else _do(plan.steps))
     lost = [text for step in plan.steps for text in step.lost] if rollback else []
     what = "Undo the plan" if rollback else "Carry out the plan"
-    heading = f"{what} for cluster {plan.cluster}: {len(steps)} steps"
+    heading = f"{what} for cluster {plan.cluster}: {count(len(steps), 'step')}"
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 (only rendering needs it)
 
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, autoescape=False)  # noqa: S701 (a shell script: quoted by the filters)

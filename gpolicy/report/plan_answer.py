@@ -63,11 +63,12 @@ def plan_answer(
     sides: Sides | None = None,
     sources: Files | None = None,
     locate: Callable[[str], str] = str,
+    of: str = "",
 ) -> Answer:
     """Return the plan as an answer, with its impact and with pictures if known.
 
-    `sources` are the policy's files, to show the lines that findings are about; `locate` turns the name of a file into
-    its path in the repository.
+    `of` names the policy and says how much it holds. `sources` are its files, to show the lines of findings;
+    `locate` turns the name of a file into its path in the repository.
     """
     known = impact if plan.changes else None
     effects = impact_section(known) if known else None
@@ -82,7 +83,11 @@ def plan_answer(
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if worse else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
         figures=plan_figures(plan, known or Impact(), effects.sections if effects else ()) if plan.changes else (),
-        basis=(*((impact.basis.sentence,) if impact and impact.basis else ()), *_limits(impact)),
+        basis=(
+            *((f"policy: {of}",) if of else ()),
+            *((impact.basis.sentence,) if impact and impact.basis else ()),
+            *_limits(impact),
+        ),
         sections=(
             Section(key="findings", title="Findings", parts=(findings,) if plan.findings else ()),
             _changes(plan),

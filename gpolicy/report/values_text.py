@@ -40,8 +40,6 @@ def _short(value: Value) -> str:
             text = '""'
         case None:
             text = "not set"
-        case float() if value.is_integer():
-            text = str(int(value))
         case _:
             text = str(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"

@@ -31,7 +31,7 @@ def test_json_is_as_its_schema_says() -> None:
 def test_the_document_passes_check_and_is_never_written_over(tmp_path: Path) -> None:
     file = tmp_path / "group.yaml"
     done = gpolicy("suggest", "--state", STATE, "-o", file, cwd=ROOT)
-    assert done.stdout.endswith(f"sizes for 2 groups, written to {file}\n")
+    assert done.stdout.endswith(f"Sizes for 2 groups, written to {file}\n")
     plain = gpolicy("suggest", "--state", STATE, "--format", "yaml", cwd=ROOT)
     assert plain.stdout == file.read_text(encoding="utf-8")
     checked = gpolicy("check", file, "--format", "json")
