@@ -43,9 +43,30 @@ def test_an_unknown_source_is_a_usage_error_that_lists_all(src: str) -> None:
 
 
 def test_a_file_without_a_scheme_gets_a_hint(tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as caught:
-        read_state(str(tmp_path))
+    file = tmp_path / "cluster"
+    file.touch()
+    with pytest.raises(UsageError, match="of unknown kind") as caught:
+        read_state(str(file))
     assert "config:FILE" in (caught.value.hint or "")
+
+
+def test_a_directory_is_no_source_but_may_be_the_policy(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a directory, not a cluster") as caught:
+        read_state(str(tmp_path))
+    assert "the policy is an argument of its own" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("src", "meant"),
+    [
+        ("ganeti.example.org", "Did you mean `rapi://ganeti.example.org` or `ssh://ganeti.example.org`?"),
+        ("https://ganeti.example.org:5080", "Did you mean `rapi://`, Ganeti's remote API?"),
+    ],
+)
+def test_a_host_without_a_way_gets_a_guess(src: str, meant: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        read_state(src)
+    assert caught.value.hint == meant
 
 
 @pytest.mark.parametrize("scheme", ["config", "text", "snapshot"])

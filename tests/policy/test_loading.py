@@ -241,6 +241,14 @@ def test_without_files_the_run_ends(tmp_path: Path) -> None:
         load_policy(tmp_path / "missing")
 
 
+@pytest.mark.parametrize(("written", "meant"), [("two-grops", "two-groups"), ("two-grops/groups", "two-groups")])
+def test_a_misspelt_path_gets_a_guess(tmp_path: Path, written: str, meant: str) -> None:
+    (tmp_path / "two-groups").mkdir()
+    with pytest.raises(InputError, match="no such file") as caught:
+        load_policy(tmp_path / written)
+    assert caught.value.hint == f"Did you mean `{tmp_path / meant}`?"
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -14,7 +14,7 @@ verbs = typer.Typer()
     options_metavar="hspace|hail|hbal",
 )
 def htools(context: typer.Context) -> int:
-    """Run hspace, hail or hbal: the allocator with htools' own options.
+    """Run hspace, hail or hbal, with htools' own options.
 
     `gpolicy htools hspace --help` lists the options of hspace.
     """
