@@ -163,7 +163,7 @@ class _Figures:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """One node: the figures that it does not show, in words, and by Ganeti's names what is declared and reported."""
+    """One node: in words, the figures that it does not show; by Ganeti's names, those declared and those reported."""
 
     node: Node
     missing: Collection[str]

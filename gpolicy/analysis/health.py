@@ -16,7 +16,7 @@ from gpolicy.cluster.terms import NO_LIMITS, Limits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupHealth:
-    """One group: instances that violate its policy, those of which nobody can say it, and its redundancy.
+    """One group: the instances that violate its policy, those of which it is not known, and its redundancy.
 
     `redundancy` is None where figures of its nodes are missing.
     """

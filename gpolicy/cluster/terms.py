@@ -79,7 +79,7 @@ def _percent(share: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeTerms:
-    """What counts of the physical volumes of a group.
+    """Which physical volumes of a group count, and how much of each.
 
     Volumes that match `exclude` (names or globs) are in no pool, and those that match a pattern of `volume_groups` in
     that group; all others are in the cluster's own. `margin` and `reserve` are the shares of Ganeti's exclusive

@@ -22,7 +22,7 @@ _METAVG: Final = ("diskparams", "drbd", "metavg")
 
 
 class VolumesFrom(Enum):
-    """How physical volumes are known."""
+    """Where the sizes of physical volumes are known from."""
 
     MEASURED = "measured"
     PROMISED = "promised"  # the `hardware` of the policy

@@ -44,7 +44,7 @@ _LONGEST_SHOWN: Final = 100
 
 
 class InexpressibleError(GpolicyError):
-    """Ganeti has no way to store this value at this place. `hint` is the way out."""
+    """Ganeti cannot store this value at this place. `hint` says what can be done instead."""
 
     def __init__(self, path: Path, value: object, reason: str, way_out: str) -> None:
         shown = repr(value.value if isinstance(value, Reset) else value)

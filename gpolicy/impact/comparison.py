@@ -54,7 +54,7 @@ def compare(before: ClusterState, after: ClusterState) -> StateComparison:
 
 @dataclass(frozen=True, slots=True)
 class CountedSides:
-    """One group, or the whole cluster, to count on before and after; what counts the same is one object."""
+    """One group, or the whole cluster, before and after, ready to count. Sides that count the same are one object."""
 
     match: GroupMatch
     before: CountedCluster | None

@@ -45,7 +45,7 @@ class DiskFinding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpindleNumbers:
-    """Everything that is called spindles around one instance; None where nothing is known or recorded.
+    """All numbers called spindles that concern one instance; None where nothing is known or recorded.
 
     `spindle_use` is its backend parameter, `disk_spindles` the sum over its disks; `compared` the one of the two that
     the policy's `spec_spindle_use` (least and most of each pair) is held against. `spindle_count` is the parameter
@@ -84,7 +84,7 @@ class InstanceEffect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartlyUsedVolume:
-    """A physical volume (MiB) that some disk has a part of: its free space is lost under exclusive storage."""
+    """A physical volume (MiB) of which disks use a part: its free space is lost under exclusive storage."""
 
     node: str
     volume: str

@@ -28,7 +28,7 @@ class InstanceViolation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownViolation:
-    """An instance of which nobody can say whether it violates the policy before or after; `parameters` say why."""
+    """An instance of which it is not known whether it violates the policy before or after; `parameters` say why."""
 
     instance: str
     primary_node: str

@@ -49,7 +49,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The keys of the changes of a part, and why some are taken along that nobody named."""
+    """The keys of the changes of a part, and why it also has changes that nobody named."""
 
     keys: frozenset[Key]
     taken_along: tuple[str, ...] = ()

@@ -97,7 +97,7 @@ def check_safe(plan: Plan) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A plan before anybody judges it: the input of its guards, and what it is made from."""
+    """A plan that is not judged yet: the input of its guards, and what it is made from."""
 
     difference: Difference
     part: Part
