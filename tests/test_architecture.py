@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "apply": {"ganeti", "cluster", "plan", "analysis", "impact"},
     "formatting": {"policy", "writing"},
     "writing": {"ganeti", "policy"},
-    "adopt": {"ganeti", "policy", "cluster", "checking", "plan", "writing"},
+    "adopt": {"ganeti", "policy", "cluster", "fit", "checking", "plan", "drift", "writing"},
     "starter": {"writing"},
     "show": {"ganeti", "policy", "cluster"},
     "analysis": {"ganeti", "cluster", "allocator", "policy"},

@@ -53,14 +53,19 @@ class Adopted:
 
 def adopt(state: ClusterState) -> Adopted:
     """Return the policy that the cluster of `state` has now. Its plan for the same state is empty."""
+    return adoption_of(state)[0]
+
+
+def adoption_of(state: ClusterState) -> tuple[Adopted, Mapping[Place, str]]:
+    """Return the same, and what no policy should declare of it, with the reasons."""
     excluded: dict[Place, str] = {}
     for _ in range(_MOST_ROUNDS):
-        adopted = _Adoption(state, excluded).run()
+        adopted = Adoption(state, excluded).run()
         unsound = {place: why for place, why in unsound_places(adopted.files, state).items() if place not in excluded}
         if not unsound:
             break
         excluded |= _lowest(unsound)
-    return adopted
+    return adopted, excluded
 
 
 def _lowest(unsound: dict[Place, str]) -> dict[Place, str]:
@@ -69,7 +74,9 @@ def _lowest(unsound: dict[Place, str]) -> dict[Place, str]:
     return {place: unsound[place] for place in next(filter(None, levels))}
 
 
-class _Adoption:
+class Adoption:
+    """Writes the documents of a cluster, without what is `excluded`."""
+
     def __init__(self, state: ClusterState, excluded: Mapping[Place, str]) -> None:
         self.state = state
         self.excluded = excluded
@@ -80,11 +87,12 @@ class _Adoption:
         self.left_out: list[NotWritten] = []
 
     def run(self) -> Adopted:
+        """Return the policy of the whole cluster."""
         rules = rule_tags(self._tags("cluster", self.state.cluster.tags))
         groups = self._declarable_groups()
         self.files["cluster.yaml"] = self._cluster(rules.others)
         self._groups(groups)
-        nodes = self._nodes()
+        nodes = self.nodes()
         if rules.families:
             self.files["tags.yaml"] = self._tag_rules(rules, nodes)
         self.files[SCHEMA_FILE] = schema_text()
@@ -174,9 +182,10 @@ class _Adoption:
         for node in sorted(self.state.nodes.values(), key=lambda node: node.name):
             members.setdefault(node.group, []).append(node.name)
         for name, file in sorted(file_names(names).items()):
-            self.files[f"groups/{file}.yaml"] = self._group(self.state.groups[name], members.get(name, []))
+            self.files[f"groups/{file}.yaml"] = self.group(self.state.groups[name], members.get(name, []))
 
-    def _group(self, group: Group, members: list[str]) -> str:
+    def group(self, group: Group, members: list[str]) -> str:
+        """Return the text of a group's file, with these nodes."""
         label = f"group/{group.name}"
         before = len(self.left_out)
         values = self._write(group.own, Level.GROUP, label)
@@ -206,8 +215,11 @@ class _Adoption:
 
     # --- nodes and tags ------------------------------------------------------------------------------------------
 
-    def _nodes(self) -> set[str]:
-        """Write the node sets. Return the tags of nodes that a policy cannot declare although it declares others."""
+    def nodes(self, taken: Iterable[str] = ()) -> set[str]:
+        """Write the node sets, whose names are none of those `taken`.
+
+        Return the tags of nodes that a policy cannot declare although it declares others.
+        """
         before = len(self.left_out)
         undeclared: set[str] = set()
         described: dict[str, tuple[dict[Path, Node], list[str]]] = {}
@@ -229,7 +241,7 @@ class _Adoption:
                 *comment_lines("Nodes with values or tags of their own; those that have the same are one set."),
                 *left_out_lines(left_out, with_object=True),
                 *self._unreadable(Level.NODE),
-                *node_set_documents(described, {name: self.state.nodes[name].group for name in described}),
+                *node_set_documents(described, {name: self.state.nodes[name].group for name in described}, taken),
             ]
             self.files["nodes.yaml"] = file_text(lines)
         return undeclared

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from gpolicy.ganeti.parameter import Path
 from gpolicy.writing.documents import SCHEMA_FILE, head, modelines, sections
@@ -16,10 +16,13 @@ Described = Mapping[str, tuple[dict[Path, Node], list[str]]]
 """Written own values and tags of nodes, by name."""
 
 
-def node_set_documents(described: Described, groups: Mapping[str, str]) -> list[str]:
-    """Return the lines of one NodeSet document per set; `groups` says which group each node is in."""
+def node_set_documents(described: Described, groups: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
+    """Return the lines of one NodeSet document per set; `groups` says which group each node is in.
+
+    `others` are names that other sets have.
+    """
     lines: list[str] = []
-    taken: set[str] = set()
+    taken = set(others)
     for nodes in _sets(described):
         values, tags = described[nodes[0]]
         name = _free(_name(nodes, tags), taken)

@@ -13,9 +13,8 @@ from gpolicy.cli.checking import errors_among, policy_with_findings, reader_toda
 from gpolicy.cli.output import Report, looked_at
 from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import working
-from gpolicy.errors import ExitCode, GpolicyError, UsageError
+from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
-from gpolicy.opening import reason
 
 if TYPE_CHECKING:
     from datetime import date
@@ -80,8 +79,7 @@ def _written_back(
     from gpolicy.drift.write_back import write_back  # noqa: PLC0415
     from gpolicy.fleet.neighbours import other_policies  # noqa: PLC0415
     from gpolicy.plan.part import check_words  # noqa: PLC0415
-    from gpolicy.policy.boundary import boundary  # noqa: PLC0415
-    from gpolicy.writing.replacing import replace_files, replacements_of  # noqa: PLC0415
+    from gpolicy.writing.replacing import replace_drafted  # noqa: PLC0415
 
     root = policy.root or Path()
     if policy.is_part:
@@ -97,13 +95,5 @@ def _written_back(
             in_bases=request.in_bases,
             others=lambda: other_policies(root),
         )
-    within = boundary(root)
-    targets = {}
-    for name in wrote.texts:
-        try:
-            targets[name] = within.target(name)
-        except OSError as error:
-            raise GpolicyError(f"{name}: {reason(error)}", hint="nothing was changed") from None
-    original = {name: policy.files[name].text for name in wrote.texts}
-    replace_files(replacements_of(wrote.texts, original, targets))
+    replace_drafted(policy, wrote.texts)
     return wrote

@@ -15,15 +15,17 @@ from gpolicy.cli.output import Report
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import complain, working
-from gpolicy.errors import ExitCode, UsageError
+from gpolicy.errors import ExitCode, InputError, UsageError
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.printable import as_text, count
+from gpolicy.printable import as_text, count, some
 from gpolicy.provenance import FORM
 from gpolicy.report.answer import Answer
 from gpolicy.report.forms import Display
 
 if TYPE_CHECKING:
     from gpolicy.cli.options import ChosenClusters
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.writing.written import NotWritten
 
 _MOST_LEFT_OUT = 100  # lines on standard error
 
@@ -39,7 +41,7 @@ def init(directory: Path, name: str) -> int:
 
 
 def adopt(asked: ChosenClusters, output: Path) -> int:
-    """Write the policies of clusters; report on standard error what they leave out."""
+    """Write the policies of clusters, or what those lack that are there; report on standard error what is left out."""
     return run(partial(_adopted, output=output, src=asked.state), asked, None, Display(), verb="adopt")
 
 
@@ -48,20 +50,54 @@ def _adopted(target: Target, output: Path, src: str | None) -> Report:
     from gpolicy.writing.new_files import write_files  # noqa: PLC0415
 
     state = target.read()
+    directory = output / target.name if target.several else output
+    if _has_policy(directory):
+        return _adopted_new(directory, state)
     with working(f"writing the policy of {state.name}"):
         adopted = make(state)
-    directory = output / target.name if target.several else output
     written = write_files(adopted.files, directory)
-    for left in adopted.left_out[:_MOST_LEFT_OUT]:
-        complain(f"left out {left}", None)
-    if len(adopted.left_out) > _MOST_LEFT_OUT:
-        more = len(adopted.left_out) - _MOST_LEFT_OUT
-        complain(f"left out {more} more: comments in the written files name them all", None)
+    _say_left_out(adopted.left_out)
     address = target.name or src
     option = f" --state {quote(address)}" if address else ""
     following = f"next: gpolicy plan {quote(str(directory))}{option}  (which has no changes yet)"
     what = f"wrote {count(len(written), 'file')} to {directory}"
     return _written("adopt", [f"wrote {path}" for path in written], what, following)
+
+
+def _has_policy(directory: Path) -> bool:
+    from gpolicy.policy.files import policy_files  # noqa: PLC0415
+
+    try:
+        return directory.is_dir() and bool(policy_files(directory))
+    except InputError:
+        return False
+
+
+def _adopted_new(directory: Path, state: ClusterState) -> Report:
+    """Add to a policy what it lacks of the cluster's groups and nodes."""
+    from gpolicy.adopt.adding import adopt_new  # noqa: PLC0415
+    from gpolicy.cli.checking import errors_among, policy_with_findings, reader_today  # noqa: PLC0415
+    from gpolicy.fleet.neighbours import other_policies  # noqa: PLC0415
+    from gpolicy.writing.replacing import replace_drafted  # noqa: PLC0415
+
+    policy, found = policy_with_findings(directory, state)
+    if errors := errors_among(found):
+        return Report(exit_code=int(ExitCode.FINDINGS), errors=tuple(errors), files=policy.files)
+    with working(f"adding what is new in {state.name}"):
+        addition = adopt_new(policy, state, reader_today(), other_policies(directory))
+    replace_drafted(policy, addition.texts)
+    _say_left_out(addition.left_out)
+    lines = [f"wrote {name}" for name in sorted(addition.texts)]
+    what = f"added to {directory}: {some(addition.added)}" if addition.added else f"nothing is new for {directory}"
+    return _written("adopt", [*lines, what], what, f"next: gpolicy check {quote(str(directory))}")
+
+
+def _say_left_out(left_out: Sequence[NotWritten]) -> None:
+    for left in left_out[:_MOST_LEFT_OUT]:
+        complain(f"left out {left}", None)
+    if len(left_out) > _MOST_LEFT_OUT:
+        more = len(left_out) - _MOST_LEFT_OUT
+        complain(f"left out {more} more: comments in the written files name them all", None)
 
 
 def snapshot(asked: ChosenClusters, output: Path, *, keep: int | None, volumes: bool) -> int:

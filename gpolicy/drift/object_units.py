@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.units import Attempt, How, Unit, own_place
+from gpolicy.drift.units import How, Unit, WayToWrite, own_place
 from gpolicy.fit.desired import Desired, is_glob, matches
 from gpolicy.plan.change import MEMBERSHIP, NAME, ChangeAction
 from gpolicy.plan.part import Key
@@ -16,7 +16,7 @@ from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import GroupPolicy, Policy
 from gpolicy.policy.source_file import Pointer
 from gpolicy.printable import some
-from gpolicy.writing.draft import Draft, Place, UnwritableError
+from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError
 from gpolicy.writing.insertions import add_entry
 from gpolicy.writing.value_edits import ValueWriter
 
@@ -46,7 +46,7 @@ class ObjectUnits:
             )
         if item.action is ChangeAction.REMOVE:
             return Unit(
-                keys, (Attempt(How.IN_PLACE, partial(_declare_again, group=group, policy=self._policy), label),)
+                keys, (WayToWrite(How.IN_PLACE, partial(_declare_again, group=group, policy=self._policy), label),)
             )
         if self._undeclared or group.document.root.keys() - _IDENTITY:
             known = f"; if it is {some(self._undeclared, 3)} now, write that as its `name`" if self._undeclared else ""
@@ -57,7 +57,8 @@ class ObjectUnits:
         keys |= {
             (other.object, other.path) for other in all_drift if other.path == MEMBERSHIP and other.declared == name
         }
-        return Unit(keys, (Attempt(How.IN_PLACE, partial(_declare_removed, group=group, policy=self._policy), label),))
+        write = partial(_declare_removed, group=group, policy=self._policy)
+        return Unit(keys, (WayToWrite(How.IN_PLACE, write, label),))
 
     def moves(self, drift: Sequence[Drift]) -> Iterator[Unit]:
         """Yield the units of nodes in another group than declared."""
@@ -68,16 +69,16 @@ class ObjectUnits:
             target = self._desired.current_groups.get(str(item.found))
             changed = [group for group in (source, target) if group is not None]
             write = partial(_move, node=node, source=source, target=target, policy=self._policy)
-            yield Unit(keys, (Attempt(How.IN_PLACE, write, frozenset((group.label, NODES) for group in changed)),))
+            yield Unit(keys, (WayToWrite(How.IN_PLACE, write, frozenset((group.label, NODES) for group in changed)),))
 
 
-def _declare_removed(draft: Draft, group: GroupPolicy, policy: Policy) -> tuple[Place, Pointer]:
+def _declare_removed(draft: Draft, group: GroupPolicy, policy: Policy) -> tuple[DocumentPlace, Pointer]:
     place = own_place(group, policy)
     draft.edit(place, REMOVED, add_entry(draft.document(place), (), "removed", True))
     return place, REMOVED
 
 
-def _declare_again(draft: Draft, group: GroupPolicy, policy: Policy) -> tuple[Place, Pointer]:
+def _declare_again(draft: Draft, group: GroupPolicy, policy: Policy) -> tuple[DocumentPlace, Pointer]:
     place = own_place(group, policy)
     draft.edit(place, REMOVED, remove_entry(draft.document(place), REMOVED))
     return place, ()
@@ -85,26 +86,29 @@ def _declare_again(draft: Draft, group: GroupPolicy, policy: Policy) -> tuple[Pl
 
 def _move(
     draft: Draft, node: str, source: GroupPolicy, target: GroupPolicy | None, policy: Policy
-) -> tuple[Place, Pointer]:
+) -> tuple[DocumentPlace, Pointer]:
     """Take a node out of the list of one group, and put it into that of another if it has one."""
     globs = [item.value for item in source.nodes or () if is_glob(item.value) and matches(item.value, node)]
     has_list = target is not None and target.nodes is not None
     if globs and not has_list:
         known = "is not declared" if target is None else "declares no nodes"
         raise UnwritableError(f"{source.name} claims the node by `{globs[0]}`, and its group now {known}")
-    wrote: list[tuple[Place, Pointer]] = []
+    wrote: list[tuple[DocumentPlace, Pointer]] = []
     if any(item.value == node for item in source.nodes or ()):
-        wrote.append(_set_nodes(draft, source, policy, node, is_in=False))
+        wrote.append(set_nodes(draft, source, policy, node, is_in=False))
     if target is not None and target.nodes is not None:
         by_glob = [item.value for item in target.nodes if matches(item.value, node)]
         if globs or not by_glob:
-            wrote.append(_set_nodes(draft, target, policy, node, is_in=True))
+            wrote.append(set_nodes(draft, target, policy, node, is_in=True))
     if not wrote:
         raise UnwritableError("the groups declare their nodes in a way that nothing can be added to")
     return wrote[-1]
 
 
-def _set_nodes(draft: Draft, group: GroupPolicy, policy: Policy, node: str, *, is_in: bool) -> tuple[Place, Pointer]:
+def set_nodes(
+    draft: Draft, group: GroupPolicy, policy: Policy, node: str, *, is_in: bool
+) -> tuple[DocumentPlace, Pointer]:
+    """Write a node into the list of a group, or take it out."""
     place = own_place(group, policy)
     document = draft.document(place)
     if "nodes" not in document.root:

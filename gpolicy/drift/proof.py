@@ -17,7 +17,8 @@ from gpolicy.opening import real_path
 from gpolicy.plan.change import MEMBERSHIP, TAGS
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.part import Key, key_of
-from gpolicy.policy.loading import load_policy
+from gpolicy.policy.files import policy_files
+from gpolicy.policy.loading import load_files, load_policy
 from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
@@ -76,7 +77,8 @@ class Proof:
         if stray:
             return stray
         try:
-            policy = load_policy(self._first.policy.root or Path(), draft.texts)
+            root = self._first.policy.root or Path()
+            policy = load_files([*policy_files(root), *map(Path, draft.created)], root, draft.texts)
         except GpolicyError as error:
             return error.message
         after = look(policy, self._state, self._today)
@@ -90,10 +92,9 @@ class Proof:
         )
 
     def _other_change(self, after: Looked, keys: frozenset[Key], may_change: frozenset[Key]) -> str:
-        changed = _changes(_said(self._first.policy), _said(after.policy)) - may_change
-        changed |= (
-            _changes(_said_of_nodes(self._first.difference.desired), _said_of_nodes(after.difference.desired)) - keys
-        )
+        before, now = (_said_of_nodes(item.difference.desired) for item in (self._first, after))
+        changed = _without(_changes(_said(self._first.policy), _said(after.policy)), may_change)
+        changed |= _without(_changes(before, now), keys)
         if self._in_bases:
             return ""
         return f"{_named(changed)} would change as well" if changed else ""
@@ -123,6 +124,11 @@ class Proof:
         if changed and not self._in_bases:
             return (), f"{some(changed, 2)} would change as well: use --in-bases if that is meant"
         return tuple(changed), ""
+
+
+def _without(keys: Iterable[Key], allowed: frozenset[Key]) -> frozenset[Key]:
+    """Return the keys that are not allowed; (LABEL, ()) allows all of an object."""
+    return frozenset(key for key in keys if key not in allowed and (key[0], ()) not in allowed)
 
 
 def _errors(policy: Policy) -> int:

@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.units import Attempt, How, Unit, add_value, own_place
+from gpolicy.drift.units import How, Unit, WayToWrite, add_value, own_place
 from gpolicy.drift.value_units import new_set, sets_of
 from gpolicy.fit.desired import Desired, members
 from gpolicy.ganeti.parameter import Level
@@ -18,7 +18,7 @@ from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import Declared, NodeSetPolicy, Policy, TagRulesPolicy
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Located, Pointer
-from gpolicy.writing.draft import Draft, Place, UnwritableError, place_of
+from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, place_of
 from gpolicy.writing.insertions import add_entry, add_item
 from gpolicy.writing.tag_rules import rule_tags
 from gpolicy.writing.value_edits import ValueWriter
@@ -62,7 +62,7 @@ class TagUnits:
         keys = frozenset({(item.object, TAGS)})
         how = How.IN_PLACE if "tags" in group.document.root else How.OVERRIDE
         write = partial(_write_list, declared=group, policy=self._policy, difference=_difference(item))
-        return Unit(keys, (Attempt(how, write, frozenset({(group.label, TAGS)})),))
+        return Unit(keys, (WayToWrite(how, write, frozenset({(group.label, TAGS)})),))
 
     # --- nodes -------------------------------------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ class TagUnits:
         own = next((item for item in sets_of(name, self._policy)), None)
         if own is not None:
             place = own_place(own, self._policy)
-            write = Attempt(
+            write = WayToWrite(
                 How.OVERRIDE,
                 lambda draft: (place, add_value(draft, place, TAGS, node)),
                 frozenset({(own.label, TAGS)}),
@@ -123,21 +123,21 @@ class TagUnits:
         adding: Sequence[NodeSetPolicy],
         extra: frozenset[str],
         missing: frozenset[str],
-    ) -> Attempt:
-        def write(draft: Draft) -> tuple[Place, Pointer]:
-            wrote: list[tuple[Place, Pointer]] = []
+    ) -> WayToWrite:
+        def write(draft: Draft) -> tuple[DocumentPlace, Pointer]:
+            wrote: list[tuple[DocumentPlace, Pointer]] = []
             for item in sets:
                 added = extra if item in adding else frozenset[str]()
                 wrote.append(_write_list(draft, item, self._policy, (added, missing)))
             return wrote[0]
 
-        return Attempt(How.IN_PLACE, write, frozenset((item.label, TAGS) for item in sets))
+        return WayToWrite(How.IN_PLACE, write, frozenset((item.label, TAGS) for item in sets))
 
     # --- the cluster -------------------------------------------------------------------------------------------
 
     def _cluster(self, item: Drift) -> Unit:
         write = partial(_write_cluster_tags, policy=self._policy, difference=_difference(item))
-        return Unit(frozenset({("cluster", TAGS)}), (Attempt(How.IN_PLACE, write, frozenset({("cluster", TAGS)})),))
+        return Unit(frozenset({("cluster", TAGS)}), (WayToWrite(How.IN_PLACE, write, frozenset({("cluster", TAGS)})),))
 
 
 def _difference(item: Drift) -> tuple[frozenset[str], frozenset[str]]:
@@ -152,7 +152,7 @@ def _values(declared: Declared) -> set[str]:
 
 def _write_list(
     draft: Draft, declared: Declared, policy: Policy, difference: tuple[frozenset[str], frozenset[str]]
-) -> tuple[Place, Pointer]:
+) -> tuple[DocumentPlace, Pointer]:
     """Write the tags of an object into its own list; where it takes them from a base, make it one of its own."""
     extra, missing = difference
     place = own_place(declared, policy)
@@ -167,9 +167,9 @@ def _write_list(
 
 def _write_cluster_tags(
     draft: Draft, policy: Policy, difference: tuple[frozenset[str], frozenset[str]]
-) -> tuple[Place, Pointer]:
+) -> tuple[DocumentPlace, Pointer]:
     extra, missing = difference
-    wrote: list[tuple[Place, Pointer]] = []
+    wrote: list[tuple[DocumentPlace, Pointer]] = []
     own = {tag.value for tag in (policy.cluster.tags if policy.cluster else None) or ()}
     for rules in policy.tag_rules:
         wrote += [_remove_rule(draft, rules, item) for item in rules.tags if item.value in missing]
@@ -185,7 +185,7 @@ def _write_cluster_tags(
     return wrote[0]
 
 
-def _remove_rule(draft: Draft, rules: TagRulesPolicy, tag: Located[str]) -> tuple[Place, Pointer]:
+def _remove_rule(draft: Draft, rules: TagRulesPolicy, tag: Located[str]) -> tuple[DocumentPlace, Pointer]:
     """Remove the item of tag rules that means a tag; others may be removed already."""
     place, was = place_of(rules.document), _pointer_of(rules, tag)
     items = draft.document(place).value(was[:-1])
@@ -206,7 +206,7 @@ def _pointer_of(rules: TagRulesPolicy, tag: Located[str]) -> Pointer:
     raise UnwritableError(f"{tag.span}: the tag {tag.value} stands elsewhere")
 
 
-def _add_rule(draft: Draft, policy: Policy, tag: str) -> tuple[Place, Pointer] | None:
+def _add_rule(draft: Draft, policy: Policy, tag: str) -> tuple[DocumentPlace, Pointer] | None:
     """Add what means a tag to the rules that own its family; None if it is no tag of a rule."""
     made = rule_tags([tag])
     field, items = next(((name, getattr(made, name)) for name in _POINTERS if getattr(made, name)), ("", []))

@@ -11,7 +11,7 @@ from gpolicy.ganeti.values import unflatten
 from gpolicy.plan.part import Key
 from gpolicy.policy.model import Declared, Policy
 from gpolicy.policy.source_file import Pointer, YamlMapping
-from gpolicy.writing.draft import Draft, Place, UnwritableError, place_of
+from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, place_of
 from gpolicy.writing.insertions import add_entry
 from gpolicy.writing.yaml_text import Node
 
@@ -24,14 +24,14 @@ class How(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class WayToWrite:
     """One way to write a unit: `write` edits a draft and returns the place of what it wrote.
 
     `may_change` are the declared values that this changes, by the labels of their documents.
     """
 
     how: How
-    write: Callable[[Draft], tuple[Place, Pointer]]
+    write: Callable[[Draft], tuple[DocumentPlace, Pointer]]
     may_change: frozenset[Key]
 
 
@@ -43,12 +43,12 @@ class Unit:
     """
 
     keys: frozenset[Key]
-    attempts: tuple[Attempt, ...] = ()
+    attempts: tuple[WayToWrite, ...] = ()
     parts: tuple[Unit, ...] = ()
     reason: str = ""
 
 
-def add_value(draft: Draft, place: Place, path: Path, node: Node) -> Pointer:
+def add_value(draft: Draft, place: DocumentPlace, path: Path, node: Node) -> Pointer:
     """Add a value to a document that lacks it, with the mappings around it, and return its place."""
     document = draft.document(place)
     depth, found = 0, document.root
@@ -62,7 +62,7 @@ def add_value(draft: Draft, place: Place, path: Path, node: Node) -> Pointer:
     return path
 
 
-def own_place(declared: Declared, policy: Policy) -> Place:
+def own_place(declared: Declared, policy: Policy) -> DocumentPlace:
     """Return the place of an object's own document. Raise UnwritableError if it is no file of the policy itself."""
     if declared.document.file not in policy.paths:
         raise UnwritableError(f"{declared.document.file} is no file of this policy")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.units import Attempt, How, Unit, add_value, own_place
+from gpolicy.drift.units import How, Unit, WayToWrite, add_value, own_place
 from gpolicy.fit.desired import Desired
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
@@ -17,7 +17,7 @@ from gpolicy.policy.model import Declared, Leaf, NodeSetPolicy, Policy
 from gpolicy.policy.source_file import Pointer
 from gpolicy.printable import some
 from gpolicy.writing.documents import head
-from gpolicy.writing.draft import Draft, Place, UnwritableError, place_of
+from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, place_of
 from gpolicy.writing.insertions import block_entry
 from gpolicy.writing.value_edits import INHERIT_WORD, ValueWriter
 from gpolicy.writing.written import Writer
@@ -82,7 +82,7 @@ class ValueUnits:
         except UnwritableError as error:
             return Unit(_keys(items), reason=str(error))
         labels = [declared.label for declared in self._policy.objects if _same(declared.leaves.get(leaf.path), leaf)]
-        attempt = Attempt(
+        attempt = WayToWrite(
             How.IN_PLACE,
             partial(_write_in_place, leaf=leaf, node=node, drift=items[0]),
             frozenset((label, leaf.path) for label in labels),
@@ -111,15 +111,15 @@ class ValueUnits:
             return self._policy.cluster
         return self._policy.groups[name] if level == Level.GROUP else None
 
-    def _into(self, declared: Declared, path: Path, node: Node) -> Attempt:
+    def _into(self, declared: Declared, path: Path, node: Node) -> WayToWrite:
         place = own_place(declared, self._policy)
-        return Attempt(
+        return WayToWrite(
             How.OVERRIDE,
             lambda draft: (place, add_value(draft, place, path, node)),
             frozenset({(declared.label, path)}),
         )
 
-    def _node_attempts(self, name: str, leaf: Leaf, node: Node) -> Iterator[Attempt]:
+    def _node_attempts(self, name: str, leaf: Leaf, node: Node) -> Iterator[WayToWrite]:
         """Yield how a value becomes that of one node: in a set of that node alone, else in a new one."""
         sets = [item for item in self._policy.node_sets if _same(item.leaves.get(leaf.path), leaf)]
         for own in sets_of(name, self._policy):
@@ -159,14 +159,14 @@ def sets_of(name: str, policy: Policy) -> list[NodeSetPolicy]:
     ]
 
 
-def new_set(name: str, file: str, path: Path, node: Node, policy: Policy) -> Attempt:
+def new_set(name: str, file: str, path: Path, node: Node, policy: Policy) -> WayToWrite:
     """Return the way to write a value into a new node set at the end of a file."""
     taken = {item.name for item in policy.node_sets}
     called = next(
         text for text in (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3))) if text not in taken
     )
 
-    def write(draft: Draft) -> tuple[Place, Pointer]:
+    def write(draft: Draft) -> tuple[DocumentPlace, Pointer]:
         begun = next(
             (place for place in draft.new_documents(file) if draft.document(place).root["name"] == called), None
         )
@@ -179,10 +179,10 @@ def new_set(name: str, file: str, path: Path, node: Node, policy: Policy) -> Att
         return draft.new_documents(file)[-1], path
 
     labels = {(f"node-set/{called}", where) for where in (path, ("nodes",), ("groups",), ("tags",))}
-    return Attempt(How.OVERRIDE, write, frozenset(labels))
+    return WayToWrite(How.OVERRIDE, write, frozenset(labels))
 
 
-def _write_in_place(draft: Draft, leaf: Leaf, node: Node, drift: Drift) -> tuple[Place, Pointer]:
+def _write_in_place(draft: Draft, leaf: Leaf, node: Node, drift: Drift) -> tuple[DocumentPlace, Pointer]:
     parameter = parameter_at(leaf.path)
     assert parameter is not None, leaf.path  # noqa: S101 (only parameters are leaves)
     place = place_of(leaf.document)

@@ -15,6 +15,7 @@ from gpolicy.drift.comparing import Drift, DriftReport
 from gpolicy.drift.object_units import ObjectUnits
 from gpolicy.drift.proof import Proof, look
 from gpolicy.drift.tag_units import TagUnits
+from gpolicy.drift.unit_writer import UnitWriter
 from gpolicy.drift.units import How, Unit
 from gpolicy.drift.value_units import ValueUnits
 from gpolicy.findings import Span
@@ -22,18 +23,13 @@ from gpolicy.fit.desired import Desired, resolve
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction
 from gpolicy.plan.part import Key, is_chosen
 from gpolicy.policy.model import Policy
-from gpolicy.policy.source_file import Pointer
-from gpolicy.writing.draft import Draft, Place, UnwritableError
-
-MOST_PROOFS: Final = 200
-"""How often one run checks the policy; each costs as much as `gpolicy check`."""
+from gpolicy.writing.draft import Draft
 
 _WAIVED: Final = "a waiver accepts it until {}: remove that first"
-_NO_TIME: Final = f"after {MOST_PROOFS} checks it was not tried: run it again"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenDrift:
     """Drift that was written into the policy: how, and where it stands now."""
 
     drift: Drift
@@ -42,7 +38,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class NotWritten:
+class UnwrittenDrift:
     """Drift that was to be written and was not, and why."""
 
     drift: Drift
@@ -56,8 +52,8 @@ class WriteBack:
     `changed_elsewhere` is what changes in other policies, which extend a base that was written to.
     """
 
-    written: tuple[Written, ...] = ()
-    not_written: tuple[NotWritten, ...] = ()
+    written: tuple[WrittenDrift, ...] = ()
+    not_written: tuple[UnwrittenDrift, ...] = ()
     left: tuple[Drift, ...] = ()
     texts: Mapping[str, str] = field(default_factory=dict)
     changed_elsewhere: tuple[str, ...] = ()
@@ -80,7 +76,7 @@ def write_back(
     """
     chosen = [item for item in report.drift if not selected or is_chosen(selected, item.object, item.path)]
     waived = [
-        NotWritten(item.drift, _WAIVED.format(item.waiver.until))
+        UnwrittenDrift(item.drift, _WAIVED.format(item.waiver.until))
         for item in report.accepted
         if selected and is_chosen(selected, item.drift.object, item.drift.path)
     ]
@@ -88,14 +84,14 @@ def write_back(
         return WriteBack(left=report.drift, not_written=tuple(waived))
     units = _units(policy, state, report.drift, chosen, in_bases=in_bases)
     proof = Proof(look(policy, state, today), state, today, others=others(), in_bases=in_bases)
-    writing = _Writing(proof, Draft(policy.files))
+    writing = UnitWriter(proof, Draft(policy.files))
     writing.write(units)
     by_key = {(item.object, item.path): item for item in report.drift}
     written = {key: found for key, found in writing.written.items() if key in by_key}
     return WriteBack(
-        written=tuple(Written(by_key[key], *written[key]) for key in by_key if key in written),
+        written=tuple(WrittenDrift(by_key[key], *written[key]) for key in by_key if key in written),
         not_written=(
-            *(NotWritten(by_key[key], writing.reasons[key]) for key in by_key if key in writing.reasons),
+            *(UnwrittenDrift(by_key[key], writing.reasons[key]) for key in by_key if key in writing.reasons),
             *waived,
         ),
         left=tuple(item for key, item in by_key.items() if key not in written),
@@ -123,83 +119,3 @@ def _units(
     units += TagUnits(policy, state, desired).units([item for item in rest if item.path == TAGS])
     values = [item for item in rest if item.path not in (MEMBERSHIP, TAGS)]
     return [*units, *ValueUnits(policy, desired, in_bases=in_bases).units(values)]
-
-
-class _Writing:
-    """Writes units into a draft: many at once, or halves of them where the proof fails, down to single ones.
-
-    One may be possible only after another (a least value above the old greatest one), or only with all of its object.
-    So those that failed are tried again while others succeed.
-    """
-
-    def __init__(self, proof: Proof, draft: Draft) -> None:
-        self.draft = draft
-        self.written: dict[Key, tuple[How, Span]] = {}
-        self.reasons: dict[Key, str] = {}
-        self.changed_elsewhere: tuple[str, ...] = ()
-        self._proof = proof
-        self._proofs = 0
-        self._keys: frozenset[Key] = frozenset()
-        self._may_change: frozenset[Key] = frozenset()
-        self._places: dict[Key, tuple[How, Place, Pointer]] = {}
-
-    def write(self, units: Sequence[Unit]) -> None:
-        """Write what can be written of the units."""
-        self.reasons = {key: unit.reason for unit in units if not unit.attempts for key in unit.keys}
-        todo = [unit for unit in units if unit.attempts]
-        known: frozenset[Key] | None = None
-        while todo and known != self._keys:
-            known = self._keys
-            failed = self._halves(todo)
-            together: dict[str, list[Unit]] = {}
-            for unit in failed:
-                together.setdefault(min(unit.keys)[0], []).append(unit)
-            todo = [unit for part in together.values() if len(part) == 1 or self._try(part, 0) for unit in part]
-        self.written = {
-            key: (how, self.draft.document(place).value_span(pointer))
-            for key, (how, place, pointer) in self._places.items()
-        }
-        self.reasons = {key: reason for key, reason in self.reasons.items() if key not in self.written}
-
-    def _halves(self, units: Sequence[Unit]) -> list[Unit]:
-        """Write units, as many as possible; return those that failed."""
-        if len(units) == 1:
-            return self._one(units[0])
-        if not self._try(units, 0):
-            return []
-        middle = len(units) // 2
-        return [*self._halves(units[:middle]), *self._halves(units[middle:])]
-
-    def _one(self, unit: Unit) -> list[Unit]:
-        """Write one unit by the first attempt that succeeds, else its parts; return what failed."""
-        for number in range(len(unit.attempts)):
-            fault = self._try([unit], number)
-            if not fault:
-                return []
-            self.reasons |= dict.fromkeys(unit.keys, fault)
-        failed = [item for part in unit.parts for item in self._one(part)]
-        return failed if len(failed) < len(unit.parts) else [unit]
-
-    def _try(self, units: Sequence[Unit], number: int) -> str:
-        """Write units by their attempts of this number, all or none; return why none was written."""
-        if self._proofs >= MOST_PROOFS:
-            return _NO_TIME
-        draft = self.draft.copy()
-        places: dict[Key, tuple[How, Place, Pointer]] = {}
-        keys, may_change = self._keys, self._may_change
-        for unit in units:
-            attempt = unit.attempts[number]
-            try:
-                place, pointer = attempt.write(draft)
-            except UnwritableError as error:
-                return str(error)
-            keys |= unit.keys
-            may_change |= attempt.may_change
-            places |= dict.fromkeys(unit.keys, (attempt.how, place, pointer))
-        self._proofs += 1
-        fault = self._proof.fault(draft, keys, may_change)
-        if not fault:
-            self.draft, self._keys, self._may_change = draft, keys, may_change
-            self._places |= places
-            self.changed_elsewhere = self._proof.changed_elsewhere
-        return fault

@@ -37,7 +37,7 @@ def replace_value(document: YamlDocument, pointer: Pointer, yaml_text: str) -> E
 
     A collection is replaced if it is written in braces or brackets with no comment inside.
     """
-    place = Place.find(document, pointer)
+    place = EntryPlace.find(document, pointer)
     if place is None:
         return None
     start, stop = place.file.offsets(place.mark)
@@ -71,7 +71,7 @@ def _needs_no_quotes(word: str) -> bool:
 
 def rename_key(document: YamlDocument, pointer: Pointer, new: str) -> Edits | None:
     """Write `new` in place of the key that ends `pointer`; None if its mapping has that key already."""
-    place = Place.find(document, pointer)
+    place = EntryPlace.find(document, pointer)
     if place is None or not isinstance(place.parent, YamlMapping) or new in place.parent:
         return None
     start, stop = place.file.offsets(place.parent.key_marks[str(place.step)])
@@ -86,7 +86,7 @@ def remove_entry(document: YamlDocument, pointer: Pointer, *, climb: bool = Fals
     Its comments are removed, too: behind it, inside it, and on the lines directly above it. The only entry of a
     collection stays; with `climb` the entry of that collection is removed instead.
     """
-    place = Place.find(document, pointer)
+    place = EntryPlace.find(document, pointer)
     if place is None:
         return None
     if len(place.parent) == 1:
@@ -123,7 +123,7 @@ def remove_document(document: YamlDocument) -> Edits | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EntryPlace:
     """An entry of a collection, in its source text."""
 
     file: SourceFile
@@ -135,7 +135,7 @@ class Place:
     at_root: bool
 
     @classmethod
-    def find(cls, document: YamlDocument, pointer: Pointer) -> Place | None:
+    def find(cls, document: YamlDocument, pointer: Pointer) -> EntryPlace | None:
         """Return the entry at `pointer`; None if there is none, or if an edit would change other places, too."""
         file, value, mark, is_flow = document.source, document.root, document.mark, False
         for number, step in enumerate(pointer):

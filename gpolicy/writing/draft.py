@@ -9,7 +9,7 @@ from gpolicy.policy.edits import Edits
 from gpolicy.policy.source_file import Pointer, SourceFile, YamlDocument, YamlMapping, YamlSequence
 from gpolicy.policy.yaml_reader import read_yaml
 
-Place = tuple[str, int]
+DocumentPlace = tuple[str, int]
 """A document: the name of its file, and its number there."""
 
 ANCHORED: Final = "the text there has anchors, aliases, comments or a form that an edit could break"
@@ -19,7 +19,7 @@ class UnwritableError(Exception):
     """Something cannot be written into a policy; the text says why."""
 
 
-def place_of(document: YamlDocument) -> Place:
+def place_of(document: YamlDocument) -> DocumentPlace:
     """Return the place of a document that was read whole."""
     return document.file, next(n for n, item in enumerate(document.source.documents) if item is document)
 
@@ -30,38 +30,47 @@ class Draft:
     def __init__(self, files: Mapping[str, SourceFile]) -> None:
         self._original = files
         self._now = dict(files)
-        self.touched: set[tuple[Place, Pointer]] = set()
+        self.touched: set[tuple[DocumentPlace, Pointer]] = set()
         self.added: dict[str, int] = {}
         """The number of documents that were added to the end of each file."""
+        self.created: dict[str, str] = {}
+        """The texts of new files by name."""
 
     @property
     def texts(self) -> dict[str, str]:
         """The changed texts by the names of their files."""
         was = self._original
-        return {name: file.text for name, file in self._now.items() if name not in was or file.text != was[name].text}
+        edited = {name: file.text for name, file in self._now.items() if name in was and file.text != was[name].text}
+        return edited | self.created
 
     def copy(self) -> Draft:
         """Return a draft that can be changed without changing this one."""
         other = Draft(self._original)
-        other._now, other.touched, other.added = dict(self._now), set(self.touched), dict(self.added)
+        other._now, other.touched = dict(self._now), set(self.touched)
+        other.added, other.created = dict(self.added), dict(self.created)
         return other
 
-    def document(self, place: Place) -> YamlDocument:
+    def document(self, place: DocumentPlace) -> YamlDocument:
         """Return a document as it is now."""
         return self._now[place[0]].documents[place[1]]
 
-    def new_documents(self, name: str) -> list[Place]:
+    def new_documents(self, name: str) -> list[DocumentPlace]:
         """Return the places of the documents that were added to a file, the last one last."""
         count = len(self._now[name].documents)
         return [(name, number) for number in range(count - self.added.get(name, 0), count)]
 
-    def edit(self, place: Place, pointer: Pointer, edits: Edits | None, reason: str = ANCHORED) -> None:
+    def edit(self, place: DocumentPlace, pointer: Pointer, edits: Edits | None, reason: str = ANCHORED) -> None:
         """Make edits that change what is at `pointer`. Raise UnwritableError with `reason` for None."""
         if not edits:
             raise UnwritableError(f"{place[0]}: {reason}" if reason == ANCHORED else reason)
         file = self._now[place[0]]
         self._read(place[0], file.edited(edits))
         self.touched.add((place, pointer))
+
+    def create(self, name: str, text: str) -> None:
+        """Add a file."""
+        self.created[name] = text
+        self._now[name] = read_yaml(text, name)
 
     def append(self, name: str, lines: list[str]) -> None:
         """Add a document to the end of a file."""
@@ -85,7 +94,7 @@ class Draft:
 
         Compared are all values of all documents, and all comments.
         """
-        for name in self.texts:
+        for name in self.texts.keys() - self.created.keys():
             before, after = self._original[name], self._now[name]
             if [item.text for item in before.comments] != [item.text for item in after.comments]:
                 return f"{name}: a comment would be lost"

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from gpolicy.findings import Edit
-from gpolicy.policy.edits import ANCHOR, DASH, Edits, Place, indentation_of, is_comment, last_end
+from gpolicy.policy.edits import ANCHOR, DASH, Edits, EntryPlace, indentation_of, is_comment, last_end
 from gpolicy.policy.source_file import Mark, Pointer, SourceFile, YamlDocument, YamlMapping, YamlSequence
 from gpolicy.writing.first_keys import BELOW, LAST, TOP_LEVEL
 from gpolicy.writing.yaml_text import Node, entry, flow, scalar
@@ -62,7 +62,7 @@ def add_item(document: YamlDocument, pointer: Pointer, node: Node, *, after: int
 
 def rewrite_value(document: YamlDocument, pointer: Pointer, node: Node) -> Edits | None:
     """Write `node` in place of the value of a key, in the block form or in braces like the old one."""
-    place = Place.find(document, pointer)
+    place = EntryPlace.find(document, pointer)
     if place is None or not isinstance(place.parent, YamlMapping):
         return None
     file = place.file
@@ -108,7 +108,7 @@ def _collection(document: YamlDocument, pointer: Pointer) -> tuple[Any, Mark] | 
     if not pointer:
         found, mark = document.root, document.mark
     else:
-        place = Place.find(document, pointer)
+        place = EntryPlace.find(document, pointer)
         if place is None:
             return None
         found, mark = place.value, place.mark

@@ -25,6 +25,8 @@ from gpolicy.opening import (
     take_place,
     write_beside,
 )
+from gpolicy.policy.boundary import boundary
+from gpolicy.policy.model import Policy
 from gpolicy.policy.yaml_reader import MAX_BYTES
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
@@ -133,3 +135,23 @@ def replacements_of(
         if old != mark + original[file].encode():
             raise GpolicyError(f"{file}: it has changed since it was read", hint="nothing was changed; run it again")
         yield Replacement(Path(file), old, mark + text.encode(), target)
+
+
+def replace_drafted(policy: Policy, texts: Mapping[str, str]) -> None:
+    """Write the texts of files of a policy, or of the bases that it reads, and new files: all or none.
+
+    Raise GpolicyError if one has changed since it was read, or may not be written.
+    """
+    within = boundary(policy.root or Path())
+    targets: dict[str, FileToWrite] = {}
+    for name in texts:
+        try:
+            Path(name).parent.mkdir(exist_ok=True)
+            targets[name] = within.target(name)
+        except OSError as error:
+            raise GpolicyError(f"{name}: {reason(error)}", hint="nothing was changed") from None
+    known = {name: text for name, text in texts.items() if name in policy.files}
+    old = {name: policy.files[name].text for name in known}
+    added = [name for name in texts if name not in known]
+    new = (Replacement(Path(name), None, texts[name].encode(), targets[name]) for name in added)
+    replace_files([*replacements_of(known, old, targets), *new])

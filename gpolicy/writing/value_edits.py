@@ -15,7 +15,7 @@ from gpolicy.ganeti.units import parse_size_exact
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.edits import Edits, remove_entry, replace_value
 from gpolicy.policy.source_file import Pointer, YamlDocument
-from gpolicy.writing.draft import Draft, Place, UnwritableError
+from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError
 from gpolicy.writing.insertions import add_entry, add_item, rewrite_value
 from gpolicy.writing.yaml_text import Node, Scalar, scalar
 
@@ -27,7 +27,7 @@ _LEAST_WITHOUT_UNIT: Final = 1024  # MiB; check doubts that a smaller number mea
 class ValueWriter:
     """Writes values into one document of a draft."""
 
-    def __init__(self, draft: Draft, place: Place) -> None:
+    def __init__(self, draft: Draft, place: DocumentPlace) -> None:
         self.draft = draft
         self.place = place
 

@@ -55,13 +55,17 @@ def adopt(
             "--output",
             "-o",
             metavar="DIR",
-            help="Directory to write; must be empty. Each of several clusters gets one below it.",
+            help="Directory to write: empty, or with a policy, to which new groups and nodes are added. Each of several"
+            " clusters gets one below it.",
         ),
     ],
     *,
     clusters: Clusters,
 ) -> int:
-    """Write the policy that a cluster has now. A plan of it on that cluster is empty."""
+    """Write the policy that a cluster has now. A plan of it on that cluster is empty.
+
+    A policy that is there gets the groups and nodes that it does not mention; what it says stays.
+    """
     from gpolicy.cli import writing  # noqa: PLC0415
 
     return writing.adopt(clusters, output)
