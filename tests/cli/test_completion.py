@@ -44,7 +44,8 @@ def test_verbs_and_options() -> None:
     assert values(["plan", "--allow", "x"], "--allo") == ["--allow"]  # which can be repeated
     assert values(["plan", "--state", "x"], "--sta") == []
     assert values(["nosuch"]) == []
-    assert values(["htools"]) == ["hspace", "hail"]
+    assert values(["htools"]) == ["hspace", "hail", "hbal"]
+    assert values(["htools", "hbal"], "--evac") == ["--evac-mode"]
     assert values(["htools", "hspace"], "--disk-t") == ["--disk-template"]
 
 
