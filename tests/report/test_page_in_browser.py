@@ -37,6 +37,16 @@ PAGES: Final[dict[str, tuple[str | Path, ...]]] = {
     "test": ("test", POLICY),
 }
 WIDTHS: Final = (1400, 420)
+MANY: Final = "many/index"
+"""The page of several clusters: one is not as its policy says, one cannot be read."""
+SETTINGS: Final = f"""
+[clusters.ham]
+policy = "{POLICY.name}"
+state = "snapshot:cluster.json"
+[clusters.ber]
+policy = "{POLICY.name}"
+state = "snapshot:absent.json"
+"""
 
 
 class Reader:
@@ -47,7 +57,12 @@ class Reader:
 
     def open(self, name: str, *, width: int = 1400, scheme: str = "light") -> None:
         file = self.folder / f"{name}.html"
-        if not file.exists():
+        if not file.exists() and name == MANY:
+            shutil.copytree(POLICY, self.folder / POLICY.name)
+            shutil.copy(ROOT / "policies/two-groups.snapshot.json", self.folder / "cluster.json")
+            (self.folder / "gpolicy.toml").write_text(SETTINGS, encoding="utf-8")
+            gpolicy("plan", "--all", "--pages", file.parent, cwd=self.folder)
+        elif not file.exists():
             file.write_text(gpolicy(*PAGES[name], "--format", "html").stdout, encoding="utf-8")
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
@@ -85,7 +100,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*PAGES, MANY])
 def test_nothing_is_wider_than_the_window(reader: Reader, name: str, width: int) -> None:
     """What is wider scrolls in its own box, which the keyboard reaches."""
     reader.open(name, width=width)
@@ -112,7 +127,7 @@ def test_nothing_is_wider_than_the_window(reader: Reader, name: str, width: int)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["plan", "capacity", "drift", "suggest"])
+@pytest.mark.parametrize("name", ["plan", "capacity", "drift", "suggest", MANY])
 def test_the_keyboard_reaches_everything_and_shows_where_it_is(reader: Reader, name: str, width: int) -> None:
     reader.open(name, width=width)
     wanted = reader.run(
@@ -140,7 +155,7 @@ def test_the_keyboard_reaches_everything_and_shows_where_it_is(reader: Reader, n
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*PAGES, MANY])
 def test_text_can_be_told_from_its_ground(reader: Reader, name: str, scheme: str) -> None:
     """WCAG 2 AA: a contrast of 4.5, of 3 for large text."""
     reader.open(name, scheme=scheme)
@@ -178,7 +193,7 @@ def test_text_can_be_told_from_its_ground(reader: Reader, name: str, scheme: str
     assert weak == []
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*PAGES, MANY])
 def test_nothing_is_loaded_and_the_policy_of_the_page_is_kept(reader: Reader, name: str) -> None:
     reader.open(name)
     assert "js" in reader.run("return document.documentElement.className")  # its own script runs
