@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from pathlib import Path
 from typing import Final
 
+from gpolicy.checking.overrides import settings_of
 from gpolicy.cluster.state import ClusterState
-from gpolicy.drift.comparing import Drift, DriftReport
+from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.drift.object_units import ObjectUnits
 from gpolicy.drift.proof import Proof, look
 from gpolicy.drift.tag_units import TagUnits
@@ -22,6 +24,7 @@ from gpolicy.findings import Span
 from gpolicy.fit.desired import Desired, resolve
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction
 from gpolicy.plan.part import Key, is_chosen
+from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.writing.draft import Draft
 
@@ -94,10 +97,18 @@ def write_back(
             *(UnwrittenDrift(by_key[key], writing.reasons[key]) for key in by_key if key in writing.reasons),
             *waived,
         ),
-        left=tuple(item for key, item in by_key.items() if key not in written),
+        left=_drift_after(policy, state, today, writing.draft.texts)
+        if in_bases
+        else tuple(item for key, item in by_key.items() if key not in written),
         texts=writing.draft.texts,
         changed_elsewhere=writing.changed_elsewhere,
     )
+
+
+def _drift_after(policy: Policy, state: ClusterState, today: date, texts: Mapping[str, str]) -> tuple[Drift, ...]:
+    """Return what has drifted from the new texts: a base may have changed others of the same policy."""
+    root = policy.root or Path()
+    return find_drift(load_policy(root, texts), state, today=today, settings=settings_of(root)).drift
 
 
 def _units(

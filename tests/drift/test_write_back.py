@@ -257,6 +257,14 @@ def test_what_one_of_several_has_becomes_its_own_value(tmp_path: Path) -> None:
     assert text_of(tmp_path, "base.yaml") == textwrap.dedent(BASE).lstrip()
 
 
+def test_what_a_written_base_changes_in_the_same_policy_is_left(tmp_path: Path) -> None:
+    files_of(tmp_path, {"base.yaml": BASE, "two.yaml": TWO})
+    wrote = write(tmp_path, cluster(groups={"gold": {RATIO: 4.0}, "silver": {RATIO: 2.0}}), in_bases=True)
+    assert [(item.drift.object, str(item.how)) for item in wrote.written] == [("group/gold", "in-place")]
+    assert [(item.object, item.found) for item in wrote.left] == [("group/silver", 2.0)]
+    assert "vcpu-ratio: 4}" in text_of(tmp_path, "base.yaml")
+
+
 def test_only_what_is_selected_is_written(tmp_path: Path) -> None:
     files_of(tmp_path, {"base.yaml": BASE, "two.yaml": TWO})
     state = cluster(groups={"gold": {RATIO: 4.0}, "silver": {RATIO: 4.0}})
