@@ -95,14 +95,14 @@ class TagUnits:
         extra: frozenset[str],
     ) -> Unit:
         """Return the unit of one node whose tags come from sets of several nodes."""
-        if giving:
-            where, who = giving[0]
+        shared = [(item.name, len(who)) for item, who in giving if len(who) > 1]
+        if shared:
+            where, count = shared[0]
             return Unit(
-                keys,
-                reason=f"the node set {where.name} gives the missing tags to {len(who)} nodes: take {name} out of it",
+                keys, reason=f"the node set {where} gives the missing tags to {count} nodes: take {name} out of it"
             )
         node: list[Node] = [*sorted(extra)]
-        own = next((item for item in sets_of(name, self._policy)), None)
+        own = next(iter(sets_of(name, self._policy)), None)
         if own is not None:
             place = own_place(own, self._policy)
             write = WayToWrite(
