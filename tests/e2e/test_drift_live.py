@@ -68,3 +68,21 @@ def test_what_was_changed_by_hand_is_written_into_the_policy(fresh: LiveCluster,
         assert gpolicy("check", policy).out == checked, source
         changed = {file.name for file, text in originals.items() if file.read_bytes() != text}
         assert changed == {"cluster.yaml", "default.yaml", "other.yaml", "nodes.yaml"}, source
+
+
+def test_a_new_group_is_adopted_into_the_policy(fresh: LiveCluster, tmp_path: Path) -> None:
+    policy = tmp_path / "policy"
+    assert gpolicy("adopt", "--state", "local:", "-o", policy).code == 0
+    before = {file: file.read_bytes() for file in policy.rglob("*.yaml")}
+    fresh.ganeti("gnt-group", "add", "--node-parameters=spindle_count=3", "late")
+    fresh.ganeti("gnt-group", "add-tags", "late", "team:x")
+    adopted = gpolicy("adopt", "--state", "local:", "-o", policy)
+    assert adopted.code == 0, adopted
+    assert {file.name for file in policy.rglob("*.yaml")} - {file.name for file in before} == {"late.yaml"}
+    assert all(file.read_bytes() == text for file, text in before.items())
+    assert "spindle_count: 3" in (policy / "groups" / "late.yaml").read_text()
+    assert gpolicy("plan", policy, "--state", "local:", "--detailed-exitcode").code == 0
+    fresh.ganeti("gnt-group", "modify", "--node-parameters=spindle_count=5", "late")
+    assert gpolicy("drift", policy, "--state", "local:", "--write").code == 0
+    assert gpolicy("plan", policy, "--state", "local:", "--detailed-exitcode").code == 0
+    assert "spindle_count: 5" in (policy / "groups" / "late.yaml").read_text()
