@@ -117,7 +117,11 @@ def load_data(options: Options) -> ClusterData:
 
         return read_rapi(options.rapi)
     if options.luxi is not None:
-        raise InputError("luxi: this socket is for Ganeti's own programs; use -m (RAPI), -t (text) or -I (iallocator)")
+        instead = "; instead of -X, write the commands to a file (-CFILE) and run it on the master"
+        raise InputError(
+            "luxi: this socket is for Ganeti's own programs; use -m (RAPI), -t (text) or -I (iallocator)"
+            f"{instead if options.execute else ''}"
+        )
     if options.simulate:
         from gpolicy.htools.simulation import simulate  # noqa: PLC0415 - only what is needed
 

@@ -175,10 +175,7 @@ def _finish(options: Options, cluster: Cluster, group: GroupState, steps: Sequen
     save_cluster(options, "balanced", "after balancing", cluster, nodes, instances)
     _show_tables(options, "Final", nodes, instances)
     if options.execute and steps:
-        raise InputError(
-            "hbal: Execution of commands possible only on LUXI: write the commands to a file with -CFILE, and run it"
-            " on the master"
-        )
+        raise InputError("hbal: Execution of commands possible only on LUXI")
 
 
 def _write_commands(options: Options, group: GroupState, steps: Sequence[Balanced]) -> None:

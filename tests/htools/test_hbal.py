@@ -128,17 +128,15 @@ def test_the_steps_commands_and_job_sets() -> None:
         (
             ("-t", "c.data", "-X"),
             1,
-            (
-                "Error: hbal: Execution of commands possible only on LUXI: write the commands to a file with -CFILE,"
-                " and run it on the master\n"
-            ),
+            "Error: hbal: Execution of commands possible only on LUXI\n",
         ),
         (
-            ("-L",),
+            ("-L", "-X"),
             1,
             (
                 "Error: failed to load data, aborting: luxi: this socket is for Ganeti's own programs; use -m (RAPI),"
-                " -t (text) or -I (iallocator)\n"
+                " -t (text) or -I (iallocator); instead of -X, write the commands to a file (-CFILE) and run it on the"
+                " master\n"
             ),
         ),
         (("-l", "x"), 1, "Error while parsing command line arguments:\nmax solution length: cannot parse string 'x'\n"),
