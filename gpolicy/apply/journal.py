@@ -3,32 +3,22 @@
 Every event is written, and on disk, before what it announces begins. So whatever kills a run, its journal never
 knows less than: which step may have begun, and under which mark Ganeti's jobs can be searched for it.
 
-The lines are a chain: each ends with a checksum over itself and the checksum of the line before it. A line that is
-lost, changed or out of order breaks the chain, and the journal is refused.
+The lines are a chain (`chain.py`): a journal with a line that is lost, changed or out of order is refused.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
-from gpolicy.cluster.json_input import parse_json
+from gpolicy.apply.chain import BEGIN, DISTRUSTED, ChainEnd, read_chain
 from gpolicy.cluster.record import Record
 from gpolicy.errors import InputError
-from gpolicy.ganeti.parameter import Value
 
 KIND: Final = "gpolicy-journal"
 FORMAT_VERSION: Final = "1.1"
-DISTRUSTED: Final = "gpolicy does not trust it: move it away, look at the cluster, and make a fresh plan"
-"""The hint for a journal that cannot be believed."""
-
-_CHECKSUM: Final = re.compile(rb', "chain": "([0-9a-f]{64})"\}$')
-_CUT_SHORT: Final = b" (cut short)"  # ends a line that was not written to its end; no event ends like this
 
 
 class Direction(StrEnum):
@@ -49,7 +39,7 @@ class Fate(StrEnum):
 class EventName(StrEnum):
     """The kinds of lines."""
 
-    BEGIN = "begin"
+    BEGIN = BEGIN
     STARTED = "step-started"
     JOB = "step-job-submitted"
     MESSAGE = "step-message"
@@ -76,8 +66,7 @@ class History:
     """The history of all runs of one plan. `attempts` are by the step's key, `serials` by object.
 
     `id` is the journal's own, a part of all marks; `marks` are those of all attempts. `ended` is the outcome of the
-    last run, None if it was killed. The next line goes behind `ending`, which ends a last line that was cut short,
-    and continues the chain from `checksum`.
+    last run, None if it was killed. The journal goes on at `end`.
     """
 
     id: str
@@ -88,8 +77,7 @@ class History:
     marks: frozenset[str] = frozenset()
     serials: Mapping[str, int] = field(default_factory=dict)
     ended: str | None = None
-    ending: bytes = b""
-    checksum: str = ""
+    end: ChainEnd = field(default_factory=ChainEnd)
 
 
 def mark_start(plan_digest: str, journal: str) -> str:
@@ -97,83 +85,25 @@ def mark_start(plan_digest: str, journal: str) -> str:
     return f"gpolicy-plan-{plan_digest.rpartition(':')[2][:12]}-{journal}"
 
 
-def event_line(name: EventName, fields: Mapping[str, Value], before: str) -> tuple[bytes, str]:
-    """Return an event as one line, and its checksum; `before` is that of the line before it, empty for the first."""
-    text = json.dumps({"event": name.value, **fields}, ensure_ascii=True, allow_nan=False).encode()
-    checksum = _checksum(text, before)
-    return text[:-1] + f', "chain": "{checksum}"}}\n'.encode(), checksum
-
-
-def _checksum(text: bytes, before: str) -> str:
-    return hashlib.sha256(before.encode() + text).hexdigest()
-
-
 def read_history(data: bytes, where: str) -> History:
-    """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is not one.
-
-    A last line that was cut short (the machine went down while it was written) says nothing: what it was to announce
-    had not begun. The run that comes next ends it with a remark and begins behind it.
-    """
-    history: History | None = None
-    cut_short = False
-    *lines, rest = data.split(b"\n")
-    for number, line in enumerate(lines, start=1):
-        place = f"{where}:{number}"
-        if line.endswith(_CUT_SHORT):
-            cut_short = True
-            continue
-        event = _event(line, history, place)
-        if event is None or (cut_short and event.fields.get("event") != EventName.BEGIN):
-            raise _damaged(place)
-        cut_short = False
+    """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is not one."""
+    chain = read_chain(data, where, _right_format)
+    first, *further = chain.events
+    history = _begun(None, first)
+    for event in further:
         history = _after(history, event)
-    if rest:
-        place = f"{where}:{len(lines) + 1}"
-        event = _event(rest, history, place)
-        if event is not None:  # only the end of the line is missing
-            history = replace(_after(history, event), ending=b"\n")
-        elif _event(rest[:-1], history, place) is not None:
-            raise _damaged(place)
-        elif history is not None:
-            history = replace(history, ending=_CUT_SHORT + b"\n")
-    if history is None:
-        raise InputError(f"{where}: holds no event of a journal", hint=DISTRUSTED)
-    return history
+    return replace(history, end=chain.end)
 
 
-def _damaged(place: str) -> InputError:
-    return InputError(
-        f"{place}: the journal is damaged: this line was changed, or lines before it are lost or out of order",
-        hint=DISTRUSTED,
-    )
-
-
-def _event(line: bytes, history: History | None, place: str) -> Record | None:
-    """Return the event in a line; None for one that is not as it was written behind the lines before it."""
-    found = _CHECKSUM.search(line)
-    try:
-        event = Record.of(parse_json(line, place), place)
-    except InputError:
-        return None
-    if history is None and event.fields.get("event") == EventName.BEGIN:
-        _right_format(event)
-    before = history.checksum if history is not None else ""
-    if found is None or found[1].decode() != _checksum(line[: found.start()] + b"}", before):
-        return None
-    return event
-
-
-def _after(history: History | None, event: Record) -> History:
+def _after(history: History, event: Record) -> History:
     name = event.text("event")
     if name == EventName.BEGIN:
-        history = _begun(history, event)
-    elif history is None:
-        raise InputError(f"{event.where}: a journal should begin with the event {EventName.BEGIN}")
-    elif name == EventName.END:
-        history = replace(history, ended=event.text("outcome"))
-    elif name != EventName.MESSAGE and name in set(EventName):  # a later 1.x may have more events
-        history = _with_step(history, EventName(name), event)
-    return replace(history, checksum=event.text("chain"))
+        return _begun(history, event)
+    if name == EventName.END:
+        return replace(history, ended=event.text("outcome"))
+    if name != EventName.MESSAGE and name in set(EventName):  # a later 1.x may have more events
+        return _with_step(history, EventName(name), event)
+    return history
 
 
 def _with_step(history: History, name: EventName, event: Record) -> History:

@@ -6,14 +6,16 @@ import os
 import stat
 from contextlib import suppress
 from datetime import UTC, datetime
+from enum import StrEnum
 from pathlib import Path
 
-from gpolicy.apply.journal import EventName, History, event_line
+from gpolicy.apply.chain import ChainEnd, event_line
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.opening import read_below, real_path, reason
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
+_NEW = ChainEnd()
 _LARGEST = 64 * 1024**2
 
 
@@ -24,21 +26,20 @@ class JournalError(GpolicyError):
 class JournalFile:
     """An open journal. `write` returns when the event is on disk.
 
-    `ending` ends a last line that was cut short, `checksum` is that of the last whole one (`History`).
+    It goes on at `end`.
     """
 
-    def __init__(self, path: Path, descriptor: int, *, ending: bytes = b"", checksum: str = "") -> None:
+    def __init__(self, path: Path, descriptor: int, end: ChainEnd = _NEW) -> None:
         self.path = path
         self._descriptor = descriptor
-        self._ending = ending
-        self._checksum = checksum
+        self._end = end
 
-    def write(self, name: EventName, **fields: Value) -> None:
+    def write(self, name: StrEnum, **fields: Value) -> None:
         """Append an event with the time (UTC). Raise JournalError if it did not get to the disk."""
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        line, checksum = event_line(name, {"time": time, **fields}, self._checksum)
-        self._append(self._ending + line)
-        self._ending, self._checksum = b"", checksum
+        line, checksum = event_line(name, {"time": time, **fields}, self._end.checksum)
+        self._append(self._end.ending + line)
+        self._end = ChainEnd(checksum=checksum)
 
     def _append(self, line: bytes) -> None:
         """Append `line` to the file on disk, or leave the file as it was."""
@@ -84,8 +85,8 @@ def create_journal(path: Path) -> JournalFile:
     return JournalFile(path, descriptor)
 
 
-def reopen_journal(path: Path, history: History) -> JournalFile:
-    """Return the journal in a file, to go on behind `history`. Raise InputError if it is not ours alone."""
+def reopen_journal(path: Path, chain_end: ChainEnd) -> JournalFile:
+    """Return the journal in a file, to go on at `chain_end`. Raise InputError if it is not ours alone."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
@@ -98,7 +99,7 @@ def reopen_journal(path: Path, history: History) -> JournalFile:
         raise InputError(
             f"{path}: is not a private file of yours: it {reason}", hint=f"look at it, then chmod 600 {path}"
         )
-    return JournalFile(path, descriptor, ending=history.ending, checksum=history.checksum)
+    return JournalFile(path, descriptor, chain_end)
 
 
 def read_journal(path: Path) -> bytes:

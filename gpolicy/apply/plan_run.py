@@ -26,10 +26,10 @@ from gpolicy.apply.carrying import (
     told,
     written_serials,
 )
+from gpolicy.apply.chain import DISTRUSTED
 from gpolicy.apply.deciding import Decision, decide_by_looking, left_of, seen_progress
 from gpolicy.apply.final_look import FinalLook, judge_applied, judge_restored
 from gpolicy.apply.journal import (
-    DISTRUSTED,
     FORMAT_VERSION,
     KIND,
     Direction,
@@ -136,7 +136,7 @@ class PlanRun:
         guards = self._judge(state) if open_tasks else ()
         if not self.agree(replace(self._intention(tasks, open_tasks), guards=guards)):
             return None
-        with self._writing(reopen_journal(self.journal_file, history), resumed=True) as journal:
+        with self._writing(reopen_journal(self.journal_file, history.end), resumed=True) as journal:
             carrier = self._carrier(journal, state)
             settled = self._settle(carrier, tasks, history)
             comparison = compare_plan(self.plan, carrier.known, settled.all_effects(tasks), settled.serials)
@@ -213,7 +213,7 @@ class PlanRun:
         open_tasks = left_of(undo, history.attempts)
         if not self.agree(self._intention(undo, open_tasks, lost)):
             return None
-        with self._writing(reopen_journal(self.journal_file, history), resumed=True) as journal:
+        with self._writing(reopen_journal(self.journal_file, history.end), resumed=True) as journal:
             carrier = self._carrier(journal, state)
             settled = self._settle(carrier, [*tasks, *undo], history)
             done = settled.all_effects([*tasks, *undo])

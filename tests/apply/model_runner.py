@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +13,7 @@ from planned import policy_of
 from pretend_ganeti import Job, PretendGaneti
 
 from gpolicy.apply.final_look import FinalLook
-from gpolicy.apply.journal import Direction, EventName, History, read_history
+from gpolicy.apply.journal import Direction, History, read_history
 from gpolicy.apply.journal_file import JournalFile, read_journal
 from gpolicy.apply.plan_run import Intention, PlanRun
 from gpolicy.apply.runner import JobOutcome, JobResult, MarkedJob, Patience, StopRequests, Watch, job_status
@@ -135,7 +136,7 @@ class MortalJournal(JournalFile):
     left: int = -1
     torn: bool = False
 
-    def write(self, name: EventName, **fields: Value) -> None:
+    def write(self, name: StrEnum, **fields: Value) -> None:
         if MortalJournal.left == 0:
             raise KilledError
         super().write(name, **fields)

@@ -17,7 +17,8 @@ from model_runner import ModelRunner, plan_for, run
 from pretend_ganeti import PretendGaneti, fails
 
 from gpolicy.apply.carrying import CarryingError
-from gpolicy.apply.journal import Direction, EventName, Fate, event_line, read_history
+from gpolicy.apply.chain import event_line
+from gpolicy.apply.journal import Direction, EventName, Fate, read_history
 from gpolicy.apply.journal_file import create_journal, journal_path, read_journal, reopen_journal, set_aside
 from gpolicy.errors import GpolicyError, InputError, UsageError
 
@@ -73,9 +74,9 @@ def test_a_truncated_journal_keeps_its_complete_lines_and_continues(cut: int) ->
             read_history(data, "j")
         return
     history, known = read_history(data, "j"), read_history(b"\n".join(complete) + b"\n", "j")
-    assert (history.ending == b"") == data.endswith(b"\n")
-    assert (history.attempts, history.ended, history.checksum) == (known.attempts, known.ended, known.checksum)
-    resumed = data + history.ending + chained((EventName.BEGIN, BEGIN), STARTED, before=history.checksum)
+    assert (history.end.ending == b"") == data.endswith(b"\n")
+    assert (history.attempts, history.ended, history.end.checksum) == (known.attempts, known.ended, known.end.checksum)
+    resumed = data + history.end.ending + chained((EventName.BEGIN, BEGIN), STARTED, before=history.end.checksum)
     assert read_history(resumed, "j").attempts["1"].fate is Fate.BEGUN
 
 
@@ -91,7 +92,7 @@ def test_lines_that_are_lost_are_noticed(lost: set[int]) -> None:
     """Only Ganeti shows that the last lines are missing: it has jobs that the journal does not know."""
     left = [line for number, line in enumerate(JOURNAL) if number not in lost]
     if left == JOURNAL[: len(left)] and left:
-        assert read_history(b"".join(left), "j").ending == b""
+        assert read_history(b"".join(left), "j").end.ending == b""
         return
     with pytest.raises(InputError):
         read_history(b"".join(left), "j")
@@ -149,7 +150,7 @@ def test_any_other_content_is_one_error(data: bytes) -> None:
         lines((EventName.BEGIN, {**BEGIN, "journal": "j2"})),
         lines() + b"half a line\n",
         lines() + b"\n",
-        lines() + b"half a line (cut short)\n" + chained(STARTED, before=read_history(lines(), "j").checksum),
+        lines() + b"half a line (cut short)\n" + chained(STARTED, before=read_history(lines(), "j").end.checksum),
     ],
 )
 def test_an_invalid_journal_is_refused(data: bytes) -> None:
@@ -182,13 +183,13 @@ def test_files_are_private_and_never_overwritten(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
     with pytest.raises(UsageError):
         create_journal(path)
-    again = reopen_journal(path, read_history(path.read_bytes(), "j"))
+    again = reopen_journal(path, read_history(path.read_bytes(), "j").end)
     again.write(EventName.END, outcome="done")
     again.close()
     assert read_history(path.read_bytes(), "j").ended == "done"
     path.chmod(0o644)
     with pytest.raises(InputError, match="others can read it"):
-        reopen_journal(path, read_history(path.read_bytes(), "j"))
+        reopen_journal(path, read_history(path.read_bytes(), "j").end)
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:
@@ -198,10 +199,10 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     with pytest.raises(GpolicyError):
         create_journal(tmp_path / "journal")
     with pytest.raises(GpolicyError):
-        reopen_journal(tmp_path / "journal", read_history(lines(), "j"))
+        reopen_journal(tmp_path / "journal", read_history(lines(), "j").end)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(GpolicyError):
-        reopen_journal(tmp_path / "pipe", read_history(lines(), "j"))
+        reopen_journal(tmp_path / "pipe", read_history(lines(), "j").end)
     for name in ("journal", "pipe"):
         with pytest.raises(InputError, match="cannot be read"):
             read_journal(tmp_path / name)

@@ -481,7 +481,8 @@ def _plans() -> list[bytes]:
 
 def _journals() -> list[bytes]:
     """Return a journal with every event, once, and twice."""
-    from gpolicy.apply.journal import FORMAT_VERSION, KIND, EventName, event_line
+    from gpolicy.apply.chain import event_line
+    from gpolicy.apply.journal import FORMAT_VERSION, KIND, EventName
 
     begin: dict[str, Any] = {
         "kind": KIND, "format_version": FORMAT_VERSION, "journal": "1234abcd", "direction": "apply",

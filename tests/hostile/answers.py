@@ -166,7 +166,8 @@ def grown_plans(size: int) -> Iterator[tuple[str, Files]]:
 
 def journals(size: int) -> Iterator[tuple[str, bytes]]:
     """Yield journals of many events of one kind, each line with a right checksum, and ones that are none."""
-    from gpolicy.apply.journal import FORMAT_VERSION, KIND, EventName, event_line
+    from gpolicy.apply.chain import event_line
+    from gpolicy.apply.journal import FORMAT_VERSION, KIND, EventName
 
     begin: dict[str, Any] = {
         "kind": KIND, "format_version": FORMAT_VERSION, "journal": "1234abcd", "direction": "apply",
