@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "plan": {"ganeti", "policy", "cluster", "fit"},
     "render": {"ganeti", "plan"},
     "apply": {"ganeti", "cluster", "plan", "analysis", "impact"},
+    "rollout": {"ganeti", "cluster", "settings", "plan", "apply"},
     "formatting": {"policy", "writing"},
     "writing": {"ganeti", "policy"},
     "adopt": {"ganeti", "policy", "cluster", "fit", "checking", "plan", "drift", "writing"},
@@ -34,7 +35,7 @@ MAY_IMPORT = {
     "suggest": {"ganeti", "policy", "cluster", "allocator", "analysis", "writing"},
     "testing": {"ganeti", "policy", "cluster", "fit", "plan", "analysis", "allocator"},
     "report": {"policy", "ganeti", "cluster", "plan", "allocator", "analysis", "impact"}
-    | {"suggest", "testing", "drift", "show", "writing"},
+    | {"suggest", "testing", "drift", "show", "writing", "rollout"},
     "reference": {"ganeti", "policy", "checking"},
     "posting": set[str](),
     "allocator": set[str](),

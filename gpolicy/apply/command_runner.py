@@ -14,6 +14,8 @@ from typing import Final
 
 from gpolicy.apply.child import Ended, run_lines
 from gpolicy.apply.runner import (
+    FAILURE,
+    FailedJob,
     JobOutcome,
     JobResult,
     JobStatus,
@@ -105,6 +107,16 @@ class CommandRunner:
             known = mark.search(operations)
             if known is not None:
                 found.append(MarkedJob(_number(number), known[0], job_status(status)))
+        return sorted(found, key=lambda job: job.number)
+
+    def failed_jobs(self, after: int) -> list[FailedJob]:
+        """Return the jobs with a number above `after` that ended with an error."""
+        found = []
+        for line in self._ask(["gnt-job", "list", *_COLUMNS, "id,status,summary"]).splitlines():
+            number, _, rest = line.partition("|")
+            status, _, summary = rest.partition("|")
+            if status == FAILURE and _number(number) > after:
+                found.append(FailedJob(_number(number), summary))
         return sorted(found, key=lambda job: job.number)
 
     def follow(self, job: int, watch: Watch) -> JobOutcome | None:

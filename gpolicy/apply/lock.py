@@ -52,8 +52,8 @@ def lock_directory(environ: Mapping[str, str]) -> Path:
 
 
 @contextmanager
-def local_lock(directory: Path, name: str, cluster: str) -> Iterator[None]:
-    """Hold the lock on this machine. Raise LockedError, which names the process, if another has it."""
+def local_lock(directory: Path, name: str, what: str) -> Iterator[None]:
+    """Hold the lock on this machine for `what`. Raise LockedError, which names the process, if another has it."""
     path = directory / name
     try:
         if not directory.is_dir():
@@ -69,7 +69,7 @@ def local_lock(directory: Path, name: str, cluster: str) -> Iterator[None]:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise _locked(cluster, os.read(descriptor, _LONGEST).decode(errors="replace")) from None
+            raise _locked(what, os.read(descriptor, _LONGEST).decode(errors="replace")) from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, _holder().encode(), 0)
         yield
@@ -84,9 +84,9 @@ def _holder() -> str:
     return f"process {os.getpid()} on {socket.gethostname()} since {time.strftime('%Y-%m-%d %H:%M:%S %z')}\n"
 
 
-def _locked(cluster: str, holder: str) -> LockedError:
+def _locked(what: str, holder: str) -> LockedError:
     who = " ".join(holder.split())[:_LONGEST] or "another process"
-    return LockedError(f"another apply to cluster {cluster} is under way: {who}", hint="wait for its end")
+    return LockedError(f"another {what} is under way: {who}", hint="wait for its end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ class MastersLock:
 
 
 @contextmanager
-def remote_lock(master: SshMaster, name: str, cluster: str) -> Iterator[MastersLock]:
-    """Hold the lock on the master, over a connection of its own; what is yielded tells whether it still holds.
+def remote_lock(master: SshMaster, name: str, what: str) -> Iterator[MastersLock]:
+    """Hold the lock on the master for `what`, over a connection of its own; what is yielded tells whether it is lost.
 
     `flock` holds it while `tee` runs, which notes who we are and ends when the connection does. Raise LockedError if
     another holds it.
@@ -118,7 +118,7 @@ def remote_lock(master: SshMaster, name: str, cluster: str) -> Iterator[MastersL
     argv = master.argv(["flock", "-n", "-E", str(_HELD), path, "tee", "--", path])
     process = start(argv, master.environ, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
-        yield _acquired(master, process, path, cluster)
+        yield _acquired(master, process, path, what)
     finally:
         for pipe in (process.stdin, process.stdout):
             if pipe is not None:
@@ -131,7 +131,7 @@ def remote_lock(master: SshMaster, name: str, cluster: str) -> Iterator[MastersL
             process.wait()
 
 
-def _acquired(master: SshMaster, process: subprocess.Popen[bytes], path: str, cluster: str) -> MastersLock:
+def _acquired(master: SshMaster, process: subprocess.Popen[bytes], path: str, what: str) -> MastersLock:
     assert process.stdin is not None  # noqa: S101 (both are pipes)
     assert process.stdout is not None  # noqa: S101
     with suppress(OSError):
@@ -150,7 +150,7 @@ def _acquired(master: SshMaster, process: subprocess.Popen[bytes], path: str, cl
         holder = told.stdout.decode(errors="replace")
         if holder == _holder():
             return MastersLock()  # the master is this very machine, and the lock is the one that we hold already
-        raise _locked(cluster, holder)
+        raise _locked(what, holder)
     return MastersLock(
         "no lock on the master (flock could not be run there, or /run not be written): only this machine is locked"
     )

@@ -111,14 +111,11 @@ class PlanRun:
     # --- the first run ---------------------------------------------------------------------------------------------
 
     def _first(self, state: ClusterState) -> FinalLook | None:
-        sight = Sight.of(state)
-        comparison = compare_plan(self.plan, sight, (), {})
-        _refuse(comparison.differences, "the cluster has changed since the plan was made; nothing was done")
-        self._nothing_under_way()
+        notes = nothing_done(self.plan, self.runner, state)
         guards = self._judge(state)
         tasks = forward(self.plan)
         other = elsewhere(self.plan, state)
-        notes = (*comparison.notes, *_about_uuid(self.plan, state), *((other,) if other else ()))
+        notes = (*notes, *_about_uuid(self.plan, state), *((other,) if other else ()))
         if not self.agree(Intention(Direction.APPLY, tuple(tasks), notes=notes, guards=guards)):
             return None
         with self._writing(create_journal(self.journal_file), resumed=False) as journal:
@@ -248,16 +245,6 @@ class PlanRun:
         with self.judging() as tell:
             return guards_now(self.plan, state, tell, begun=self.history is not None)
 
-    def _nothing_under_way(self) -> None:
-        """Raise RefusedError if a job of this very plan waits or runs: its journal must be somewhere else."""
-        for job in self.runner.marked_jobs(mark_start(self.plan.digest, "")):
-            if job.status is JobStatus.PENDING:
-                raise RefusedError(
-                    f"job {job.number} of this plan is under way; nothing was done",
-                    hint="continue with the journal of the run that began it (--resume, --journal FILE), or wait for"
-                    " its end and make a fresh plan",
-                )
-
     def _carrier(self, journal: JournalFile, state: ClusterState) -> Carrier:
         cluster = ClusterIdentity(state.name, state.cluster.identity.uuid)
         return Carrier(
@@ -362,6 +349,23 @@ def right_cluster(plan: Plan, state: ClusterState) -> None:
             " nothing was done",
             hint="make a fresh plan",
         )
+
+
+def nothing_done(plan: Plan, runner: Runner, state: ClusterState) -> tuple[str, ...]:
+    """Return notes on a cluster that is as the plan saw it, and where no job of the plan waits or runs.
+
+    Raise RefusedError for any other: after a change, or a job whose journal must be somewhere else.
+    """
+    comparison = compare_plan(plan, Sight.of(state), (), {})
+    _refuse(comparison.differences, "the cluster has changed since the plan was made; nothing was done")
+    for job in runner.marked_jobs(mark_start(plan.digest, "")):
+        if job.status is JobStatus.PENDING:
+            raise RefusedError(
+                f"job {job.number} of this plan is under way; nothing was done",
+                hint="continue with the journal of the run that began it (--resume, --journal FILE), or wait for"
+                " its end and make a fresh plan",
+            )
+    return comparison.notes
 
 
 def measures_nodes(plan: Plan) -> bool:

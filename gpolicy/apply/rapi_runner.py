@@ -11,6 +11,8 @@ from typing import Final
 from urllib.parse import quote
 
 from gpolicy.apply.runner import (
+    FAILURE,
+    FailedJob,
     JobOutcome,
     JobResult,
     JobStatus,
@@ -85,11 +87,7 @@ class RapiRunner:
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         """Return the jobs whose marks begin with `start`."""
         found = []
-        jobs = self.client.get("/2/jobs?bulk=1")
-        if not isinstance(jobs, list):
-            raise InputError(f"{self.destination}: /2/jobs: should be a list, but is {kind_of(jobs)}")
-        for item in jobs:
-            job = Record.of(item, f"{self.destination}: /2/jobs")
+        for job in self._listed():
             marks = [text for operation in job.items("ops") for text in _reasons(operation)]
             mark = next((text for text in marks if isinstance(text, str) and text.startswith(start)), None)
             number = job_number(job.fields.get("id"))
@@ -99,6 +97,21 @@ class RapiRunner:
                 raise InputError(f"{job.where}: the job with the mark {mark} has no number")
             found.append(MarkedJob(number, mark, job_status(job.text_or_none("status"))))
         return sorted(found, key=lambda job: job.number)
+
+    def failed_jobs(self, after: int) -> list[FailedJob]:
+        """Return the jobs with a number above `after` that ended with an error."""
+        found = []
+        for job in self._listed():
+            number = job_number(job.fields.get("id"))
+            if number is not None and number > after and job.text_or_none("status") == FAILURE:
+                found.append(FailedJob(number, ", ".join(job.texts("summary"))))
+        return sorted(found, key=lambda job: job.number)
+
+    def _listed(self) -> list[Record]:
+        jobs = self.client.get("/2/jobs?bulk=1")
+        if not isinstance(jobs, list):
+            raise InputError(f"{self.destination}: /2/jobs: should be a list, but is {kind_of(jobs)}")
+        return [Record.of(item, f"{self.destination}: /2/jobs") for item in jobs]
 
     def follow(self, job: int, watch: Watch) -> JobOutcome | None:
         """Wait for the end of a job, however long nobody answers in between, as far as patience goes."""

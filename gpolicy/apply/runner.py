@@ -44,6 +44,9 @@ class JobStatus(StrEnum):
     GONE = "gone"  # archived: nobody knows any more
 
 
+FAILURE: Final = "error"
+"""Ganeti's word for a job that failed."""
+
 _PENDING = frozenset({"queued", "waiting", "canceling", "running"})
 
 
@@ -53,7 +56,7 @@ def job_status(word: str | None) -> JobStatus:
         return JobStatus.PENDING
     if word == "success":
         return JobStatus.SUCCESS
-    return JobStatus.FAILED if word in ("error", "canceled") else JobStatus.GONE
+    return JobStatus.FAILED if word in (FAILURE, "canceled") else JobStatus.GONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,14 @@ class MarkedJob:
     number: int
     mark: str
     status: JobStatus
+
+
+@dataclass(frozen=True, slots=True)
+class FailedJob:
+    """A job that ended with an error; `summary` is what Ganeti calls it."""
+
+    number: int
+    summary: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +89,10 @@ class StopRequests:
     """Requests to stop: the first lets the running step end, the second does not wait for it."""
 
     requests: int = 0
+
+    def ask(self) -> None:
+        """Ask once more."""
+        self.requests += 1
 
     @property
     def after_step(self) -> bool:
@@ -158,6 +173,10 @@ class Runner(Protocol):
 
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         """Return the jobs in Ganeti's queue whose marks begin with `start`, by number."""
+        ...
+
+    def failed_jobs(self, after: int) -> list[FailedJob]:
+        """Return the jobs in Ganeti's queue with a number above `after` that ended with an error, by number."""
         ...
 
     def follow(self, job: int, watch: Watch) -> JobOutcome | None:

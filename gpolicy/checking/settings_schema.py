@@ -10,6 +10,7 @@ from gpolicy.checking.settings_tables import FAIL_ON
 from gpolicy.cluster.credentials import LOGIN
 from gpolicy.findings import HOUSE, RuleInfo, Severity
 from gpolicy.policy.schema_rules import RULE_NAME
+from gpolicy.settings import rollout_settings
 from gpolicy.settings.named_clusters import KEYS, LABEL, NAME
 
 FILE_NAME: Final = "gpolicy-toml.json"
@@ -22,10 +23,15 @@ def settings_schema() -> dict[str, Any]:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "gpolicy.toml",
-        "description": "Settings of `gpolicy check`: which rules count, their severities and their parameters; and the"
-        " clusters that verbs know by name.",
+        "description": "Settings of `gpolicy check`: which rules count, their severities and their parameters; the"
+        " clusters that verbs know by name; and the waves of a roll-out.",
         "type": "object",
-        "properties": {"check": _check(), "rules": _parameters(), "clusters": _clusters()},
+        "properties": {
+            "check": _check(),
+            "rules": _parameters(),
+            "clusters": _clusters(),
+            "rollout": _rollout(),
+        },
         "additionalProperties": False,
         "definitions": {
             "rule": {"anyOf": [{"enum": _words(CATALOGUE)}, _family(), _HOUSE_RULE], "description": _RULE},
@@ -119,6 +125,28 @@ def _clusters() -> dict[str, Any]:
         "description": "Clusters by name: a table for each.",
         "propertyNames": {"pattern": f"^{NAME.pattern}$"},
         "additionalProperties": cluster,
+    }
+
+
+def _rollout() -> dict[str, Any]:
+    about = rollout_settings.KEYS
+    label = {"type": "string", "pattern": "^[^=]+=.+$"}
+    pause = {"type": "number", "minimum": 0, "maximum": rollout_settings.LONGEST_PAUSE, "default": 0}
+    return {
+        "type": "object",
+        "description": "The order in which `gpolicy apply --all` comes to the clusters.",
+        "properties": {
+            "waves": {
+                "type": "array",
+                "description": about["waves"],
+                "items": label,
+                "minItems": 1,
+                "uniqueItems": True,
+            },
+            "pause": {"description": about["pause"], **pause},
+        },
+        "required": ["waves"],
+        "additionalProperties": False,
     }
 
 

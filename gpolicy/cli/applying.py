@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from gpolicy.cli.consent import can_ask, consent_lines, says_yes
+from gpolicy.cli.interrupts import Signals
 from gpolicy.cli.terminal import complain, wants_colour, working
 from gpolicy.colour import Painter, Tone
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.printable import as_text
 
 if TYPE_CHECKING:
-    from types import FrameType
-
+    from gpolicy.apply.carrying import ApplyError
     from gpolicy.apply.final_look import FinalLook
-    from gpolicy.apply.journal import History
-    from gpolicy.apply.plan_run import Intention, PlanRun
+    from gpolicy.apply.journal import Direction, History
+    from gpolicy.apply.plan_run import Intention
     from gpolicy.apply.runner import Patience, Runner, StopRequests
     from gpolicy.apply.staleness import LeafDifference
     from gpolicy.cluster.sources import SourceOptions
+    from gpolicy.cluster.state import ClusterState
     from gpolicy.plan.plan import Plan
     from gpolicy.plan.signature import Signers
 
@@ -43,13 +44,18 @@ class ApplyRequest:
     yes: bool = False
     job_timeout: float = 3600.0
 
+    @property
+    def journal_file(self) -> Path:
+        """The journal: the given one, or the one beside the plan."""
+        from gpolicy.apply.journal_file import journal_path  # noqa: PLC0415
+
+        return self.journal or journal_path(self.plan)
+
 
 def apply(request: ApplyRequest) -> int:
     """Apply, resume or roll back a plan; return the exit code."""
     from gpolicy.apply.carrying import ApplyError  # noqa: PLC0415
-    from gpolicy.apply.destinations import open_runner  # noqa: PLC0415
-    from gpolicy.apply.journal_file import journal_path  # noqa: PLC0415
-    from gpolicy.apply.runner import Patience, StopRequests  # noqa: PLC0415
+    from gpolicy.apply.runner import StopRequests  # noqa: PLC0415
     from gpolicy.plan.plan import check_safe  # noqa: PLC0415
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
 
@@ -57,65 +63,94 @@ def apply(request: ApplyRequest) -> int:
         raise UsageError("--resume and --rollback exclude one another")
     plan = read_plan(request.plan, request.signers)
     stop = StopRequests()
-    patience = Patience(job=request.job_timeout)
-    runner = open_runner(request.destination, request.options, patience, stop)
-    journal = request.journal or journal_path(request.plan)
+    signals = Signals(stop)
+    runner = runner_for(request, stop)
     try:
         if not request.rollback:
             check_safe(plan)
-        if not request.yes and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        if not request.yes and not can_ask():
             raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
-        return _apply(request, plan, runner, journal, patience, stop)
+        try:
+            ended = run_plan(request, plan, runner, _Agreement(plan, request.destination, request.yes, signals), stop)
+        finally:
+            signals.release()
+        return tell_end(request, plan, ended)
     except ApplyError as error:
-        _show_differences(error.differences)
-        complain(error.message, error.hint or _way_on(request, journal))
+        tell_error(request, error)
         return int(error.exit_code)
 
 
-def _apply(
-    request: ApplyRequest, plan: Plan, runner: Runner, journal: Path, patience: Patience, stop: StopRequests
-) -> int:
-    from gpolicy.apply.journal import Direction  # noqa: PLC0415
-    from gpolicy.apply.plan_run import PlanRun, can_be_carried, measures_nodes, right_cluster  # noqa: PLC0415
-    from gpolicy.cluster.sources import read_state  # noqa: PLC0415
+def runner_for(request: ApplyRequest, stop: StopRequests) -> Runner:
+    """Return the runner of a request, without connecting."""
+    from gpolicy.apply.destinations import open_runner  # noqa: PLC0415
 
+    return open_runner(request.destination, request.options, _patience(request), stop)
+
+
+def _patience(request: ApplyRequest) -> Patience:
+    from gpolicy.apply.runner import Patience  # noqa: PLC0415
+
+    return Patience(job=request.job_timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended: what the last look found; `direction` is None if the plan has no steps."""
+
+    direction: Direction | None
+    look: FinalLook | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code: without consent nothing was done."""
+        good = self.direction is None or (self.look is not None and self.look.good)
+        return int(ExitCode.FINE if good else ExitCode.FINDINGS)
+
+
+def run_plan(
+    request: ApplyRequest, plan: Plan, runner: Runner, agree: Callable[[Intention], bool], stop: StopRequests
+) -> Ended:
+    """Run a plan under the locks of its cluster, if `agree` does. Raise ApplyError and others as PlanRun does."""
+    from gpolicy.apply.journal import Direction  # noqa: PLC0415
+    from gpolicy.apply.plan_run import PlanRun, can_be_carried, right_cluster  # noqa: PLC0415
+
+    journal = request.journal_file
     direction = Direction.ROLLBACK if request.rollback else Direction.APPLY
     can_be_carried(plan, runner, direction, _history(request, plan, journal))
     with working(f"reading {request.destination}"):
         first = runner.glance()
     right_cluster(plan, first)
     if not plan.steps:
-        _say("nothing to do: the plan has no steps")
-        return int(ExitCode.FINE)
+        return Ended(None)
     with _locks(runner, first.name, first.cluster.identity.uuid) as lock_is_lost:
         history = _own_history(plan, _history(request, plan, journal), journal, runner)  # as it is under the lock
-        with working(f"reading {request.destination}"):
-            state = read_state(request.destination, request.options) if measures_nodes(plan) else runner.read()
+        state = read_for(request, plan, runner)
         voice = _Voice(Painter(wants_colour(sys.stdout)))
         for note in state.notes:
             voice.note(note)
-        signals = _Signals(stop)
         run = PlanRun(
             plan=plan,
             runner=runner,
             journal_file=journal,
             progressing=voice,
-            agree=_Agreement(plan, request.destination, request.yes, signals),
+            agree=agree,
             direction=direction,
             history=history,
-            patience=patience,
+            patience=_patience(request),
             stop=stop,
             lock_is_lost=lock_is_lost,
             judging=lambda: working("judging the guards on the cluster as it is now"),
         )
-        try:
-            verdict = run.go(state)
-        finally:
-            signals.release()
-    if verdict is None:
-        complain("nothing was done", None)
-        return int(ExitCode.FINDINGS)
-    return _tell(run, verdict, journal)
+        return Ended(direction, run.go(state))
+
+
+def read_for(request: ApplyRequest, plan: Plan, runner: Runner) -> ClusterState:
+    """Return the state of the cluster, with what its nodes measure if a guard of the plan needs that."""
+    from gpolicy.apply.plan_run import measures_nodes  # noqa: PLC0415
+    from gpolicy.cluster.sources import read_state  # noqa: PLC0415
+
+    with working(f"reading {request.destination}"):
+        return read_state(request.destination, request.options) if measures_nodes(plan) else runner.read()
 
 
 def _history(request: ApplyRequest, plan: Plan, journal: Path) -> History | None:
@@ -144,40 +179,15 @@ def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[Callable[
 
     name = lock_name(cluster, uuid)
     with ExitStack() as stack:
-        stack.enter_context(local_lock(lock_directory(os.environ), name, cluster))
+        what = f"apply to cluster {cluster}"
+        stack.enter_context(local_lock(lock_directory(os.environ), name, what))
         if isinstance(runner, CommandRunner) and isinstance(runner.master, SshMaster):
-            lock = stack.enter_context(remote_lock(runner.master, name, cluster))
+            lock = stack.enter_context(remote_lock(runner.master, name, what))
             if lock.note:
                 complain(lock.note, None)
             yield lock.is_lost
         else:
             yield lambda: False  # the kernel keeps the lock on this machine until we end
-
-
-@dataclass(slots=True)
-class _Signals:
-    """Let Ctrl-C and SIGTERM stop the run after the present step; a second one does not wait."""
-
-    stop: StopRequests
-    before: dict[int, Any] = field(default_factory=dict)
-
-    def catch(self) -> None:
-        """Begin: from now on no signal ends the run between a step and its entry in the journal."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays
-                self.before[number] = signal.signal(number, self._asked)
-
-    def release(self) -> None:
-        """Restore the old handlers of signals."""
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-        self.before.clear()
-
-    def _asked(self, _number: int, _frame: FrameType | None) -> None:
-        self.stop.requests += 1
-        text = "stopping after the running step; interrupt again to stop waiting for it (its job goes on in Ganeti)"
-        with suppress(OSError, ValueError, RuntimeError):  # RuntimeError: in the middle of another line
-            complain(text if self.stop.requests == 1 else "stopping at once", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,48 +197,15 @@ class _Agreement:
     plan: Plan
     destination: str
     yes: bool
-    signals: _Signals
+    signals: Signals
 
     def __call__(self, intention: Intention) -> bool:
-        for line in self._lines(intention):
+        for line in consent_lines(self.plan, self.destination, intention):
             _say(line)
-        if intention.tasks and not self.yes and not self._answer(intention):
+        if intention.tasks and not self.yes and not says_yes(back=intention.direction == "rollback"):
             return False
         self.signals.catch()
         return True
-
-    def _lines(self, intention: Intention) -> Iterator[str]:
-        from gpolicy.plan.effect_words import effect_words  # noqa: PLC0415
-
-        back = intention.direction == "rollback"
-        count = len(intention.tasks)
-        what = "roll back the plan for" if back else "resume the plan for" if intention.skipped else "change"
-        steps = "step" if count == 1 else "steps"
-        yield f"{count} {steps} to {what} cluster {self.plan.cluster} through {self.destination}"
-        signed = f"signed by {self.plan.signer}" if self.plan.signer is not None else "signature not asked for"
-        yield f"  plan {self.plan.digest}, {signed}"
-        yield from (f"  {word}" for word in self.plan.provenance.words(self.plan.source, self.plan.snapshot))
-        for title in intention.skipped:
-            yield f"   done  {title}"
-        for task in intention.tasks:
-            yield f"  {task.step:>5}. {task.title}"
-            yield from (f"         {effect_words(effect)}" for effect in task.command.effects)
-        limits = {guard.name.value: f" [{guard.measure} {guard.shown_limit}]" for guard in self.plan.declared_guards}
-        for guard in intention.guards:
-            about = limits.get(guard.name, "") + (" (allowed)" if guard.allowed else "")
-            yield f"  guard {guard.name}{about}: {guard.message}"
-        for item in self.plan.unreadable if not back else ():
-            yield f"  not compared when the plan was made: {item.object} {'.'.join(item.path)}"
-        for lost in intention.lost:
-            yield f"  NOT RESTORED: {lost}"
-        for note in intention.notes:
-            yield f"  note: {note}"
-
-    def _answer(self, intention: Intention) -> bool:
-        verb = "Take it back" if intention.direction == "rollback" else "Do it"
-        sys.stderr.write(f"{verb}? Only yes is taken for a yes: ")
-        sys.stderr.flush()
-        return sys.stdin.readline().strip() == "yes"
 
 
 @dataclass(slots=True)
@@ -263,27 +240,39 @@ def _say(line: str) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), sys.stdout.fileno())
 
 
-def _tell(run: PlanRun, verdict: FinalLook, journal: Path) -> int:
-    """Report the state of the cluster at the end, and return the exit code."""
-    back = run.direction == "rollback"
-    for path in verdict.unseen:
-        _say(f"  not seen: {path} cannot be read through {run.runner.destination}; its job ended well")
-    if verdict.good:
-        seen = len(run.plan.changes)
+def tell_end(request: ApplyRequest, plan: Plan, ended: Ended) -> int:
+    """Report how a run ended, and return the exit code."""
+    if ended.direction is None:
+        _say("nothing to do: the plan has no steps")
+        return ended.exit_code
+    if ended.look is None:
+        complain("nothing was done", None)
+        return ended.exit_code
+    back = ended.direction == "rollback"
+    for path in ended.look.unseen:
+        _say(f"  not seen: {path} cannot be read through {request.destination}; its job ended well")
+    if ended.look.good:
+        seen = len(plan.changes)
         _say(
             "taken back: the cluster is as it was before, as far as said above"
             if back
             else f"done: all {seen} changes are there"
         )
-        return int(ExitCode.FINE)
-    _show_differences(verdict.differences)
+        return ended.exit_code
+    _show_differences(ended.look.differences)
     complain(
         "all steps were taken back, but the cluster is not as it was"
         if back
         else "all steps ran, but not all is as planned",
-        f"make a fresh plan; the journal is {journal}",
+        f"make a fresh plan; the journal is {request.journal_file}",
     )
-    return int(ExitCode.FINDINGS)
+    return ended.exit_code
+
+
+def tell_error(request: ApplyRequest, error: ApplyError) -> None:
+    """Report why a run ended before its time, and how to go on."""
+    _show_differences(error.differences)
+    complain(error.message, error.hint or _way_on(request, request.journal_file))
 
 
 def _show_differences(differences: Sequence[LeafDifference]) -> None:

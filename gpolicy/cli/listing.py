@@ -69,7 +69,7 @@ def clusters(path: Path | None, labels: Sequence[str], display: Display, *, seco
 
 
 def _look(targets: Sequence[Target], seconds: float) -> list[_Seen]:
-    progress = ProgressLines(targets, quiet=True)
+    progress = ProgressLines([target.name for target in targets], quiet=True)
     jobs = [partial(_seen, target, seconds) for target in targets]
     found = work_side_by_side(jobs, most=_AT_ONCE, seconds=seconds, watcher=progress.watcher)
     progress.close()

@@ -50,7 +50,7 @@ def run_all(work: Work, targets: Targets, display: Display, verb: str) -> int:
     index = fleet_answer(verb, reports, provenance_of(policies))
     if targets.pages is not None:
         _write_pages(targets.pages, index, reports)
-    _show(index, reports, display, verb)
+    show_fleet(index, reports, display, verb)
     return worst_exit_code(reports)
 
 
@@ -59,7 +59,7 @@ def reports_of(work: Work, targets: Targets, display: Display) -> list[ClusterRe
     if not targets.targets:
         sys.stderr.write("no cluster is left to look at: nothing has changed\n")
         return []
-    progress = ProgressLines(targets.targets)
+    progress = ProgressLines([target.name for target in targets.targets])
     found = work_side_by_side(
         [partial(_report_of, target, work, display, pages=targets.pages is not None) for target in targets.targets],
         most=targets.jobs,
@@ -142,7 +142,8 @@ def _failure(target: Target, reason: str, hint: str | None = None) -> ClusterRep
     )
 
 
-def _show(index: Answer, reports: Sequence[ClusterReport], display: Display, verb: str) -> None:
+def show_fleet(index: Answer, reports: Sequence[ClusterReport], display: Display, verb: str) -> None:
+    """Write the report of many clusters to standard output."""
     match display.form:
         case "json":
             write_long(json_text(fleet_data(verb, reports)))
@@ -166,8 +167,8 @@ class ProgressLines:
     With `quiet` only a terminal is told.
     """
 
-    def __init__(self, targets: Sequence[Target], *, quiet: bool = False) -> None:
-        self.targets = targets
+    def __init__(self, names: Sequence[str], *, quiet: bool = False) -> None:
+        self.names = names
         self.watcher = Watcher(self._begins, self._ends, self._ticks)
         self._quiet = quiet
         self._running: dict[int, float] = {}
@@ -182,12 +183,12 @@ class ProgressLines:
         self._done += 1
         if self._quiet:
             return
-        self._line.say(f"{self._done}/{len(self.targets)} {self.targets[number].name} ({seconds:.1f} s)")
+        self._line.say(f"{self._done}/{len(self.names)} {self.names[number]} ({seconds:.1f} s)")
 
     def _ticks(self) -> None:
         now = time.monotonic()
-        names = [f"{self.targets[number].name} {now - began:.0f} s" for number, began in self._running.items()]
-        self._line.show(f"{self._done} of {len(self.targets)} clusters; {some(names, _MOST_RUNNING)}" if names else "")
+        names = [f"{self.names[number]} {now - began:.0f} s" for number, began in self._running.items()]
+        self._line.show(f"{self._done} of {len(self.names)} clusters; {some(names, _MOST_RUNNING)}" if names else "")
 
     def close(self) -> None:
         """Erase the line that changes."""

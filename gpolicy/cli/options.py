@@ -179,6 +179,21 @@ class Clusters(ChosenClusters):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RolledOutClusters(RapiOptions):
+    """Which clusters `apply` is about, if several; and how many at once."""
+
+    label: Label = None
+    jobs: Annotated[
+        int,
+        typer.Option("--jobs", "-j", metavar="N", min=1, max=256, help="Clusters of a wave at once."),
+    ] = 1
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Time to look at each of several clusters.")
+    ] = 300.0
+    all_clusters: Annotated[bool, typer.Option("--all", help="All clusters of gpolicy.toml.")] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MaybeClusters(Clusters):
     """The same, for verbs that need no cluster: they read one only if it is given."""
 

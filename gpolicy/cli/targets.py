@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
     from gpolicy.report.forms import Display
     from gpolicy.settings.named_clusters import NamedCluster
+    from gpolicy.settings.rollout_settings import RolloutSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,7 +181,7 @@ def destination_of(to: str, rapi: RapiOptions, *, volumes: bool = False) -> tupl
     from gpolicy.settings.named_clusters import one_cluster  # noqa: PLC0415 (few need it)
 
     cluster = one_cluster(to, clusters)
-    _refuse_rapi_options(rapi)
+    refuse_rapi_options(rapi)
     if cluster.destination is None:
         hint = f"write `destination` under [clusters.{cluster.name}], or give an address"
         raise InputError(f"{cluster.source}: the cluster {cluster.name} has no destination", hint=hint)
@@ -211,10 +212,11 @@ def _refuse_address(asked: ChosenClusters) -> None:
     """Raise UsageError for options about one address: a password must not go to whatever the settings file names."""
     if asked.state is not None:
         raise UsageError("--state is about one address, not about clusters of gpolicy.toml", hint="leave it out")
-    _refuse_rapi_options(asked)
+    refuse_rapi_options(asked)
 
 
-def _refuse_rapi_options(rapi: RapiOptions) -> None:
+def refuse_rapi_options(rapi: RapiOptions) -> None:
+    """Raise UsageError for options that say how to reach one address."""
     given = {
         "--rapi-credentials": rapi.rapi_credentials,
         "--rapi-ca": rapi.rapi_ca,
@@ -303,6 +305,17 @@ def all_clusters_near(path: Path | None) -> list[NamedCluster]:
         return list(clusters.values())
     hint = "write a table [clusters.NAME] with `policy` and `state` for each in gpolicy.toml"
     raise UsageError("no settings file names clusters", hint=hint)
+
+
+def rollout_near(path: Path | None) -> tuple[list[NamedCluster], RolloutSettings | None]:
+    """Return the clusters of the settings file, perhaps none, and what it says of roll-outs."""
+    from gpolicy.settings.named_clusters import named_clusters  # noqa: PLC0415
+    from gpolicy.settings.rollout_settings import rollout_settings  # noqa: PLC0415
+    from gpolicy.settings.settings_file import settings_file  # noqa: PLC0415
+
+    file = settings_file(path or Path())
+    clusters = list(named_clusters(file).values())
+    return clusters, None if file is None else rollout_settings(file, clusters)
 
 
 def as_named(path: Path) -> Path:

@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Final, Generic, TypeVar
@@ -43,13 +43,30 @@ def work_side_by_side(
 
     Results pass through pickle. An interrupt ends all processes.
     """
-    results: dict[int, _Result | Failed] = {}
+    results = dict(results_as_they_come(jobs, most=most, seconds=seconds, watcher=watcher))
+    return [results[number] for number in range(len(jobs))]
+
+
+def results_as_they_come(
+    jobs: Sequence[Callable[[], _Result]],
+    *,
+    most: int,
+    seconds: float,
+    watcher: Watcher,
+    may_begin: Callable[[int], bool] = lambda _: True,
+) -> Iterator[tuple[int, _Result | Failed]]:
+    """Do the jobs in the same way; yield the number of each with its result. What is not to begin is left out.
+
+    `may_begin` is asked right before each begins. Whoever takes the results may take time: nothing begins meanwhile.
+    """
     waiting = list(range(len(jobs)))[::-1]
     running: dict[Connection, _Worker[_Result]] = {}
     try:
         while waiting or running:
             while waiting and len(running) < most:
                 number = waiting.pop()
+                if not may_begin(number):
+                    continue
                 worker = _Worker(number, jobs[number])
                 running[worker.answers] = worker
                 watcher.begins(number)
@@ -57,16 +74,14 @@ def work_side_by_side(
             late = [item for item in running if item not in ready and running[item].age > seconds]
             for answers in [item for item in running if item in ready or item in late]:
                 worker = running.pop(answers)
-                results[worker.number] = (
-                    Failed(f"did not end within {seconds:g} seconds") if answers in late else worker.result()
-                )
+                result = Failed(f"did not end within {seconds:g} seconds") if answers in late else worker.result()
                 worker.end(0.0 if answers in late else _GRACE)
                 watcher.ends(worker.number, worker.age)
+                yield worker.number, result
             watcher.ticks()
     finally:
         for worker in running.values():
             worker.end(0.0)
-    return [results[number] for number in range(len(jobs))]
 
 
 class _Worker(Generic[_Result]):

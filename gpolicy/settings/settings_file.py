@@ -1,6 +1,6 @@
 """Find and read the settings file of a repository: `gpolicy.toml`, or `[tool.gpolicy]` of a `pyproject.toml`.
 
-What its tables mean is said where they are used: `[check]` and `[rules]` in `checking/`, `[clusters]` here.
+What its tables mean is said where they are used: `[check]` and `[rules]` in `checking/`, the others here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 OWN_NAME: Final = "gpolicy.toml"
 PROJECT_NAME: Final = "pyproject.toml"
-TABLES: Final = ("check", "rules", "clusters")
+TABLES: Final = ("check", "rules", "clusters", "rollout")
 CHECK_KEYS: Final = ("select", "ignore", "fail-on", "baseline", "severity", "per-file-ignores")
 """The keys of `[check]`."""
 _MAX_BYTES: Final = 1024**2

@@ -17,7 +17,9 @@ from reference.policy import key_tables
 
 _TITLES = {
     "baseline": "The baseline of gpolicy check",
+    "apply": "gpolicy apply --all --format json",
     "journal": "The journal of gpolicy apply",
+    "rollout-journal": "The journal of gpolicy apply --all",
     "plan": "gpolicy plan --format json, and the plan file",
 }
 """Titles of those that are not simply the JSON form of a verb."""

@@ -16,7 +16,17 @@ from gpolicy.apply.final_look import FinalLook
 from gpolicy.apply.journal import Direction, History, read_history
 from gpolicy.apply.journal_file import JournalFile, read_journal
 from gpolicy.apply.plan_run import Intention, PlanRun
-from gpolicy.apply.runner import JobOutcome, JobResult, MarkedJob, Patience, StopRequests, Watch, job_status
+from gpolicy.apply.runner import (
+    FAILURE,
+    FailedJob,
+    JobOutcome,
+    JobResult,
+    MarkedJob,
+    Patience,
+    StopRequests,
+    Watch,
+    job_status,
+)
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import UnreachableError
 from gpolicy.ganeti.commands import Route
@@ -91,6 +101,9 @@ class ModelRunner:
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         found = [job for job in self.ganeti.jobs if job.mark.startswith(start) and job.status != "archived"]
         return [MarkedJob(job.number, job.mark, job_status(job.status)) for job in found]
+
+    def failed_jobs(self, after: int) -> list[FailedJob]:
+        return [FailedJob(job.number, "OP") for job in self.ganeti.jobs if job.number > after and job.status == FAILURE]
 
     def follow(self, job: int, watch: Watch) -> JobOutcome | None:
         found = self._job(job)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,19 @@ from pretend_ganeti import DATA, PretendGaneti
 from gpolicy.ganeti.rapi_calls import RapiCall
 
 USER, PASSWORD = "tool", "a secret word"
+
+
+def make_certificate(directory: Path) -> Path:
+    """Return a certificate as every cluster makes it for itself: certificate and key in one file."""
+    key, file = directory / "key.pem", directory / "rapi.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    subprocess.run(
+        [*command, "-keyout", key, "-out", file, "-subj", "/CN=ganeti.example.com", "-days", "3"],
+        check=True,
+        capture_output=True,
+    )
+    file.write_text(file.read_text() + key.read_text())
+    return file
 
 
 @dataclass
@@ -89,6 +103,7 @@ def job(ganeti: PretendGaneti, number: int) -> Any:
     return {
         "id": number,
         "status": found.status,
+        "summary": ["OP"],
         "ops": [{"OP_ID": "OP", "reason": [["gnt:user", found.mark, 1], ["gnt:library:rlib2", "", 2]]}],
         "opresult": [found.result],
         "oplog": [[[index, [0, 0], "message", text] for index, text in enumerate(found.log, start=1)]],

@@ -91,17 +91,7 @@ HEEDING = (
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As every cluster makes it for itself: certificate and key in one file."""
-    directory = tmp_path_factory.mktemp("tls")
-    key, file = directory / "key.pem", directory / "rapi.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    subprocess.run(
-        [*command, "-keyout", key, "-out", file, "-subj", "/CN=ganeti.example.com", "-days", "3"],
-        check=True,
-        capture_output=True,
-    )
-    file.write_text(file.read_text() + key.read_text())
-    return file
+    return pretend_rapi.make_certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ from simulated_machine import Machine
 from virtual_time import Clock, VirtualTime
 
 import gpolicy.apply
-from gpolicy.cli import applying as cli_applying
+from gpolicy.cli import interrupts as cli_interrupts
 from gpolicy.cluster import https, json_input, master, process, rapi, rapi_answers, rapi_client
 from gpolicy.plan import contents as plan_contents
 from gpolicy.plan import plan_file as cli_reading
@@ -250,7 +250,7 @@ def under_simulation(current: Callable[[], Machine], locks: Callable[[], Path], 
             known = isinstance(value, type(os) | type) and value in library
             if known and not (module is https and value is socket):
                 put(module, name, library[value])
-    put(cli_applying, "signal", library[signal])
+    put(cli_interrupts, "signal", library[signal])
     for module, name, value in (*_single(current, locks), *(_remembering() if remembering else ())):
         put(module, name, value)
     try:

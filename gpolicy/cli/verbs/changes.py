@@ -16,7 +16,7 @@ from gpolicy.cli.options import (
     CpusAfterFailure,
     PolicyOption,
     PolicyPath,
-    RapiOptions,
+    RolledOutClusters,
     Signature,
     Volumes,
     display_of,
@@ -24,6 +24,7 @@ from gpolicy.cli.options import (
     policy_path,
     signers_for,
 )
+from gpolicy.errors import UsageError
 
 _ALLOW_HELP: Final = (
     "Override this guard if it fails: one that the policy declares, or right-cluster, disks-stay, "
@@ -128,16 +129,25 @@ def render(
 
 @verbs.command("apply")
 def apply(  # noqa: PLR0913 (one parameter an option)
-    plan_file: Annotated[Path, typer.Argument(..., metavar="PLAN.JSON", help="A plan that `gpolicy plan -o` wrote.")],
+    plan_file: Annotated[
+        Path,
+        typer.Argument(
+            ...,
+            metavar="PLAN.JSON",
+            help="A plan that `gpolicy plan -o` wrote; of several clusters: the directory of their plans.",
+        ),
+    ],
     to: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--to",
             metavar="DST",
             help=f"How to reach the cluster: {'; '.join(DESTINATIONS.values())}; or its name in gpolicy.toml.",
         ),
-    ],
-    rapi: RapiOptions,
+    ] = None,
+    form: Annotated[str, form_option("apply")] = "text",
+    *,
+    clusters: RolledOutClusters,
     journal: Annotated[
         Path | None,
         typer.Option("--journal", metavar="FILE", help="The record of what was done; default: PLAN.journal.jsonl."),
@@ -147,7 +157,6 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     ] = 3600.0,
     signers: AllowedSigners = None,
     signature: Signature = None,
-    *,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     resume: Annotated[
         bool,
@@ -164,10 +173,31 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     interrupted, --resume continues it and --rollback undoes it. Exit code 0: every change is there; 1: refused, a step
     failed, or the result is not what was planned; 3: it could not run.
     """
+    display = display_of("apply", form)
+    if clusters.all_clusters or clusters.label:
+        from gpolicy.cli.rolling_out import RolloutRequest, roll_out  # noqa: PLC0415
+
+        for option, value in (("--to", to), ("--journal", journal), ("--signature", signature)):
+            if value is not None:
+                raise UsageError(f"{option} is for the plan of one cluster", hint="leave it out, or --all and --label")
+        several = RolloutRequest(
+            plans=plan_file,
+            signers=signers,
+            resume=resume,
+            rollback=rollback,
+            yes=yes,
+            job_timeout=job_timeout,
+            volumes=physical_volumes,
+        )
+        return roll_out(clusters, several, display)
     from gpolicy.cli import applying  # noqa: PLC0415
     from gpolicy.cli.targets import destination_of  # noqa: PLC0415
 
-    destination, options = destination_of(to, rapi, volumes=physical_volumes)
+    if to is None:
+        raise UsageError("where to? no --to is given", hint="give --to DST, or --all for a directory of plans")
+    if form != "text":
+        raise UsageError(f"--format {form} is for several clusters", hint="leave it out, or say --all")
+    destination, options = destination_of(to, clusters, volumes=physical_volumes)
     request = applying.ApplyRequest(
         plan=plan_file,
         signers=signers_for(plan_file, signers, signature),

@@ -1,0 +1,323 @@
+"""`apply` on several clusters: plans carried out in waves, with a look at each cluster before the next wave."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from gpolicy.apply.journal import Direction
+from gpolicy.apply.journal_file import set_aside
+from gpolicy.apply.lock import local_lock, lock_directory, lock_name
+from gpolicy.apply.shared_stop import SharedStopRequests
+from gpolicy.cli.applying import ApplyRequest
+from gpolicy.cli.consent import can_ask, says_yes
+from gpolicy.cli.interrupts import Signals
+from gpolicy.cli.many_clusters import show_fleet
+from gpolicy.cli.options import signers_for
+from gpolicy.cli.provenance import provenance_of
+from gpolicy.cli.rollout_hands import SideBySide
+from gpolicy.cli.rollout_members import ClusterPlan, Preview
+from gpolicy.cli.targets import refuse_rapi_options, rollout_near, target_of
+from gpolicy.cli.terminal import complain
+from gpolicy.cluster.json_input import read_bytes
+from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
+from gpolicy.fleet.choosing import labelled_clusters
+from gpolicy.opening import real_path
+from gpolicy.printable import as_text, count, some
+from gpolicy.report.fleet_report import worst_exit_code
+from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_reports
+from gpolicy.rollout.deciding import Action, Carry
+from gpolicy.rollout.looking import Look
+from gpolicy.rollout.rollout_journal import NAME, RolloutHistory, rollout_history
+from gpolicy.rollout.rollout_run import Member, RolloutRun, lost_journals
+from gpolicy.rollout.stage import COMPLETE, REVERTED, Stage, stage_of
+from gpolicy.settings.rollout_settings import RolloutSettings, Wave, waves_of
+
+if TYPE_CHECKING:
+    from gpolicy.cli.options import RolledOutClusters
+    from gpolicy.report.forms import Display
+    from gpolicy.settings.named_clusters import NamedCluster
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutRequest:
+    """What is asked of all clusters. `signers` is the file of allowed signers."""
+
+    plans: Path
+    signers: Path | None = None
+    resume: bool = False
+    rollback: bool = False
+    yes: bool = False
+    job_timeout: float = 3600.0
+    volumes: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rollout:
+    """The clusters that have a plan, in waves; `without` are those that were chosen and have none."""
+
+    request: RolloutRequest
+    clusters: Mapping[str, NamedCluster]
+    waves: tuple[Wave, ...]
+    members: Mapping[str, ClusterPlan]
+    settings: RolloutSettings
+    without: tuple[str, ...]
+    choice: str  # the options that chose the clusters
+
+    @property
+    def direction(self) -> Direction:
+        return Direction.ROLLBACK if self.request.rollback else Direction.APPLY
+
+    @property
+    def journal(self) -> Path:
+        return self.request.plans / NAME
+
+
+def roll_out(asked: RolledOutClusters, request: RolloutRequest, display: Display) -> int:
+    """Carry out the plans of several clusters, go on, or take them back; return the exit code."""
+    if request.resume and request.rollback:
+        raise UsageError("--resume and --rollback exclude one another")
+    if not request.yes and not can_ask():
+        raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
+    if display.form == "html":
+        raise UsageError("--format html is not for a roll-out", hint="choose text, json or markdown")
+    rollout = _rollout(asked, request)
+    stop = SharedStopRequests()
+    hands = SideBySide(rollout.members, stop, {}, asked.jobs, max(asked.jobs, 4), asked.timeout)
+    what = f"roll-out of {request.plans}"
+    with local_lock(lock_directory(os.environ), lock_name("roll-out", str(real_path(request.plans))), what):
+        return _run(rollout, hands, stop, display)
+
+
+def _rollout(asked: RolledOutClusters, request: RolloutRequest) -> _Rollout:
+    """Return what the options and the settings file say. Raise UsageError or InputError for what they do not."""
+    if asked.all_clusters and asked.label:
+        raise UsageError("--all and --label exclude one another", hint="leave one of them out")
+    refuse_rapi_options(asked)
+    if not request.plans.is_dir():
+        hint = "`gpolicy plan --all -o DIR` writes one plan for each cluster"
+        raise UsageError(f"{request.plans}: not a directory of plans", hint=hint)
+    known, settings = rollout_near(None)
+    if settings is None:
+        hint = 'write a table [rollout] with, for example, waves = ["stage=canary", "name=*"]'
+        raise UsageError(f"{known[0].source}: says nothing of the waves of a roll-out", hint=hint)
+    chosen = labelled_clusters(known, asked.label or ())
+    planned = [cluster for cluster in chosen if _plan_of(cluster, request).exists()]
+    if not planned:
+        hint = f"`gpolicy plan --all -o {request.plans}` writes them"
+        raise UsageError(f"{request.plans}: no plan of {some([item.name for item in chosen])}", hint=hint)
+    return _Rollout(
+        request=request,
+        clusters={cluster.name: cluster for cluster in planned},
+        waves=waves_of(planned, settings),
+        members={cluster.name: _member(cluster, request) for cluster in planned},
+        settings=settings,
+        without=tuple(cluster.name for cluster in chosen if cluster not in planned),
+        choice=" ".join(f"--label {quote(label)}" for label in asked.label or ()) or "--all",
+    )
+
+
+def _plan_of(cluster: NamedCluster, request: RolloutRequest) -> Path:
+    return request.plans / f"{cluster.name}.json"
+
+
+def _member(cluster: NamedCluster, request: RolloutRequest) -> ClusterPlan:
+    if cluster.destination is None:
+        hint = f"write `destination` under [clusters.{cluster.name}]"
+        raise InputError(f"{cluster.source}: the cluster {cluster.name} has no destination", hint=hint)
+    target, plan = target_of(cluster, None, None, volumes=request.volumes), _plan_of(cluster, request)
+    return ClusterPlan(
+        name=cluster.name,
+        digest=f"sha256:{hashlib.sha256(read_bytes(plan)).hexdigest()}",
+        policy=cluster.policy,
+        request=ApplyRequest(
+            plan=plan,
+            destination=cluster.destination,
+            options=target.options,
+            signers=signers_for(plan, request.signers, None),
+            resume=request.resume,
+            rollback=request.rollback,
+            yes=True,
+            job_timeout=request.job_timeout,
+        ),
+    )
+
+
+def _run(rollout: _Rollout, hands: SideBySide, stop: SharedStopRequests, display: Display) -> int:
+    """Show what is to be done, ask, do it, and show what came of it; the lock is held."""
+    request, members = rollout.request, rollout.members
+    digests = {name: member.digest for name, member in members.items()}
+    history = rollout_history(rollout.journal, digests, resume=request.resume, rollback=request.rollback)
+    earlier = history if history is not None and not history.is_of(digests) else None
+    history = None if earlier is not None else history
+    _refuse_other_journals(rollout, history)
+    previews = _previews(rollout, hands, history)
+    refused = {name: found.refusal for name, found in previews.items() if found.refusal is not None}
+    run = RolloutRun(
+        waves=rollout.waves,
+        members={name: Member(item.digest, _steps(item, previews.get(name))) for name, item in members.items()},
+        hands=hands,
+        journal_file=rollout.journal,
+        progressing=_Voice(),
+        direction=rollout.direction,
+        history=history,
+        seconds=rollout.settings.pause,
+        stop=stop,
+        outcomes=dict(refused),
+    )
+    if not refused or request.rollback:
+        _say(_consent(rollout, previews, run.stages()))
+        hands.shown = {name: found.keys for name, found in previews.items()}
+        if any(hands.shown.values()) and not request.yes and not says_yes(back=request.rollback):
+            complain("nothing was done", None)
+            return int(ExitCode.FINDINGS)
+        if earlier is not None:
+            kept = set_aside(rollout.journal, next(iter(earlier.plans.values()), ""))
+            complain(f"{rollout.journal} was the journal of earlier plans; it is kept as {kept.name}", None)
+        failure = _go(run, Signals(stop))
+    else:
+        failure = None
+        complain("nothing was done: not every cluster can be begun", None)
+        _say(f"{name}: {line}" for name, found in previews.items() if found.refusal for line in found.lines)
+    code = _show(rollout, run, display)
+    if failure is not None:
+        raise failure
+    return code
+
+
+def _go(run: RolloutRun, signals: Signals) -> GpolicyError | None:
+    signals.catch()
+    try:
+        run.go()
+    except GpolicyError as error:
+        return error
+    finally:
+        signals.release()
+    return None
+
+
+def _refuse_other_journals(rollout: _Rollout, history: RolloutHistory | None) -> None:
+    """Raise if journals of clusters are not those of this roll-out, or are gone."""
+    found = {name: member.journal() for name, member in rollout.members.items()}
+    if rollout.request.resume or rollout.request.rollback:
+        others = [
+            name
+            for name, journal in found.items()
+            if journal is not None and journal.plan_digest != rollout.members[name].digest
+        ]
+        if others:
+            message = f"the plan that was begun is another one than is there now: {some(others)}"
+            raise UsageError(message, hint="put the plan back, or make fresh plans of all clusters")
+    if history is not None:
+        lost = lost_journals(history, {name: journal.id if journal else None for name, journal in found.items()})
+        if lost:
+            message = f"the journals of these clusters are gone, or are others than the roll-out saw: {some(lost)}"
+            raise InputError(message, hint="put them back, or look at the clusters and make fresh plans")
+
+
+def _previews(rollout: _Rollout, hands: SideBySide, history: RolloutHistory | None) -> dict[str, Preview]:
+    """Return what is to be done with each cluster with which anything is."""
+    histories = {name: member.history() for name, member in rollout.members.items()}
+    if not rollout.request.rollback:
+        left = [name for name, known in histories.items() if stage_of(1, known) not in COMPLETE]
+        return hands.previews(left, frozenset())
+    begun = history.begun if history is not None else frozenset()
+    untouched = frozenset(name for name, known in histories.items() if known is None and name in begun)
+    left = [name for name, known in histories.items() if stage_of(1, known) not in REVERTED]
+    return hands.previews([*left, *untouched], untouched)
+
+
+def _steps(member: ClusterPlan, found: Preview | None) -> int:
+    """Return the number of steps, 1 for any number of a plan that has begun: it has steps."""
+    return 1 if member.history() is not None or found is None or found.refusal else found.steps
+
+
+def _consent(rollout: _Rollout, previews: Mapping[str, Preview], stages: Mapping[str, Stage]) -> Iterator[str]:
+    """Yield every change of every cluster, wave by wave in the order of the run."""
+    back = rollout.request.rollback
+    what = "rollback" if back else "roll-out"
+    yield f"{what} of {count(len(stages), 'plan')} in {count(len(rollout.waves), 'wave')}"
+    if rollout.without:
+        yield f"no plan in {rollout.request.plans}, left out: {', '.join(rollout.without)}"
+    for wave in reversed(rollout.waves) if back else rollout.waves:
+        yield f"wave {_number(rollout.waves, wave)}"
+        for name in wave.clusters:
+            found = previews.get(name)
+            if found is None:
+                yield f"{name}: {stages[name]}"
+            elif found.refusal is not None:
+                yield f"{name}: CANNOT BE TAKEN BACK NOW: {found.refusal.message}"
+            else:
+                first, *more = found.lines
+                yield f"{name}: {first}"
+                yield from more
+
+
+def _number(waves: Sequence[Wave], wave: Wave) -> str:
+    return f"{waves.index(wave) + 1} of {len(waves)} ({wave.label}): {', '.join(wave.clusters)}"
+
+
+def _show(rollout: _Rollout, run: RolloutRun, display: Display) -> int:
+    stages = run.stages()
+    waves = {name: wave.label for wave in rollout.waves for name in wave.clusters}
+    clusters = [
+        RolledOut(
+            name=name,
+            labels=rollout.clusters[name].labels,
+            wave=waves[name],
+            stage=stages[name],
+            plan=str(rollout.members[name].request.plan),
+            plan_digest=rollout.members[name].digest,
+            journal=str(rollout.members[name].request.journal_file),
+            outcome=run.outcomes.get(name),
+            look=run.looks.get(name),
+        )
+        for name in waves
+    ]
+    back = rollout.request.rollback
+    reports = rollout_reports(clusters, back=back)
+    provenance = provenance_of([rollout.clusters[clusters[0].name].source])
+    notes = tuple(_notes(rollout, worst_exit_code(reports)))
+    show_fleet(rollout_index(clusters, reports, provenance, notes, back=back), reports, display, "apply")
+    return worst_exit_code(reports)
+
+
+def _notes(rollout: _Rollout, code: int) -> Iterator[str]:
+    if rollout.without:
+        yield f"no plan in {rollout.request.plans}, left out: {', '.join(rollout.without)}"
+    if code and rollout.journal.exists():
+        command = f"gpolicy apply {quote(str(rollout.request.plans))} {rollout.choice}"
+        if rollout.request.rollback:
+            yield f"go on with `{command} --rollback`"
+        else:
+            yield f"go on with `{command} --resume`, or take back what was done with `{command} --rollback`"
+
+
+class _Voice:
+    """Tells on standard error how far a roll-out is."""
+
+    def wave(self, action: Action, number: int, count: int) -> None:
+        """A wave begins, or the look at it."""
+        what = "wave" if isinstance(action, Carry) else "looking at wave"
+        names = action.clusters if isinstance(action, Carry) else action.wave.clusters
+        _say([f"{what} {number} of {count} ({action.wave.label}): {', '.join(names)}"])
+
+    def pausing(self, seconds: float) -> None:
+        """The roll-out waits before it looks at a wave."""
+        _say([f"waiting {seconds:g} s before the look at this wave"])
+
+    def looked(self, cluster: str, look: Look) -> None:
+        """A cluster was looked at."""
+        _say(f"{cluster}: {text}" for text in (look.troubles or ("all is well",)))
+        _say(f"{cluster}:   note: {text}" for text in look.notes)
+
+
+def _say(lines: Iterator[str] | Sequence[str]) -> None:
+    sys.stderr.write(as_text(lines))
+    sys.stderr.flush()

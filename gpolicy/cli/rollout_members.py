@@ -1,0 +1,196 @@
+"""What a roll-out does with one of its clusters: show what is to be done, do it, look at the cluster afterwards.
+
+Each of these runs in a process of its own.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Set as AbstractSet
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpolicy.apply.carrying import ApplyError
+from gpolicy.apply.journal import History, read_history
+from gpolicy.apply.journal_file import read_journal
+from gpolicy.apply.plan_run import Intention, RefusedError, nothing_done, right_cluster
+from gpolicy.apply.runner import StopRequests
+from gpolicy.checking.overrides import settings_of
+from gpolicy.cli.applying import ApplyRequest, read_for, run_plan, runner_for, tell_end, tell_error
+from gpolicy.cli.checking import policy_with_findings, reader_today
+from gpolicy.cli.consent import consent_lines
+from gpolicy.cli.interrupts import Signals
+from gpolicy.cli.speaking import speaking_as
+from gpolicy.cli.terminal import complain
+from gpolicy.drift.comparing import find_drift
+from gpolicy.errors import ExitCode, GpolicyError
+from gpolicy.plan.plan import check_safe, policy_digest
+from gpolicy.plan.plan_file import read_plan
+from gpolicy.rollout.looking import Look, look_at
+from gpolicy.rollout.rollout_run import Outcome
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.plan.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterPlan:
+    """A cluster with its plan. `request` is what is asked of all; `digest` that of the file when it was found.
+
+    `policy` is the policy that the settings file gives the cluster.
+    """
+
+    name: str
+    digest: str
+    request: ApplyRequest
+    policy: Path | None
+
+    def journal(self) -> History | None:
+        """Return what the journal beside the plan says, also if it is another plan's. Raise InputError if damaged."""
+        path = self.request.journal_file
+        if not path.exists() and not path.is_symlink():
+            return None
+        return read_history(read_journal(path), str(path))
+
+    def history(self) -> History | None:
+        """Return what the journal of this plan says."""
+        journal = self.journal()
+        return journal if journal is not None and journal.plan_digest == self.digest else None
+
+    def run_request(self) -> ApplyRequest:
+        """Return the request for the next run: a plan that has not begun cannot be resumed, but begun."""
+        return replace(self.request, resume=self.request.resume and self.history() is not None)
+
+    def read_plan(self) -> Plan:
+        """Return the plan. Raise RefusedError if the file is not the one that was found."""
+        plan = read_plan(self.request.plan, self.request.signers)
+        if plan.digest != self.digest:
+            raise RefusedError(f"{self.request.plan} has changed since the roll-out began; nothing was done")
+        return plan
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a run is going to do with a cluster, in lines; `keys` are those of its tasks. Or why it cannot: `refusal`.
+
+    `steps` is the number of steps of the plan.
+    """
+
+    lines: tuple[str, ...] = ()
+    keys: frozenset[str] = frozenset()
+    steps: int = 0
+    refusal: Outcome | None = None
+
+
+def preview(member: ClusterPlan) -> Preview:
+    """Return what is to be done. It does everything that a run does before it asks for consent."""
+    aside = io.StringIO()
+    with redirect_stdout(aside), redirect_stderr(aside):
+        try:
+            plan = member.read_plan()
+            found = _shown(member, plan)
+        except ApplyError as error:
+            tell_error(member.request, error)
+            return Preview(tuple(aside.getvalue().splitlines()), refusal=_outcome(error))
+        except (GpolicyError, OSError) as error:
+            return Preview(refusal=_outcome(error))
+    return replace(found, lines=(*found.lines, *aside.getvalue().splitlines()), steps=len(plan.steps))
+
+
+def _shown(member: ClusterPlan, plan: Plan) -> Preview:
+    request, stop = member.run_request(), StopRequests()
+    if not request.rollback:
+        check_safe(plan)
+    shown: list[Intention] = []
+
+    def keep(intention: Intention) -> bool:
+        shown.append(intention)
+        return False
+
+    run_plan(request, plan, runner_for(request, stop), keep, stop)
+    if not shown:
+        return Preview((f"nothing to do: the plan for cluster {plan.cluster} has no steps",))
+    (intention,) = shown
+    keys = frozenset(task.key for task in intention.tasks)
+    return Preview(tuple(consent_lines(plan, request.destination, intention)), keys)
+
+
+def preview_untouched(member: ClusterPlan) -> Preview:
+    """Return that nothing of a plan was done which had begun and has no journal; a refusal if anything was."""
+    try:
+        plan = member.read_plan()
+        if plan.steps:
+            runner = runner_for(member.request, StopRequests())
+            state = runner.read()
+            right_cluster(plan, state)
+            nothing_done(plan, runner, state)
+    except (GpolicyError, OSError) as error:
+        return Preview(refusal=replace(_outcome(error), hint="its journal is gone: look at the cluster"))
+    return Preview(("nothing to take back: the cluster is as the plan saw it",), steps=len(plan.steps))
+
+
+def carry(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests) -> Outcome:
+    """Run the plan, or take it back: no task but those that were `shown`. Each line says whose it is."""
+    Signals(stop, silent=True).catch()
+    request = member.run_request()
+    with speaking_as(member.name):
+        try:
+            plan = member.read_plan()
+            if not request.rollback:
+                check_safe(plan)
+            ended = run_plan(request, plan, runner_for(request, stop), partial(_agree, shown), stop)
+            code = tell_end(request, plan, ended)
+        except ApplyError as error:
+            tell_error(request, error)
+            return _outcome(error)
+        except (GpolicyError, OSError) as error:
+            outcome = _outcome(error)
+            complain(outcome.message, outcome.hint or None)
+            return outcome
+    return Outcome(code, "" if code == ExitCode.FINE else "the cluster is not as it should be after all steps")
+
+
+def _agree(shown: AbstractSet[str], intention: Intention) -> bool:
+    if {task.key for task in intention.tasks} <= shown:
+        return True
+    raise RefusedError("more is to be done than was shown; nothing was done", hint="begin the roll-out again")
+
+
+def look(member: ClusterPlan, told: AbstractSet[int]) -> Look:
+    """Look at the cluster after its plan: its changes, its policy, its guards, its jobs."""
+    try:
+        plan = member.read_plan()
+        runner = runner_for(member.request, StopRequests())
+        state = read_for(member.request, plan, runner)
+        found = look_at(plan, runner, state, member.history(), told)
+        return found if found.troubles else _with_policy(member, plan, state, found)
+    except (GpolicyError, OSError) as error:
+        return Look((f"cannot be looked at: {_outcome(error).message}",))
+
+
+def _with_policy(member: ClusterPlan, plan: Plan, state: ClusterState, found: Look) -> Look:
+    """Return a look with what differs from the policy as well, if the plan was made from just this policy."""
+    if member.policy is None:
+        return found
+    if not plan.part.is_whole:
+        return replace(found, notes=(*found.notes, "the plan is a part of the policy: the rest was not compared"))
+    try:
+        policy, _ = policy_with_findings(member.policy, state)
+    except GpolicyError as error:
+        return replace(found, notes=(*found.notes, f"its policy was not compared: {error.message}"))
+    if policy_digest(policy) != plan.policy_digest:
+        note = "the policy has changed since the plan was made: only the plan's changes were compared"
+        return replace(found, notes=(*found.notes, note))
+    settings = settings_of(policy.root or Path())
+    drift = find_drift(policy, state, today=reader_today(), settings=settings).drift
+    return replace(found, troubles=tuple(f"{item.object} {item.name} is not as the policy declares" for item in drift))
+
+
+def _outcome(error: GpolicyError | OSError) -> Outcome:
+    if isinstance(error, GpolicyError):
+        return Outcome(int(error.exit_code), error.message, error.hint or "")
+    return Outcome(int(ExitCode.COULD_NOT_RUN), f"{error.filename or 'the system'}: {error.strerror or error}")

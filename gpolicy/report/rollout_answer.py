@@ -1,0 +1,133 @@
+"""The report of a roll-out: a table of its clusters, and each that has trouble."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpolicy.colour import Tone
+from gpolicy.errors import ExitCode
+from gpolicy.printable import count, some
+from gpolicy.provenance import Provenance
+from gpolicy.report.answer import Answer, Entries, Entry, Name, Section, Table, Weight
+from gpolicy.report.fleet_report import ClusterReport
+from gpolicy.rollout.looking import Look
+from gpolicy.rollout.rollout_run import Outcome
+from gpolicy.rollout.stage import COMPLETE, REVERTED, Stage
+
+FORMAT_VERSION: Final = "1.0"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolledOut:
+    """One cluster at the end of a roll-out, or of the attempt. `outcome` and `look` are None where there was none."""
+
+    name: str
+    labels: Mapping[str, str]
+    wave: str
+    stage: Stage
+    plan: str
+    plan_digest: str
+    journal: str
+    outcome: Outcome | None = None
+    look: Look | None = None
+
+    @property
+    def troubles(self) -> tuple[str, ...]:
+        """What is wrong, in sentences."""
+        found = self.look.troubles if self.look else ()
+        return (self.outcome.message, *found) if self.outcome and self.outcome.exit_code else found
+
+
+def rollout_reports(clusters: Sequence[RolledOut], *, back: bool) -> list[ClusterReport]:
+    """Return the report of each cluster. With `back` the roll-out was taken back."""
+    wanted = REVERTED if back else COMPLETE
+    return [_report(item, wanted) for item in clusters]
+
+
+def _report(item: RolledOut, wanted: AbstractSet[Stage]) -> ClusterReport:
+    is_right = item.stage in wanted
+    troubles = item.troubles
+    code = item.outcome.exit_code if item.outcome else int(ExitCode.FINE)
+    if not code and (troubles or not is_right):
+        code = int(ExitCode.FINDINGS)
+    looked = "; looked at, all is well" if item.look and not troubles else ""
+    reason = "" if not troubles else f"{', but' if is_right else ':'} {troubles[0]}"
+    entries = tuple(Entry(text=text, mark="!", tone=Tone.BAD) for text in troubles[1:])
+    section = Section(key="troubles", title="Troubles", parts=(Entries(of="trouble", entries=entries),))
+    hint = item.outcome.hint if item.outcome and item.outcome.exit_code else ""
+    answer = Answer(
+        verb="apply",
+        title="Roll-out to",
+        name=item.name,
+        verdict=f"{item.stage}{reason}{looked}",
+        tone=Tone.BAD if troubles else Tone.GOOD if is_right else Tone.PLAIN,
+        sections=(section,) if entries else (),
+        notes=(*((hint,) if hint else ()), *(item.look.notes if item.look else ())),
+    )
+    return ClusterReport(name=item.name, labels=item.labels, exit_code=code, answer=answer, data=_data(item))
+
+
+def _data(item: RolledOut) -> dict[str, Any]:
+    outcome, look = item.outcome, item.look
+    return {
+        "format_version": FORMAT_VERSION,
+        "wave": item.wave,
+        "stage": item.stage.value,
+        "plan": item.plan,
+        "plan_digest": item.plan_digest,
+        "journal": item.journal,
+        "run": None
+        if outcome is None
+        else {"exit_code": outcome.exit_code, "message": outcome.message or None, "hint": outcome.hint or None},
+        "look": None
+        if look is None
+        else {
+            "troubles": list(look.troubles),
+            "notes": list(look.notes),
+            "failed_jobs": list(look.failed_jobs),
+        },
+    }
+
+
+def rollout_index(
+    clusters: Sequence[RolledOut],
+    reports: Sequence[ClusterReport],
+    provenance: Provenance,
+    notes: Sequence[str],
+    *,
+    back: bool,
+) -> Answer:
+    """Return the table of all clusters, with a verdict on the whole. `notes` say how to go on."""
+    rows = tuple((Name(item.name), item.wave, report.verdict) for item, report in zip(clusters, reports, strict=True))
+    table = Table(
+        title="Clusters",
+        of="clusters",
+        headings=("cluster", "wave", "verdict"),
+        rows=rows,
+        weight=Weight.CHANGED,
+        most=len(rows),
+    )
+    good = not any(report.exit_code for report in reports)
+    return Answer(
+        verb="apply",
+        title=f"{'Rollback' if back else 'Roll-out'} of {count(len(clusters), 'plan')}",
+        name="",
+        verdict=_verdict(clusters, back=back),
+        tone=Tone.GOOD if good else Tone.BAD,
+        sections=(Section(key="clusters", title="Clusters", parts=(table,), never_cut=True),),
+        notes=tuple(notes),
+        provenance=provenance,
+    )
+
+
+def _verdict(clusters: Sequence[RolledOut], *, back: bool) -> str:
+    troubled = [item.name for item in clusters if item.troubles]
+    told = [f"trouble with {some(troubled)}"] if troubled else []
+    stages = [item.stage for item in clusters]
+    told += [f"{stages.count(stage)} {stage}" for stage in Stage if stage in stages]
+    wanted = REVERTED if back else COMPLETE
+    whole = not troubled and all(stage in wanted for stage in stages)
+    return f"{'taken back' if back else 'done'}: {', '.join(told)}" if whole else ", ".join(told)

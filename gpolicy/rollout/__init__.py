@@ -1,0 +1,1 @@
+"""Plans of many clusters, carried out in waves, with one journal of the whole."""

@@ -1,0 +1,141 @@
+"""The journal of a roll-out: what the journals of its clusters do not say.
+
+They say which steps were done. This one says which plans belong together, which clusters were begun, which journal each
+of them has, and what the looks at them found. It has the same form (`gpolicy.apply.chain`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from gpolicy.apply.chain import BEGIN, DISTRUSTED, ChainEnd, read_chain
+from gpolicy.apply.journal import Direction
+from gpolicy.apply.journal_file import read_journal
+from gpolicy.cluster.record import Record
+from gpolicy.errors import InputError, UsageError
+
+KIND: Final = "gpolicy-rollout-journal"
+FORMAT_VERSION: Final = "1.0"
+NAME: Final = "_rollout.journal.jsonl"
+"""The name of the file, beside the plans. No cluster can have it: names of clusters begin with a letter or a digit."""
+
+
+class RolloutEvent(StrEnum):
+    """The kinds of lines."""
+
+    BEGIN = BEGIN
+    BEGUN = "cluster-begun"
+    ENDED = "cluster-ended"
+    LOOKED = "cluster-looked"
+    END = "end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RolloutHistory:
+    """The history of all runs of a roll-out.
+
+    `plans` are the digests of plan files by cluster. `begun` are the clusters with which a run has begun, `journals`
+    the identifiers of their journals, as far as a run has seen the cluster's end. `failed_jobs` are jobs that looks
+    have told of, by cluster. `ended` is the outcome of the last run, None if it was killed.
+    """
+
+    direction: Direction
+    plans: Mapping[str, str]
+    begun: frozenset[str] = frozenset()
+    journals: Mapping[str, str] = field(default_factory=dict)
+    failed_jobs: Mapping[str, frozenset[int]] = field(default_factory=dict)
+    ended: str | None = None
+    end: ChainEnd = field(default_factory=ChainEnd)
+
+    def is_of(self, plans: Mapping[str, str]) -> bool:
+        """Return whether one of these plans is among those of the roll-out."""
+        return any(self.plans.get(cluster) == digest for cluster, digest in plans.items())
+
+
+def read_rollout(data: bytes, where: str) -> RolloutHistory:
+    """Return the history in the content of a journal. Raise InputError, which begins with `where`, if it is not one."""
+    chain = read_chain(data, where, _right_format)
+    history = RolloutHistory(direction=Direction.APPLY, plans={})
+    for event in chain.events:
+        history = _after(history, event)
+    return replace(history, end=chain.end)
+
+
+def _after(history: RolloutHistory, event: Record) -> RolloutHistory:
+    name = event.text("event")
+    if name == RolloutEvent.BEGIN:
+        return _begun(history, event)
+    if name == RolloutEvent.END:
+        return replace(history, ended=event.text("outcome"))
+    if name == RolloutEvent.BEGUN:
+        return replace(history, begun=history.begun | {event.name("cluster")})
+    if name == RolloutEvent.ENDED:
+        journal = event.text_or_none("journal")
+        known = {event.name("cluster"): journal} if journal else {}
+        return replace(history, journals={**history.journals, **known})
+    if name == RolloutEvent.LOOKED:
+        cluster = event.name("cluster")
+        told = history.failed_jobs.get(cluster, frozenset()) | {_job(job, event) for job in event.items("failed_jobs")}
+        return replace(history, failed_jobs={**history.failed_jobs, cluster: told})
+    return history  # a later 1.x may have more events
+
+
+def _job(value: object, event: Record) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        event.refuse("failed_jobs", "a list of numbers")
+    return value
+
+
+def _begun(history: RolloutHistory, event: Record) -> RolloutHistory:
+    _right_format(event)
+    direction = event.text("direction")
+    if direction not in set(Direction):
+        raise InputError(f"{event.where}: there is no direction {direction[:20]!r}")
+    plans = event.record("plans")
+    known = {cluster: plans.text(cluster) for cluster in plans.fields}
+    return replace(history, direction=Direction(direction), plans={**history.plans, **known}, ended=None)
+
+
+def _right_format(event: Record) -> None:
+    major, _, minor = event.text("format_version").partition(".")
+    if event.fields.get("kind") != KIND or major != FORMAT_VERSION.partition(".")[0] or not minor:
+        raise InputError(f"{event.where}: is not a roll-out's journal of format {FORMAT_VERSION}", hint=DISTRUSTED)
+
+
+def rollout_history(path: Path, plans: Mapping[str, str], *, resume: bool, rollback: bool) -> RolloutHistory | None:
+    """Return what the journal at `path` says of a roll-out of these plans, None without a journal.
+
+    Raise UsageError when the run that is asked for does not follow from it. A journal of other plans is not judged
+    here: `RolloutHistory.is_of` says no.
+    """
+    if not path.exists() and not path.is_symlink():
+        if resume or rollback:
+            what = "resume" if resume else "roll back"
+            raise UsageError(f"{path}: no such journal, so there is no roll-out to {what}")
+        return None
+    history = read_rollout(read_journal(path), str(path))
+    if not history.is_of(plans):
+        if resume or rollback:
+            raise UsageError(f"{path}: is the journal of other plans", hint="make fresh plans of all clusters")
+        return history
+    if not resume and not rollback:
+        raise UsageError(f"{path}: this roll-out has begun before ({_ended(history)})", hint=_way_out(history))
+    if resume and history.direction is Direction.ROLLBACK:
+        hint = "continue with --rollback, or make fresh plans"
+        raise UsageError(f"{path}: a rollback of this roll-out has begun", hint=hint)
+    return history
+
+
+def _ended(history: RolloutHistory) -> str:
+    how = "its rollback" if history.direction is Direction.ROLLBACK else "its last run"
+    return f"{how} ended: {history.ended}" if history.ended else f"{how} was cut off"
+
+
+def _way_out(history: RolloutHistory) -> str:
+    if history.direction is Direction.ROLLBACK:
+        return "continue with --rollback, or make fresh plans of all clusters"
+    return "--resume continues it, --rollback undoes it; or make fresh plans of all clusters"

@@ -1,0 +1,242 @@
+"""A run of a roll-out: wave after wave, a look at each, and one journal of the whole."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from gpolicy import __version__
+from gpolicy.apply.journal import Direction, History
+from gpolicy.apply.journal_file import JournalError, JournalFile, create_journal, reopen_journal
+from gpolicy.apply.runner import StopRequests, pause
+from gpolicy.errors import ExitCode, GpolicyError
+from gpolicy.ganeti.parameter import Value
+from gpolicy.rollout.deciding import Action, Carry, next_back, next_forward
+from gpolicy.rollout.looking import Look
+from gpolicy.rollout.rollout_journal import FORMAT_VERSION, KIND, RolloutEvent, RolloutHistory
+from gpolicy.rollout.stage import COMPLETE, REVERTED, Stage, stage_of
+from gpolicy.settings.rollout_settings import Wave
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the run of one cluster's plan ended: the exit code of `apply`, and why where it is not 0."""
+
+    exit_code: int
+    message: str = ""
+    hint: str = ""
+
+
+class Hands(Protocol):
+    """What a roll-out does with clusters, several at once. Results come in the order in which they are there."""
+
+    def history(self, cluster: str) -> History | None:
+        """Return what the journal of the cluster's plan says; None without one. Raise InputError if it is damaged."""
+        ...
+
+    def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, Outcome]]:
+        """Run the plans of clusters, or take them back. Right before each begins, `may_begin` is asked."""
+        ...
+
+    def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, Look]]:
+        """Look at clusters; `told` are the failed jobs that earlier looks have told of."""
+        ...
+
+
+class Progressing(Protocol):
+    """Receives the progress of a roll-out."""
+
+    def wave(self, action: Action, number: int, count: int) -> None:
+        """A wave begins, or the look at it."""
+
+    def pausing(self, seconds: float) -> None:
+        """The roll-out waits before it looks at a wave."""
+
+    def looked(self, cluster: str, look: Look) -> None:
+        """A cluster was looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One cluster of a roll-out: the digest of its plan and the number of its steps."""
+
+    plan_digest: str
+    steps: int
+
+
+@dataclass(slots=True)
+class RolloutRun:
+    """One run of a roll-out of `members`, which are those of `waves`.
+
+    `history` is what earlier runs did, None for the first. `seconds` is the pause before the look at a wave.
+    Afterwards `outcomes` and `looks` say what came of each cluster that this run came to.
+    """
+
+    waves: Sequence[Wave]
+    members: Mapping[str, Member]
+    hands: Hands
+    journal_file: Path
+    progressing: Progressing
+    direction: Direction = Direction.APPLY
+    history: RolloutHistory | None = None
+    seconds: float = 0.0
+    stop: StopRequests = field(default_factory=StopRequests)
+    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    looks: dict[str, Look] = field(default_factory=dict)
+    _lost: JournalError | None = field(default=None, init=False)
+
+    def go(self) -> None:
+        """Run to the end, to the first trouble, or until somebody asks to stop."""
+        with self._writing() as journal:
+            if self.direction is Direction.ROLLBACK:
+                self._back(journal)
+            else:
+                self._forward(journal)
+
+    def stages(self) -> dict[str, Stage]:
+        """Return how far each cluster is, as the journals on disk say."""
+        return {name: stage_of(member.steps, self.hands.history(name)) for name, member in self.members.items()}
+
+    @property
+    def has_trouble(self) -> bool:
+        """Whether a run or a look so far has not ended well."""
+        return any(outcome.exit_code for outcome in self.outcomes.values()) or any(
+            look.troubles for look in self.looks.values()
+        )
+
+    # --- forward and back ------------------------------------------------------------------------------------------
+
+    def _forward(self, journal: JournalFile) -> None:
+        looked_at, carried = set[str](), set[str]()
+        while not (self.has_trouble or self.stop.after_step):
+            action = next_forward(self.waves, self.stages(), looked_at)
+            if action is None:
+                return
+            if isinstance(action, Carry):
+                self._tell(action)
+                self._carry(journal, action, COMPLETE, may_go_on=lambda: not self.has_trouble)
+                carried.add(action.wave.label)
+                continue
+            if self.seconds and action.wave.label in carried:
+                self.progressing.pausing(self.seconds)
+                self._pause()
+                if self.stop.after_step:
+                    return
+            self._tell(action)
+            self._look(journal, action.wave)
+            looked_at.add(action.wave.label)
+
+    def _back(self, journal: JournalFile) -> None:
+        while not self.stop.after_step:
+            action = next_back(self.waves, self.stages(), self.outcomes.keys())
+            if action is None:
+                return
+            self._tell(action)
+            self._carry(journal, action, REVERTED, may_go_on=lambda: True)
+
+    def _tell(self, action: Action) -> None:
+        self.progressing.wave(action, self.waves.index(action.wave) + 1, len(self.waves))
+
+    def _pause(self) -> None:
+        for _ in range(int(self.seconds * 5) + 1):  # a first request to stop ends the pause: nothing runs
+            if self.stop.after_step:
+                return
+            pause(min(0.2, self.seconds), self.stop)
+
+    def _carry(
+        self, journal: JournalFile, action: Carry, wanted: AbstractSet[Stage], *, may_go_on: Callable[[], bool]
+    ) -> None:
+        """Run the plans of a wave. Each is in the journal before it begins."""
+
+        def may_begin(cluster: str) -> bool:
+            if self._lost or self.stop.after_step or not may_go_on():
+                return False
+            return self._write(journal, RolloutEvent.BEGUN, cluster=cluster)
+
+        for cluster, told in self.hands.carry(action.clusters, may_begin):
+            history = self.hands.history(cluster)
+            outcome = told
+            if not told.exit_code and stage_of(self.members[cluster].steps, history) not in wanted:
+                reason = "its run ended well, but its journal does not say that all is done"
+                outcome = Outcome(int(ExitCode.FINDINGS), reason)
+            self.outcomes[cluster] = outcome
+            self._write(
+                journal,
+                RolloutEvent.ENDED,
+                cluster=cluster,
+                exit_code=outcome.exit_code,
+                message=outcome.message,
+                journal=None if history is None else history.id,
+            )
+        if self._lost:
+            raise self._lost
+
+    def _look(self, journal: JournalFile, wave: Wave) -> None:
+        told = {} if self.history is None else self.history.failed_jobs
+        for cluster, look in self.hands.look(wave.clusters, told):
+            self.looks[cluster] = look
+            self.progressing.looked(cluster, look)
+            self._write(
+                journal,
+                RolloutEvent.LOOKED,
+                cluster=cluster,
+                troubles=[*look.troubles],
+                failed_jobs=[*look.failed_jobs],
+            )
+        if self._lost:
+            raise self._lost
+
+    # --- the journal -----------------------------------------------------------------------------------------------
+
+    def _write(self, file: JournalFile, event: RolloutEvent, **fields: Value) -> bool:
+        """Write an event. If that fails, the clusters that run end their steps, and no other begins."""
+        try:
+            file.write(event, **fields)
+        except JournalError as error:
+            self._lost = self._lost or error
+            self.stop.ask()
+            return False
+        return True
+
+    @contextmanager
+    def _writing(self) -> Iterator[JournalFile]:
+        known = self.history
+        journal = create_journal(self.journal_file) if known is None else reopen_journal(self.journal_file, known.end)
+        try:
+            journal.write(
+                RolloutEvent.BEGIN,
+                kind=KIND,
+                format_version=FORMAT_VERSION,
+                gpolicy=__version__,
+                direction=self.direction.value,
+                resumed=known is not None,
+                plans={name: member.plan_digest for name, member in self.members.items()},
+                waves=[{"label": wave.label, "clusters": list(wave.clusters)} for wave in self.waves],
+                pid=os.getpid(),
+                host=socket.gethostname(),
+            )
+            try:
+                yield journal
+            except GpolicyError:
+                with suppress(JournalError):
+                    journal.write(RolloutEvent.END, outcome="failed")
+                raise
+            journal.write(RolloutEvent.END, outcome=self._outcome())
+        finally:
+            journal.close()
+
+    def _outcome(self) -> str:
+        if self.has_trouble:
+            return "failed"
+        return "stopped" if self.stop.after_step else "done"
+
+
+def lost_journals(history: RolloutHistory, journals: Mapping[str, str | None]) -> list[str]:
+    """Return the clusters whose journal is not the one that the roll-out has seen; `journals` are those on disk."""
+    return [name for name, journal in history.journals.items() if name in journals and journals[name] != journal]

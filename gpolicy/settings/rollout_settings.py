@@ -1,0 +1,99 @@
+"""The table `[rollout]` of the settings file: in which order `gpolicy apply --all` comes to the clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+from gpolicy.errors import InputError
+from gpolicy.guessing import did_you_mean
+from gpolicy.printable import some
+from gpolicy.settings.named_clusters import NamedCluster
+from gpolicy.settings.settings_file import Place, SettingsFile, shown
+
+KEYS: Final = {
+    "waves": "Labels `KEY=VALUE` in the order of a roll-out; VALUE may be a glob. The clusters of a label are a wave. A"
+    ' cluster belongs to the first label that it has. `"name=*"` is for all others.',
+    "pause": "Seconds between the end of a wave and the look at its clusters. Default: 0.",
+}
+"""The keys of the table, each with its meaning."""
+
+LONGEST_PAUSE: Final = 7 * 86_400
+_EXAMPLE: Final = 'waves = ["stage=canary", "name=*"]'
+
+
+@dataclass(frozen=True, slots=True)
+class Wave:
+    """Clusters that a roll-out comes to together: those with a label."""
+
+    label: str
+    clusters: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutSettings:
+    """The labels of the waves, in their order, and the pause after each, in seconds."""
+
+    labels: tuple[str, ...]
+    pause: float = 0.0
+
+
+def rollout_settings(file: SettingsFile, clusters: Iterable[NamedCluster]) -> RolloutSettings | None:
+    """Return what a settings file says of roll-outs, None for nothing. Raise InputError for what is wrong with it."""
+    table = file.table("rollout")
+    if table is None:
+        return None
+    file.require_table(table, tuple(KEYS))
+    given = {item.path[-1]: item for item in file.entries(table)}
+    if "waves" not in given:
+        raise file.error(table, "has no `waves`", f"for example {_EXAMPLE}")
+    labels = _labels(file, given["waves"], list(clusters))
+    return RolloutSettings(labels, _pause(file, given["pause"]) if "pause" in given else 0.0)
+
+
+def _labels(file: SettingsFile, place: Place, clusters: Sequence[NamedCluster]) -> tuple[str, ...]:
+    value = place.value
+    if not isinstance(value, list) or not value:
+        raise file.error(place, f"must be a list of labels, not {shown(value)}", f"for example {_EXAMPLE}")
+    for number, label in enumerate(value):
+        if not isinstance(label, str):
+            raise file.error(place, f"a label must be a text, not {shown(label)}", f"for example {_EXAMPLE}")
+        key, separator, glob = label.partition("=")
+        if not (separator and key and glob):
+            raise file.error(place, f"{shown(label)} is not KEY=VALUE", f"for example {_EXAMPLE}", word=label)
+        if label in value[:number]:
+            raise file.error(place, f"{shown(label)} is there twice", "leave one of them out", word=label)
+        if not any(_has(cluster, label) for cluster in clusters):
+            known = {f"{key}={value}" for cluster in clusters for key, value in cluster.labels.items()}
+            hint = did_you_mean(label, known, "`gpolicy clusters` lists the labels of all")
+            raise file.error(place, f"no cluster has the label {shown(label)}", hint, word=label)
+    return tuple(value)
+
+
+def _pause(file: SettingsFile, place: Place) -> float:
+    value = place.value
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST_PAUSE:
+        raise file.error(place, f"must be a number of seconds, not {shown(value)}", f"from 0 to {LONGEST_PAUSE}")
+    return float(value)
+
+
+def _has(cluster: NamedCluster, label: str) -> bool:
+    key, _, glob = label.partition("=")
+    return key in cluster.labels and fnmatchcase(cluster.labels[key], glob)
+
+
+def waves_of(clusters: Sequence[NamedCluster], settings: RolloutSettings) -> tuple[Wave, ...]:
+    """Return these clusters in waves, without empty ones. Raise InputError for clusters that belong to none."""
+    left, waves = list(clusters), list[Wave]()
+    for label in settings.labels:
+        mine = [cluster for cluster in left if _has(cluster, label)]
+        left = [cluster for cluster in left if cluster not in mine]
+        if mine:
+            waves.append(Wave(label, tuple(cluster.name for cluster in mine)))
+    if left:
+        names = some([cluster.name for cluster in left])
+        message = f"{left[0].source}: [rollout] `waves` has no label of: {names}"
+        raise InputError(message, hint='write "name=*" as the last wave, for all others')
+    return tuple(waves)

@@ -1,0 +1,133 @@
+"""The hands of a roll-out in this process: pretended clusters, one after another, killed at any chosen point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from model_runner import KilledError, ModelRunner, MortalJournal, history, run
+from pretend_ganeti import PretendGaneti
+
+from gpolicy.apply.carrying import ApplyError
+from gpolicy.apply.journal import Direction, History
+from gpolicy.apply.journal_file import read_journal
+from gpolicy.apply.runner import StopRequests
+from gpolicy.errors import GpolicyError, InputError
+from gpolicy.plan.plan import Plan
+from gpolicy.rollout.deciding import Action
+from gpolicy.rollout.looking import Look, look_at
+from gpolicy.rollout.rollout_journal import RolloutHistory, read_rollout
+from gpolicy.rollout.rollout_run import Member, Outcome, RolloutRun, lost_journals
+from gpolicy.settings.rollout_settings import Wave
+
+
+@dataclass
+class OneCluster:
+    """A pretended cluster with its plan."""
+
+    ganeti: PretendGaneti
+    plan: Plan
+    runner: ModelRunner
+
+
+@dataclass
+class Told:
+    """Records the progress of a roll-out."""
+
+    said: list[str] = field(default_factory=list)
+
+    def wave(self, action: Action, number: int, count: int) -> None:
+        self.said.append(f"{type(action).__name__} {action.wave.label} {number}/{count}")
+
+    def pausing(self, seconds: float) -> None:
+        self.said.append(f"pause {seconds}")
+
+    def looked(self, cluster: str, look: Look) -> None:
+        self.said.append(f"{cluster} {look.troubles}")
+
+
+@dataclass
+class Fleet:
+    """Several clusters and a directory of journals. With `child_dies`, a kill hits the process of one cluster only."""
+
+    directory: Path
+    clusters: dict[str, OneCluster]
+    waves: Sequence[Wave]
+    direction: Direction = Direction.APPLY
+    child_dies: bool = False
+    seconds: float = 0.0
+    stop: StopRequests = field(default_factory=StopRequests)
+    begun: list[str] = field(default_factory=list)
+    between: Callable[[str], None] = lambda _: None  # called with the cluster before its look
+
+    def journal(self, cluster: str) -> Path:
+        return self.directory / f"{cluster}.journal"
+
+    def history(self, cluster: str) -> History | None:
+        with suppress(InputError):
+            return history(self.journal(cluster))
+        return None
+
+    def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, Outcome]]:
+        for name in clusters:
+            if may_begin(name):
+                self.begun.append(name)
+                yield name, self._outcome(name)
+
+    def _outcome(self, name: str) -> Outcome:
+        one = self.clusters[name]
+        try:
+            look = run(one.plan, one.runner, self.journal(name), direction=self.direction, stop=self.stop)
+        except ApplyError as error:
+            return Outcome(int(error.exit_code), error.message)
+        except GpolicyError as error:
+            return Outcome(3, error.message)
+        except KilledError:
+            if not self.child_dies:
+                raise
+            MortalJournal.left = -1
+            return Outcome(1, "its process ended without an answer (signal 9)")
+        assert look is not None
+        return Outcome(0 if look.good else 1, "" if look.good else "not as planned")
+
+    def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, Look]]:
+        for name in clusters:
+            self.between(name)
+            one = self.clusters[name]
+            state = one.ganeti.state()
+            yield name, look_at(one.plan, one.runner, state, self.history(name), told.get(name, frozenset()))
+
+    @property
+    def whole(self) -> Path:
+        return self.directory / "whole.journal"
+
+    def whole_history(self) -> RolloutHistory | None:
+        """Return what the journal of the whole says; one without a whole line never began."""
+        if not self.whole.exists() or b"\n" not in self.whole.read_bytes():
+            self.whole.unlink(missing_ok=True)
+            return None
+        return read_rollout(read_journal(self.whole), str(self.whole))
+
+    def roll(self, direction: Direction = Direction.APPLY) -> RolloutRun:
+        """Run the roll-out once, the first time or further, as its journal says; return the run."""
+        self.direction = direction
+        known = self.whole_history()
+        if known is not None:
+            here = {name: self.history(name) for name in self.clusters}
+            assert lost_journals(known, {name: item.id if item else None for name, item in here.items()}) == []
+        made = RolloutRun(
+            waves=self.waves,
+            members={name: Member(one.plan.digest, len(one.plan.steps)) for name, one in self.clusters.items()},
+            hands=self,
+            journal_file=self.whole,
+            progressing=Told(),
+            direction=direction,
+            history=known,
+            seconds=self.seconds,
+            stop=self.stop,
+        )
+        made.go()
+        return made

@@ -1,0 +1,287 @@
+"""A roll-out goes wave by wave, stops at trouble, goes on, and takes back; whatever kills it, no job runs twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from model_hands import Fleet, OneCluster, Told
+from model_runner import KilledError, ModelRunner, MortalJournal, plan_for
+from planned import policy_of
+from pretend_ganeti import PretendGaneti, fails, then
+
+from gpolicy.apply import journal_file
+from gpolicy.apply.journal import Direction
+from gpolicy.apply.journal_file import JournalError
+from gpolicy.errors import InputError
+from gpolicy.rollout.rollout_journal import read_rollout
+from gpolicy.rollout.rollout_run import RolloutRun, lost_journals
+from gpolicy.rollout.stage import Stage
+from gpolicy.settings.rollout_settings import Wave
+
+POLICIES = {
+    "ham": (
+        """
+        Cluster
+        name: cluster
+        ipolicy: {vcpu-ratio: 7}
+        """,
+        """
+        NodeGroup
+        name: platinum
+        nodes: [node1]
+        """,
+    ),
+    "ber": (
+        """
+        Cluster
+        name: cluster
+        ipolicy: {vcpu-ratio: 8}
+        """,
+        """
+        NodeSet
+        name: n
+        nodes: [node3]
+        ndparams: {spindle_count: 5}
+        """,
+    ),
+    "cam": (
+        """
+        NodeGroup
+        name: gold
+        ipolicy: {spindle-ratio: 9}
+        """,
+        """
+        NodeSet
+        name: n
+        nodes: [node2]
+        ndparams: {spindle_count: 9}
+        """,
+    ),
+}
+WAVES = (Wave("stage=canary", ("ham",)), Wave("name=*", ("ber", "cam")))
+
+
+@pytest.fixture(autouse=True)
+def mortal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(journal_file, "JournalFile", MortalJournal)
+    MortalJournal.left = -1
+    yield
+    MortalJournal.left = -1
+
+
+def one(name: str) -> OneCluster:
+    ganeti = PretendGaneti.recorded()
+    return OneCluster(ganeti, plan_for(ganeti, policy_of(*POLICIES[name])), ModelRunner(ganeti))
+
+
+def fleet(directory: Path, *, child_dies: bool = False) -> Fleet:
+    return Fleet(directory, {name: one(name) for name in POLICIES}, WAVES, child_dies=child_dies)
+
+
+def jobs(made: Fleet) -> dict[str, list[object]]:
+    return {name: [job.call for job in item.ganeti.jobs] for name, item in made.clusters.items()}
+
+
+def steps(made: Fleet) -> dict[str, list[object]]:
+    return {name: [step.command.rapi for step in item.plan.steps] for name, item in made.clusters.items()}
+
+
+def said(run: RolloutRun) -> list[str]:
+    assert isinstance(run.progressing, Told)
+    return run.progressing.said
+
+
+def test_waves_come_one_after_another_and_each_is_looked_at(tmp_path: Path) -> None:
+    made = fleet(tmp_path)
+    run = made.roll()
+    assert said(run) == [
+        "Carry stage=canary 1/2", "Look stage=canary 1/2", "ham ()",
+        "Carry name=* 2/2", "Look name=* 2/2", "ber ()", "cam ()",
+    ]  # fmt: skip
+    assert jobs(made) == steps(made)
+    assert set(run.stages().values()) == {Stage.DONE}
+    assert not run.has_trouble
+    whole = made.whole_history()
+    assert whole is not None
+    assert (whole.ended, whole.begun) == ("done", {"ham", "ber", "cam"})
+
+
+def test_a_failure_stops_the_roll_out_and_it_goes_on_later(tmp_path: Path) -> None:
+    made = fleet(tmp_path)
+    made.clusters["ber"].ganeti.mishaps = [fails("disk full")]
+    run = made.roll()
+    assert run.stages() == {"ham": Stage.DONE, "ber": Stage.PARTLY, "cam": Stage.UNTOUCHED}
+    assert "disk full" in run.outcomes["ber"].message
+    assert made.begun == ["ham", "ber"]
+    assert not made.clusters["cam"].ganeti.jobs
+    again = made.roll()
+    assert said(again)[0] == "Look stage=canary 1/2"
+    assert set(again.stages().values()) == {Stage.DONE}
+    assert made.begun == ["ham", "ber", "ber", "cam"]
+
+
+def test_what_a_look_finds_stops_the_roll_out(tmp_path: Path) -> None:
+    """Somebody undoes the change after the run; the look before the next wave finds it, as often as it is there."""
+    made = fleet(tmp_path)
+
+    def undo(name: str) -> None:
+        made.clusters[name].ganeti.model.own["ipolicy"]["vcpu-ratio"] = 4.0
+
+    made.between = undo
+    for _ in range(2):
+        run = made.roll()
+        assert "ipolicy.vcpu-ratio: expected 7.0, found 4.0" in run.looks["ham"].troubles[0]
+        assert made.begun == ["ham"]
+        assert not made.clusters["ber"].ganeti.jobs
+
+
+def test_a_job_that_failed_since_stops_once(tmp_path: Path) -> None:
+    """Who resumes has been told of it."""
+    made = fleet(tmp_path)
+    ham = made.clusters["ham"].ganeti
+
+    def failing(name: str) -> None:
+        if name == "ham" and len(ham.jobs) == len(made.clusters["ham"].plan.steps):
+            ham.mishaps = [fails("no memory")]
+            ham.submit(ham.jobs[-1].call, "somebody else")
+
+    made.between = failing
+    run = made.roll()
+    (trouble,) = run.looks["ham"].troubles
+    assert trouble == f"job {len(ham.jobs)} (OP) has failed since the plan began"
+    again = made.roll()
+    assert not again.has_trouble
+    assert "an earlier look has told of it" in again.looks["ham"].notes[0]
+    assert set(again.stages().values()) == {Stage.DONE}
+
+
+def test_a_step_that_was_tried_twice_is_no_trouble(tmp_path: Path) -> None:
+    made = fleet(tmp_path)
+    made.clusters["ham"].ganeti.mishaps = [None, fails("Configuration object updated since it has been read: 19 != 18")]
+    run = made.roll()
+    assert not run.has_trouble, (run.outcomes, run.looks)
+    assert len(made.clusters["ham"].ganeti.jobs) == len(made.clusters["ham"].plan.steps) + 1
+
+
+def test_a_rollback_takes_back_what_was_done_last_wave_first(tmp_path: Path) -> None:
+    made = fleet(tmp_path)
+    before = {name: item.ganeti.content() for name, item in made.clusters.items()}
+    made.clusters["ber"].ganeti.mishaps = [None, fails("no")]
+    made.roll()
+    back = made.roll(Direction.ROLLBACK)
+    assert made.begun == ["ham", "ber", "ber", "ham"]
+    assert back.stages() == {"ham": Stage.BACK, "ber": Stage.BACK, "cam": Stage.UNTOUCHED}
+    assert {name: item.ganeti.content() for name, item in made.clusters.items()} == before
+
+
+def test_trouble_with_one_cluster_does_not_hinder_the_rollback_of_others(tmp_path: Path) -> None:
+    made = fleet(tmp_path)
+    made.roll()
+    made.clusters["cam"].ganeti.mishaps = [fails("no")]
+    back = made.roll(Direction.ROLLBACK)
+    assert back.stages() == {"ham": Stage.BACK, "ber": Stage.BACK, "cam": Stage.PARTLY_BACK}
+    assert back.has_trouble
+    again = made.roll(Direction.ROLLBACK)
+    assert set(again.stages().values()) == {Stage.BACK}
+
+
+def test_a_request_to_stop_begins_no_other_cluster(tmp_path: Path) -> None:
+    made = fleet(tmp_path)
+    ham = made.clusters["ham"]
+    ham.ganeti.mishaps = [then(lambda _: made.stop.ask())]
+    run = made.roll()
+    assert run.stages()["ham"] is Stage.PARTLY
+    made.stop.requests = 0
+    made.between = lambda _: made.stop.ask()
+    run = made.roll()
+    assert (made.begun, run.stages()["ber"]) == (["ham", "ham"], Stage.UNTOUCHED)
+    whole = made.whole_history()
+    assert whole is not None
+    assert whole.ended == "stopped"
+
+
+def test_a_pause_ends_at_the_first_request_to_stop(tmp_path: Path) -> None:
+    made = fleet(tmp_path)
+    made.seconds = 3600.0
+    ham = made.clusters["ham"]
+    ham.ganeti.mishaps = [*[None] * (len(ham.plan.steps) - 1), then(lambda _: made.stop.ask())]
+    run = made.roll()
+    assert run.stages()["ham"] is Stage.DONE
+    assert not run.looks
+
+
+def test_no_cluster_begins_when_the_journal_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = fleet(tmp_path)
+    write = MortalJournal.write
+
+    def full(self: MortalJournal, name: str, **fields: object) -> None:
+        if self.path == made.whole and name == "cluster-begun" and fields["cluster"] == "ber":
+            raise JournalError("disk full")
+        write(self, name, **fields)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(MortalJournal, "write", full)
+    with pytest.raises(JournalError, match="disk full"):
+        made.roll()
+    assert made.begun == ["ham"]
+
+
+def test_a_journal_of_a_cluster_that_is_gone_is_noticed(tmp_path: Path) -> None:
+    made = fleet(tmp_path)
+    made.roll()
+    known = made.whole_history()
+    assert known is not None
+    here = {name: made.history(name) for name in made.clusters}
+    ids = {name: item.id if item else None for name, item in here.items()}
+    assert lost_journals(known, ids) == []
+    assert lost_journals(known, {**ids, "ber": None}) == ["ber"]
+    assert lost_journals(known, {**ids, "cam": "another"}) == ["cam"]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    kills=st.lists(st.tuples(st.integers(1, 60), st.booleans(), st.booleans()), max_size=4),
+    back=st.lists(st.tuples(st.integers(1, 60), st.booleans(), st.booleans()), max_size=4),
+)
+def test_a_roll_out_killed_after_any_event_goes_on_and_rolls_back(
+    kills: list[tuple[int, bool, bool]], back: list[tuple[int, bool, bool]]
+) -> None:
+    """Killed after, or within, any line of any journal: the whole, or the process of one cluster."""
+    with TemporaryDirectory() as directory:
+        made = fleet(Path(directory))
+        before = {name: item.ganeti.content() for name, item in made.clusters.items()}
+        for direction, deaths in ((Direction.APPLY, kills), (Direction.ROLLBACK, back)):
+            for left, torn, child in deaths:
+                MortalJournal.left, MortalJournal.torn, made.child_dies = left, torn, child
+                try:
+                    made.roll(direction)
+                except KilledError:
+                    pass
+                finally:
+                    MortalJournal.left, MortalJournal.torn = -1, False
+            run = made.roll(direction)
+            assert not run.has_trouble, (run.outcomes, run.looks)
+            if direction is Direction.APPLY:
+                assert jobs(made) == steps(made)
+                assert set(run.stages().values()) == {Stage.DONE}
+        assert set(run.stages().values()) == {Stage.BACK}
+        assert {name: item.ganeti.content() for name, item in made.clusters.items()} == before
+        undo = {
+            name: sum(len(step.inverse.commands) for step in item.plan.steps) for name, item in made.clusters.items()
+        }
+        assert {name: len(found) - len(steps(made)[name]) for name, found in jobs(made).items()} == undo
+
+
+def test_a_journal_that_lost_a_line_is_refused(tmp_path: Path) -> None:
+    made = fleet(tmp_path)
+    made.roll()
+    lines = made.whole.read_bytes().splitlines(keepends=True)
+    assert [json.loads(line)["event"] for line in lines][:3] == ["begin", "cluster-begun", "cluster-ended"]
+    for number in range(1, len(lines) - 1):
+        with pytest.raises(InputError, match="damaged"):
+            read_rollout(b"".join(lines[:number] + lines[number + 1 :]), "j")
