@@ -79,6 +79,7 @@ _BY_NAME: Final[dict[str, Any]] = {
     "to": "hv:3.1",
     "volume_groups": {"xenvg": ["/dev/sdb*"]},
     "waivers": [{"rule": "spec-gap", "where": "group/gold", "reason": "Until March.", "until": "2027-12-31"}],
+    "waves": ["stage=canary", "name=*"],
     "where": "group/gold",
 }
 """Where the form of the value does not say enough."""

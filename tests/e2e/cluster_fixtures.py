@@ -48,12 +48,13 @@ def cluster(worker_id: str) -> Iterator[LiveCluster]:
 
 
 def bring_up(live: LiveCluster) -> None:
-    """Bring the cluster up with its instances, keep its first configuration, and restore that one."""
+    """Bring the cluster up, the usual one with instances; keep its first configuration, and restore that one."""
     live.rgn("up")
     if live.kept.exists():
         live.rewind()
     else:
-        live.rgn("instances")
+        if not live.settings:
+            live.rgn("instances")
         live.rgn("keep", live.kept)
     pem = (live.root("node1") / "var/lib/ganeti/rapi.pem").read_text()
     begin = pem.index("-----BEGIN CERTIFICATE-----")
@@ -65,6 +66,36 @@ def fresh(cluster: LiveCluster) -> LiveCluster:
     """The cluster with its first configuration."""
     cluster.rewind()
     return cluster
+
+
+@pytest.fixture(scope="session")
+def second(cluster: LiveCluster) -> Iterator[LiveCluster]:
+    """A smaller cluster beside the first, which reaches it."""
+    base = cluster.base.with_name(f"{cluster.base.name}-second")
+    settings = {"RGN_CLUSTER": "second", "RGN_PREFIX": "10.98.0", "RGN_NODES": "2"}
+    live = LiveCluster(base, cluster.handles.with_name(f"{cluster.handles.name}-second"), settings, "10.98.0.11")
+    try:
+        bring_up(live)
+        join(cluster, live)
+        yield live
+    finally:
+        if os.environ.get("GPOLICY_E2E_BASE") is None:
+            live.rgn("down")
+
+
+def join(one: LiveCluster, other: LiveCluster) -> None:
+    """Lay a cable between the networks of two clusters, so that what runs in that of `one` reaches `other`."""
+    here, there = (f"/proc/{(item.handles / 'node1.pid').read_text().strip()}/ns/net" for item in (one, other))
+    subprocess.run(["nsenter", f"--net={here}", "ip", "link", "del", "to-second"], capture_output=True, check=False)
+    for network, words in (
+        (here, "link add to-second type veth peer name to-first netns " + there),
+        (here, "addr add 10.97.0.1/30 dev to-second"),
+        (here, "link set to-second up"),
+        (there, "addr add 10.97.0.2/30 dev to-first"),
+        (there, "link set to-first up"),
+        (here, "route add 10.98.0.0/24 via 10.97.0.2"),
+    ):
+        subprocess.run(["nsenter", f"--net={network}", "ip", *words.split()], check=True, capture_output=True)
 
 
 @pytest.fixture

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from cluster_fixtures import cluster, fresh, ssh
+from cluster_fixtures import cluster, fresh, second, ssh
 
-__all__ = ["cluster", "fresh", "ssh"]
+__all__ = ["cluster", "fresh", "second", "ssh"]
 
-SHARED = {"shared", "allocator"}
+SHARED = {"shared", "allocator", "second"}
 """Fixtures of whole modules: their tests stay together on one cluster. All others go where there is room."""
 
 

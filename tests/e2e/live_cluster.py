@@ -11,7 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,10 +37,15 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class LiveCluster:
-    """A cluster that `rgn` has brought up. `base` and `handles` are its RGN_BASE and RGN_RUN."""
+    """A cluster that `rgn` has brought up. `base` and `handles` are its RGN_BASE and RGN_RUN.
+
+    `settings` are further variables for `rgn`, where it differs from the usual one; `master` its master's address.
+    """
 
     base: Path
     handles: Path
+    settings: Mapping[str, str] = field(default_factory=dict)
+    master: str = MASTER_ADDRESS
 
     # --- the cluster ---------------------------------------------------------------------------------------------
 
@@ -48,7 +53,7 @@ class LiveCluster:
         """Run the tool that brought the cluster up."""
         done = subprocess.run(
             [RGN, *map(str, arguments)],
-            env={**os.environ, "RGN_BASE": str(self.base), "RGN_RUN": str(self.handles)},
+            env={**os.environ, "RGN_BASE": str(self.base), "RGN_RUN": str(self.handles), **self.settings},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -106,12 +111,12 @@ class LiveCluster:
     @property
     def rapi(self) -> str:
         """The address of the remote API."""
-        return f"rapi://{MASTER_ADDRESS}"
+        return f"rapi://{self.master}"
 
     @property
     def ssh(self) -> str:
         """The address of the master over ssh."""
-        return f"ssh://root@{MASTER_ADDRESS}{self.config_file}"
+        return f"ssh://root@{self.master}{self.config_file}"
 
     @property
     def certificate(self) -> Path:
@@ -140,12 +145,12 @@ def gpolicy(*arguments: str | Path) -> Run:
     return Run(code, out.getvalue(), err.getvalue())
 
 
-def gpolicy_process(*arguments: str | Path, before: Sequence[str] = ()) -> subprocess.Popen[str]:
+def gpolicy_process(*arguments: str | Path, before: Sequence[str] = (), cwd: Path = ROOT) -> subprocess.Popen[str]:
     """Start gpolicy as a process of its own, with pipes; `before` is a program that ends by becoming gpolicy."""
     return subprocess.Popen(
         [*before, sys.executable, "-m", "gpolicy", *map(str, arguments)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        cwd=ROOT,
+        cwd=cwd,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -46,7 +46,7 @@ def test_the_example_of_a_key_may_stand_there(kind: str) -> None:
 
 def test_the_examples_of_settings_may_stand_there() -> None:
     for key in settings_keys():
-        assert example_value(key) is not None or key.name in {"check", "rules", "clusters"}, key.name
+        assert example_value(key) is not None or key.name in {"check", "rules", "clusters", "rollout"}, key.name
 
 
 @pytest.mark.parametrize("kind", KINDS)
