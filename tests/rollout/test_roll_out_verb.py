@@ -293,7 +293,7 @@ def test_a_second_signal_does_not_wait_for_the_jobs(bench: Bench) -> None:
 
 def test_the_roll_out_is_killed_and_its_clusters_end_their_step(bench: Bench) -> None:
     """While they do, nobody else can go on with the roll-out; afterwards it goes on, and no job runs twice."""
-    bench.slow(2.0, "ber", "cam")
+    bench.slow(600.0, "ber", "cam")
     process = bench.start("--jobs", "2")
     wait_for(begun(bench.journal("ber")))
     wait_for(begun(bench.journal("cam")))
@@ -301,6 +301,9 @@ def test_the_roll_out_is_killed_and_its_clusters_end_their_step(bench: Bench) ->
     early = bench.apply("--resume")
     assert early.returncode == COULD_NOT_RUN
     assert "another roll-out of plans is under way" in early.stderr
+    for name in ("ber", "cam"):
+        (job,) = bench.servers[name].ganeti.jobs
+        job.ends = 0.0
     process.communicate(timeout=60)  # until the last of them has closed its output
     for name in ("ber", "cam"):
         last = json.loads(bench.journal(name).read_text().splitlines()[-1])
