@@ -39,20 +39,6 @@ ALIASES: Final = {
 }
 """Other names of the keys, from specs, gnt-instance and allocator requests."""
 
-KEYS: Final = (
-    "memory",
-    "vcpus",
-    "disks",
-    "spindle-use",
-    "template",
-    "group",
-    "nodes",
-    "tags",
-    "networks",
-    "nics",
-    "name",
-    "spec",
-)
 _EXAMPLE: Final = "for example: memory=4G vcpus=2 disk=20G template=drbd"
 _DISK: Final = re.compile(r"(?:(?P<count>[0-9]{1,2})x)?(?P<size>[^:]*)(?::(?P<spindles>[0-9]{1,6}))?", re.ASCII)
 
@@ -126,25 +112,12 @@ def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
 
 def _with(words: Words, values: Mapping[str, Any]) -> Words:
     request, spec = words.request, words.spec
-    readers: dict[str, Callable[[str, Any], Any]] = {
-        "memory": _size,
-        "vcpus": _whole,
-        "disks": _disks,
-        "spindle-use": _whole,
-        "template": _text,
-        "group": _text,
-        "nodes": _nodes,
-        "tags": _texts,
-        "networks": _texts,
-        "nics": _whole,
-        "name": _text,
-    }
     fields = {"spindle-use": "spindle_use", "nics": "nic_count"}
     for key, value in values.items():
         if key == "spec":
             spec = _text(key, value)
         else:
-            request = replace(request, **{fields.get(key, key): readers[key](key, value)})
+            request = replace(request, **{fields.get(key, key): _READERS[key](key, value)})
     return Words(request, spec)
 
 
@@ -206,6 +179,22 @@ def _disk(key: str, value: Any) -> list[Disk]:
         raise UsageError(f"{key}={value}: not a disk", hint="for no disks: template=diskless")
     disk = Disk(_size(key, match["size"]), None if spindles is None else int(spindles))
     return [disk] * int(count or 1)
+
+
+_READERS: Final[dict[str, Callable[[str, Any], Any]]] = {
+    "memory": _size,
+    "vcpus": _whole,
+    "disks": _disks,
+    "spindle-use": _whole,
+    "template": _text,
+    "group": _text,
+    "nodes": _nodes,
+    "tags": _texts,
+    "networks": _texts,
+    "nics": _whole,
+    "name": _text,
+}
+KEYS: Final = (*_READERS, "spec")
 
 
 def _read_file(path: Path) -> dict[str, Any]:

@@ -75,8 +75,12 @@ def start(
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a command"
-        raise UnreachableError(f"{argv[0]}: cannot be run: {reason}") from None
+        raise _cannot_be_run(argv[0], error) from None
+
+
+def _cannot_be_run(name: str, error: OSError | ValueError) -> UnreachableError:
+    reason = error.strerror if isinstance(error, OSError) else "not a command"
+    return UnreachableError(f"{name}: cannot be run: {reason}")
 
 
 def show_in_pager(argv: Sequence[str], data: bytes, environ: Mapping[str, str]) -> None:
@@ -90,8 +94,7 @@ def show_in_pager(argv: Sequence[str], data: bytes, environ: Mapping[str, str]) 
             list(argv), stdin=subprocess.PIPE, env=_PAGER_DEFAULTS | settings | child_environment(environ)
         )
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a command"
-        raise UnreachableError(f"{argv[0]}: cannot be run: {reason}") from None
+        raise _cannot_be_run(argv[0], error) from None
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the pager
     try:
         process.communicate(data)  # a pager that was left early is no error

@@ -54,15 +54,11 @@ class Outlook:
         """The cluster's values after the changes."""
         return self.after.cluster.own
 
-    def in_force(self, group: str, path: Path) -> Value:
-        """Return the effective value of a group before the changes."""
-        known = self.state.groups.get(group)
-        return known.effective.get(path) if known else None
-
-    def in_force_after(self, group: str, path: Path) -> Value:
-        """Return the effective value of a group, by its new name, after the changes."""
-        known = self.after.groups.get(group)
-        return known.effective.get(path) if known else None
+    def in_force(self, node: str, path: Path) -> tuple[Value, Value]:
+        """Return the effective value of the group that a node is in, before the changes and after them."""
+        groups = (state.groups.get(state.nodes[node].group) for state in (self.state, self.after))
+        before, after = (group.effective.get(path) if group else None for group in groups)
+        return before, after
 
     def cluster_change(self, path: Path) -> Change | None:
         """Return the change of one value of the cluster, if there is one."""
@@ -148,12 +144,14 @@ def _templates_enabled(view: Outlook) -> Iterator[Objection]:
     enabled = set(words(view.cluster_after.get(_ENABLED)))
     if not enabled:
         return
-    for label, name, own in (("the cluster's policy", None, view.cluster_after), *_labelled(view.after)):
+    lists_change = any(change.path in (_ENABLED, _ALLOWED) for change in view.changes)
+    groups = [(f"group {name}", name, group.own) for name, group in view.after.groups.items()]
+    for label, name, own in [("the cluster's policy", None, view.cluster_after), *groups]:
         if _ALLOWED not in own:
             continue
         allowed = words(own[_ALLOWED])
         extra = sorted(set(allowed) - enabled)
-        if extra and _touches_templates(view):
+        if extra and lists_change:
             text = f"{label} allows {', '.join(extra)}, which would not be enabled: declare its disk-templates as well"
             yield view.object_to(text, _ALLOWED, _ENABLED, group=name)
         elif not set(allowed) & enabled and _touches_policy(view, name):
@@ -165,16 +163,8 @@ def _templates_enabled(view: Outlook) -> Iterator[Objection]:
             yield view.object_to(text, *touched, group=name)
 
 
-def _touches_templates(view: Outlook) -> bool:
-    return any(change.path in (_ENABLED, _ALLOWED) for change in view.changes)
-
-
 def _touches_policy(view: Outlook, group: str | None) -> bool:
     return any(change.path[0] == "ipolicy" and change.object_name == group for change in view.changes)
-
-
-def _labelled(state: ClusterState) -> list[tuple[str, str | None, Values]]:
-    return [(f"group {name}", name, group.own) for name, group in state.groups.items()]
 
 
 def _templates_in_use(view: Outlook) -> Iterator[Objection]:
@@ -252,7 +242,8 @@ def _disks_stay(view: Outlook) -> Iterator[Objection]:
         if node is None:
             continue
         for path in _redirecting(frozenset(disk.template for disk in instance.disks)):
-            if view.in_force(node.group, path) != view.in_force_after(view.after.nodes[node.name].group, path):
+            before, after = view.in_force(node.name, path)
+            if before != after:
                 moved.setdefault(path, []).append(instance.name)
     for path, users in moved.items():
         groups = {view.after.nodes[view.state.instances[name].primary_node].group for name in users}
@@ -274,11 +265,11 @@ def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
     new: dict[str, set[str]] = {}
     readable = view.state.readable(Level.GROUP, _EXCLUSIVE)
     for node in view.state.nodes.values():
-        after = view.after.nodes[node.name].group
         if readable and _EXCLUSIVE in node.own:
             continue  # it keeps its own value
-        if view.in_force(node.group, _EXCLUSIVE) is not True and view.in_force_after(after, _EXCLUSIVE) is True:
-            new.setdefault(after, set()).add(node.name)
+        before, after = view.in_force(node.name, _EXCLUSIVE)
+        if before is not True and after is True:
+            new.setdefault(view.after.nodes[node.name].group, set()).add(node.name)
     for name, nodes in sorted(new.items()):
         users = sorted(
             instance.name

@@ -15,7 +15,6 @@ from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, No
 from gpolicy.plan.part import Key, without
 from gpolicy.plan.risk import MOVE_CHANGES, MOVE_UNCHECKED, RISK_OF_ACTION, STANDS_IN, risk_of, risk_when_new
 from gpolicy.policy.model import INHERIT, Leaf, Leaves, OwnedPrefix, Policy
-from gpolicy.policy.source_file import Located
 
 TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:result:", "htools:standby:auto")
 """Tags that Ganeti's own tools set and remove; never pruned, even if a policy owns them."""
@@ -91,7 +90,7 @@ class _Diff:
 
     def _node(self, desired: DesiredNode) -> None:
         node = self.state.nodes[desired.name]
-        group_after = self._group_after(node, desired.group)
+        group_after = desired.group.value if desired.group else self.desired.name_after(node.group)
         own_after = self._own_after(node.own, desired.leaves)
         before = self.state.effective_of_node(node)
         after = fill(own_after, self.groups_after.get(group_after) or self._effective(group_after), Level.NODE)
@@ -101,9 +100,6 @@ class _Diff:
             self._add(Level.NODE, node.name, MEMBERSHIP, move, desired.group.span, risk=risk)
         self._leaves(Level.NODE, node.name, desired.leaves, node.own, before, after)
         self._tags(Level.NODE, node.name, desired.tags, node.tags)
-
-    def _group_after(self, node: Node, wanted: Located[str] | None) -> str:
-        return wanted.value if wanted else self.desired.name_after(node.group)
 
     def _effective(self, group: str) -> Values:
         """Return the effective values of a group that the policy says nothing about, under the new cluster values."""
@@ -138,7 +134,8 @@ class _Diff:
             leaf = leaves[path]
             if not self.state.readable(level, path) and not (level is Level.GROUP and current is None):
                 label = level.value if name is None else f"{level.value}/{name}"
-                self.result.unreadable.append(NotCompared(label, path, _wanted(leaf), leaf.span))
+                wanted = "inherit" if leaf.value is INHERIT else leaf.value
+                self.result.unreadable.append(NotCompared(label, path, wanted, leaf.span))
                 continue
             own_before, own_after = canonical(path, own.get(path)) if path in own else None, after_value(path, leaf)
             if leaf.value is INHERIT and path[-1] == "access" and path in own:
@@ -246,10 +243,6 @@ def owned(tag: str, level: Level, prefixes: tuple[OwnedPrefix, ...]) -> bool:
 def after_value(path: Path, leaf: Leaf) -> Value:
     """Return the own value that a leaf asks for; None for inherit."""
     return None if leaf.value is INHERIT else canonical(path, leaf.value)
-
-
-def _wanted(leaf: Leaf) -> Value:
-    return "inherit" if leaf.value is INHERIT else leaf.value
 
 
 def _silent_changes(before: Mapping[Path, Value], after: Mapping[Path, Value], declared: Leaves) -> str:

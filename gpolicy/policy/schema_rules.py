@@ -9,7 +9,6 @@ from gpolicy.policy.kinds import LEVELS
 from gpolicy.policy.schema_parameters import NAME, Schema, object_of
 
 RULE_NAME: Final = "^[a-z0-9]+(-[a-z0-9]+)*$"
-MOST_RULES: Final = 1000
 _TYPES: Final = ("object", "array", "string", "number", "integer", "boolean", "null")
 _SCHEMA: Final[Schema] = {"$ref": "#/definitions/valueSchema"}
 _NUMBER: Final[Schema] = {"type": "number"}

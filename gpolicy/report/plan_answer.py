@@ -52,10 +52,6 @@ class Sides:
     names: PairNames
 
 
-def _limits(known: Impact | None) -> tuple[str, ...]:
-    return tuple(item.sentence for item in known.limits) if known else ()
-
-
 def plan_answer(
     plan: Plan,
     *,
@@ -73,6 +69,8 @@ def plan_answer(
     known = impact if plan.changes else None
     effects = impact_section(known) if known else None
     worse = get_worse(effects.sections) if effects and plan.safe else []
+    limits = tuple(item.sentence for item in impact.limits) if impact else ()
+    guards = Entries(of="guard", entries=tuple(map(_guard, worst_first(plan.guards))))
     findings = Findings(findings=tuple(plan.findings), sources=sources or {}, locate=locate)
     return Answer(
         verb="plan",
@@ -86,7 +84,7 @@ def plan_answer(
         basis=(
             *((f"policy: {of}",) if of else ()),
             *((impact.basis.sentence,) if impact and impact.basis else ()),
-            *_limits(impact),
+            *limits,
         ),
         sections=(
             Section(key="findings", title="Findings", parts=(findings,) if plan.findings else ()),
@@ -96,7 +94,7 @@ def plan_answer(
             *((effects,) if effects else ()),
             *(_pictures(plan, known, sides) if sides and plan.changes else ()),
             _steps(plan),
-            Section(key="guards", title="Guards", parts=(_guards(plan),) if plan.guards else ()),
+            Section(key="guards", title="Guards", parts=(guards,) if plan.guards else ()),
         ),
         notes=tuple(plan.notes),
         source=plan.source,
@@ -225,10 +223,6 @@ def _step(number: int, step: Step) -> Entry:
     lost = (Line(text=f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
     command = Line(text=step_command(step), is_code=step.command.argv is not None)
     return Entry(mark=f"{number:>2}.", text=step.title, below=(command, *lost))
-
-
-def _guards(plan: Plan) -> Entries:
-    return Entries(of="guard", entries=tuple(map(_guard, worst_first(plan.guards))))
 
 
 def _guard(guard: GuardResult) -> Entry:

@@ -38,6 +38,9 @@ def pairs(
     """
     sizes = found.sizes
     order = sorted(sizes)
+    largest = [pair.max for pair in today.minmax]
+    disks = _within(max((spec.disk_count for spec in largest), default=1), 1, _MOST_DISKS)
+    nics = _within(max((spec.nic_count for spec in largest), default=1), 1, _MOST_NICS)
     result: dict[int, SpecPair] = {}
     for place, divisor in enumerate(order):
         smaller = sizes[order[place + 1]] if place + 1 < len(order) else None
@@ -45,8 +48,8 @@ def pairs(
         if smaller is not None and not _well_apart(size, smaller):
             names = f"{size_name(divisor)} and {size_name(order[place + 1])}"
             raise UsageError(f"{names} are too similar on these nodes", hint="remove one from --sizes")
-        disks = 1 if bounds == "fixed" else _disks(today)
-        high = Spec(size.memory, size.cpus, _disk(size, today), disks, _nics(today), spindle_use[divisor])
+        most = 1 if bounds == "fixed" else disks
+        high = Spec(size.memory, size.cpus, _disk(size, today), most, nics, spindle_use[divisor])
         if bounds == "fixed":
             one_more = found.measure.memory // (divisor + 1)
             low = _fixed(size, smaller, one_more, high, volume)
@@ -96,14 +99,6 @@ def _disk(size: Amounts, today: InstancePolicy) -> int:
     if size.disk is not None:
         return size.disk
     return max((pair.max.disk_size for pair in today.minmax), default=today.std.disk_size)
-
-
-def _disks(today: InstancePolicy) -> int:
-    return _within(max((pair.max.disk_count for pair in today.minmax), default=1), 1, _MOST_DISKS)
-
-
-def _nics(today: InstancePolicy) -> int:
-    return _within(max((pair.max.nic_count for pair in today.minmax), default=1), 1, _MOST_NICS)
 
 
 def standard(smallest: SpecPair) -> Spec:
