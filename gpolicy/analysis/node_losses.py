@@ -28,7 +28,7 @@ from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
-from gpolicy.errors import UsageError
+from gpolicy.errors import GpolicyError, UsageError
 
 MOST_SETS: Final = 100_000
 """The greatest number of sets of nodes of a group that are examined; most need no simulation."""
@@ -97,10 +97,12 @@ def redundancy(
     Raise UsageError for fewer than one failure or an unknown group, and GpolicyError if the state lacks needed figures.
     """
     check_group(state, group)
-    groups = load_known_groups(limited(state, limits)).groups
+    loaded = load_known_groups(limited(state, limits))
+    if group is not None and group in loaded.gaps:
+        raise GpolicyError(f"group {group}: {loaded.gaps[group]}")
     return tuple(
         replace(group_redundancy(cluster, failures), group=name)
-        for name, cluster in groups.items()
+        for name, cluster in loaded.groups.items()
         if group in (None, name)
     )
 

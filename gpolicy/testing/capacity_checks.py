@@ -13,7 +13,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario
-from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, known_name
+from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, group_with_nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +43,7 @@ def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario) -> l
 def _group(state: ClusterState, scenario: Scenario, question: CapacityQuestion) -> str | None:
     """Return the group to count in: the named one, or the only one with nodes; None for the whole cluster."""
     if question.group is not None:
-        name = known_name(question.group, state.groups, "group")
-        if not state.nodes_of(name):
-            hint = "simulate some, or promise hardware and name its nodes"
-            raise CannotRunError(f"group {name} has no nodes", question.group.span, hint=hint)
-        return name
+        return group_with_nodes(question.group, state)
     used = {node.group for node in state.nodes.values()}
     if not used:
         hint = "say `on: {simulate: …}`, or write `hardware` and `nodes` of the groups"

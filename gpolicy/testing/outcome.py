@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Span
 from gpolicy.policy.scenario import Action, Expectation
@@ -38,6 +39,15 @@ def known_name(named: Located[str], objects: Mapping[str, object], what: str) ->
         hint = f"the {what}s are {names}" if names else None
         raise CannotRunError(f"the cluster has no {what} {named.value!r}", named.span, hint=hint)
     return named.value
+
+
+def group_with_nodes(named: Located[str], state: ClusterState) -> str:
+    """Return the name if it is of a group with nodes. Raise CannotRunError otherwise."""
+    name = known_name(named, state.groups, "group")
+    if not state.nodes_of(name):
+        hint = "simulate some, or promise hardware and name its nodes"
+        raise CannotRunError(f"group {name} has no nodes", named.span, hint=hint)
+    return name
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Expectation, Scenario
-from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, known_name
+from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, group_with_nodes
 
 
 def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
@@ -31,7 +31,7 @@ def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -
 
 def _group(state: ClusterState, scenario: Scenario) -> str:
     if scenario.group is not None:
-        return known_name(scenario.group, state.groups, "group")
+        return group_with_nodes(scenario.group, state)
     used = sorted({node.group for node in state.nodes.values()})
     if not used:
         hint = "say `on: {simulate: …}`, or write `hardware` and `nodes` of the groups"

@@ -286,6 +286,17 @@ def test_more_nodes_than_there_are_cannot_be_lost(tmp_path: Path) -> None:
     assert found.error == "group main has 3 nodes, so 4 cannot be lost"
 
 
+def test_a_group_whose_figures_are_not_known_cannot_be_asked(tmp_path: Path) -> None:
+    without = SMALL.replace('nodes: ["node[1-3]"]\n', "")
+    found = outcome(tmp_path, "redundancy: {group: main}\nexpect: {survives: true}", without)
+    assert found.error == "group main has no nodes"
+    unknown = SMALL.replace("pv_count: 2, pv_size: 500G", "pv_count: 2") + SMALL[SMALL.index("---") :].replace(
+        "main", "other"
+    ).replace("node[1-3]", "node[4-6]")
+    found = outcome(tmp_path, "redundancy: {group: main}\nexpect: {survives: true}", unknown)
+    assert found.error == "group main: not known: disk of its nodes"
+
+
 def test_the_reasons_that_can_be_expected_are_those_that_are_given() -> None:
     assert {cause.key for cause in Cause} - {"nothing"} == set(REFUSALS)
 
