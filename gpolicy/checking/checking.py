@@ -73,19 +73,15 @@ def examine(
     known = KnownRules(rule.word for rule in policy.house_rules)
     waivers = Waivers(policy.waivers, known.find, today)
     suppressions = Suppressions(policy, known.named, can_be_waived)
-    kept: list[Finding] = []
-    accepted: list[Accepted] = []
-    for hit in (*_hits(policy, rules, context), *fleet):
-        if not settings.counts(hit.finding):
-            continue
-        reason = suppressions.reason(hit.finding) if _can_be_accepted(hit.finding) else None
-        waiver = waivers.covering(hit)  # asked in any case: a waiver that only repeats a comment is in use
-        if waiver is not None:
-            accepted.append(Accepted(settings.with_severity(hit.finding), WAIVER, waiver.reason))
-        elif reason is not None:
-            accepted.append(Accepted(settings.with_severity(hit.finding), COMMENT, reason))
+    sieve = _Sieve(settings, suppressions, waivers)
+    sieve.take(_structure_hits(policy))
+    for rule in sorted(rules, key=lambda rule: rule.runs_last):
+        if rule.runs_last and rule.is_explained_by(sieve.kept):
+            rules.remove(rule)
         else:
-            kept.append(hit.finding)
+            sieve.take(rule.check(context))
+    sieve.take(fleet)
+    kept, accepted = sieve.kept, sieve.accepted
     codes = frozenset(rule.info.code for rule in rules if rule.knows_enough(context)) | _ALWAYS_RUN - settings.ignored
 
     def ran(key: str) -> bool:
@@ -130,10 +126,29 @@ def _runs_in(rule: Rule, context: Context) -> bool:
     return fits_state and (context.whole or not rule.needs_whole_policy)
 
 
-def _hits(policy: Policy, rules: list[Rule], context: Context) -> Iterator[Hit]:
-    yield from _structure_hits(policy)
-    for rule in rules:
-        yield from rule.check(context)
+class _Sieve:
+    """Sorts what is found into what counts and is `kept`, and what something accepts."""
+
+    def __init__(self, settings: Settings, suppressions: Suppressions, waivers: Waivers) -> None:
+        self._settings = settings
+        self._suppressions = suppressions
+        self._waivers = waivers
+        self.kept: list[Finding] = []
+        self.accepted: list[Accepted] = []
+
+    def take(self, hits: Iterable[Hit]) -> None:
+        for hit in hits:
+            finding = hit.finding
+            if not self._settings.counts(finding):
+                continue
+            reason = self._suppressions.reason(finding) if _can_be_accepted(finding) else None
+            waiver = self._waivers.covering(hit)  # asked in any case: a waiver that only repeats a comment is in use
+            if waiver is not None:
+                self.accepted.append(Accepted(self._settings.with_severity(finding), WAIVER, waiver.reason))
+            elif reason is not None:
+                self.accepted.append(Accepted(self._settings.with_severity(finding), COMMENT, reason))
+            else:
+                self.kept.append(finding)
 
 
 def _structure_hits(policy: Policy) -> Iterator[Hit]:

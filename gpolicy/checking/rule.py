@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -26,7 +26,8 @@ class Rule:
     `needs_state`: the rule runs only where a cluster's state is given; `only_without_state`: only where none is, since
     with one a rule of the cluster's own (GP7xx) finds the same mistake. `said_by_plan`: the rule does not run where a
     plan follows, which says the same by its guards. `needs_whole_policy`: the rule judges by
-    what is absent; it does not run when a part of the policy could not be read.
+    what is absent; it does not run when a part of the policy could not be read. `runs_last`: the rule works out what
+    the whole policy comes to; it runs after the others, and not at all if they found the cause.
     """
 
     info: ClassVar[RuleInfo]
@@ -36,10 +37,15 @@ class Rule:
     said_by_plan: ClassVar[bool] = False
     unless_declared: ClassVar[tuple[Path, ...]] = ()
     needs_whole_policy: ClassVar[bool] = False
+    runs_last: ClassVar[bool] = False
 
     def check(self, context: Context) -> Iterator[Hit]:
         """Yield what is wrong. Must not raise: an exception here is a fault of gpolicy and ends the run."""
         raise NotImplementedError
+
+    def is_explained_by(self, found: Sequence[Finding]) -> bool:  # noqa: ARG002
+        """Return whether other rules found why this one would find something. Asked of rules that run last."""
+        return False
 
     def knows_enough(self, context: Context) -> bool:
         """Return whether the rule can find all that it is for: no state is missing that could show more."""

@@ -35,6 +35,20 @@ CASES: Final = {
         ),
         ["GP612"],
     ),
+    "memory without a unit": (
+        (
+            f"{CLUSTER}{GROUP}nodes: [n1, n2]\n{HARDWARE.replace('64G', '640')}"
+            f"{TESTS}redundancy: {{group: g}}\n    expect: {{survives: false}}\n"
+        ),
+        ["GP222"],
+    ),
+    "a spindle count of zero": (
+        (
+            f"{CLUSTER}ndparams: {{spindle_count: 0}}\nipolicy:\n  spindle-ratio: 8\n  minmax:\n    - name: a\n"
+            f"      {bounds('1G 4G', '1 4', '10G 40G')}"
+        ),
+        ["GP107"],
+    ),
     "min and max exchanged": (
         f"{CLUSTER}beparams: {{maxmem: 2G}}\n{SPECS}  minmax:\n    - {EXCHANGED}",
         ["GP206"],

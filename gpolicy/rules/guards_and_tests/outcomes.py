@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import Finding, RuleInfo, Severity
 from gpolicy.policy.scenario import Number
 from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.rules.exclusive_storage.physical_volumes import VolumeCount
 from gpolicy.rules.groups.nodes import PatternUnlikely
 from gpolicy.rules.guards_and_tests.scenario_disks import SpindlesOfTest, TemplateOfTest
 from gpolicy.rules.guards_and_tests.scenarios import (
@@ -19,6 +20,9 @@ from gpolicy.rules.guards_and_tests.scenarios import (
     UnknownSpecTest,
     WithoutHardwareTest,
 )
+from gpolicy.rules.parameters.numbers import NumberUnlikely
+from gpolicy.rules.parameters.ratios import RatioBelowOne
+from gpolicy.rules.specs.hardware import HardwareUnlikely, SpecMaxBeyondHardware
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome
@@ -33,6 +37,14 @@ _BETTER: Final = (
     SpindlesOfTest,
 )
 """Rules that say more exactly why a test fails or cannot run."""
+
+_OF_VALUES: Final = "123456"
+"""The families of rules about values, specs, templates, storage, tags and groups."""
+_CAUSES: Final = frozenset(
+    rule.info.code
+    for rule in (NumberUnlikely, RatioBelowOne, SpecMaxBeyondHardware, HardwareUnlikely, VolumeCount, PatternUnlikely)
+)
+"""Rules, beside those of errors, about values that cannot be meant."""
 
 _GROUP: Final = (
     f"{GROUP}ipolicy:\n  disk-templates: [plain]\n  minmax:\n"
@@ -62,12 +74,21 @@ class NeverPassesTest(Rule):
         summary="A test fails: what it expects is not so, or it cannot run.",
         rationale="gpolicy runs small tests while it checks, since they need nothing but the policy. Either the test is"
         " wrong, or the policy no longer allows what somebody relies on. Tests on snapshots, on many nodes or of many"
-        " instances are left to `gpolicy test`.",
+        " instances are left to `gpolicy test`. No test runs while a number or a name of the policy is an error, or"
+        " makes no sense: the tests would fail for that reason.",
         source="gpolicy test; Partitioned Ganeti, Constrained instance sizes",
         bad=_test("640G"),
         good=_test("64G"),
     )
     needs_whole_policy = True
+    runs_last = True
+
+    def is_explained_by(self, found: Sequence[Finding]) -> bool:
+        """Return whether values of the policy are wrong: tests then fail or cannot run because of them."""
+        return any(
+            finding.code in _CAUSES or (finding.severity is Severity.ERROR and finding.code[2] in _OF_VALUES)
+            for finding in found
+        )
 
     def check(self, context: Context) -> Iterator[Hit]:
         if not context.policy.scenarios:
@@ -77,9 +98,8 @@ class NeverPassesTest(Rule):
         failed = [outcome for outcome in run_small_tests(context.policy) if not outcome.ok]
         alone = Context(context.policy, None, context.settings)  # small tests look at no cluster
         said = {hit.label for rule in _BETTER for hit in rule().check(alone)} if failed else set()
-        slip = bool(failed) and any(PatternUnlikely().check(alone))  # most likely why there are no nodes
         for outcome in failed:
-            if _label(outcome.name) not in said and not (slip and outcome.error is not None):
+            if _label(outcome.name) not in said:
                 yield self._failure(outcome)
 
     def _failure(self, outcome: Outcome) -> Hit:

@@ -132,7 +132,7 @@ class SpindleUseBeyondRatio(Rule):
         sets = [number(leaf) for declared, leaf in context.explicit_at(_COUNT) if declared.level is Level.NODE]
         for declared in context.cluster_and_groups:
             ratio, count = (in_force(context, declared, path) for path in (_SPINDLES, _COUNT))
-            if ratio is None or count is None or context.exclusive(declared):
+            if ratio is None or count is None or count.number < 1 or context.exclusive(declared):  # GP107
                 continue
             spindles = max([count.number, *sets, *self._observed(context, declared)])
             limit = ratio.number * spindles
