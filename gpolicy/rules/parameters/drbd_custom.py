@@ -1,4 +1,7 @@
-"""GP13x: the free strings that Ganeti hands on to drbdsetup (resource model: disk-custom and net-custom)."""
+"""GP134 to GP136, GP156 and GP158: the free strings that Ganeti hands on to drbdsetup.
+
+The resource model has them as disk-custom and net-custom.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.ganeti.drbd_options import FLAGS, OPTIONS
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Declared, Leaf
@@ -41,18 +45,6 @@ _OF_GANETI: Final = {
 }
 """Options of drbdsetup that Ganeti itself writes, and the parameter that it takes them from (if there is one)."""
 
-_DISK: Final = frozenset(option for option, own in _OF_GANETI.items() if own not in ("", "protocol")) | {
-    *("size", "max-bio-bvecs", "on-io-error", "fencing", "resync-after", "al-extents", "al-updates", "disk-timeout"),
-    *("discard-zeroes-if-aligned", "disable-write-same", "read-balancing", "rs-discard-granularity"),
-}
-_NET: Final = frozenset({"protocol"}) | {
-    *("timeout", "max-epoch-size", "max-buffers", "unplug-watermark", "connect-int", "ping-int", "ping-timeout"),
-    *("sndbuf-size", "rcvbuf-size", "ko-count", "allow-two-primaries", "cram-hmac-alg", "shared-secret"),
-    *("after-sb-0pri", "after-sb-1pri", "after-sb-2pri", "always-asbp", "rr-conflict", "data-integrity-alg"),
-    *("tcp-cork", "no-tcp-cork", "on-congestion", "congestion-fill", "congestion-extents", "csums-alg", "verify-alg"),
-    *("use-rle", "csums-after-crash-only", "socket-check-timeout"),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class _Custom:
@@ -65,6 +57,24 @@ class _Custom:
     @property
     def options(self) -> tuple[str, ...]:
         return tuple(word.lstrip("-").partition("=")[0] for word in self.words or () if word.startswith("--"))
+
+    @property
+    def values(self) -> Iterator[tuple[str, str | None]]:
+        """The options in order, each with its value, None without one; a word that belongs to none has no option."""
+        name = ""
+        for word in self.words or ():
+            if word.startswith("-"):
+                if name:
+                    yield name, None
+                name, is_one, value = word.lstrip("-").partition("=")
+                if is_one:
+                    yield name, value
+                    name = ""
+            else:
+                yield name, word
+                name = ""
+        if name:
+            yield name, None
 
 
 def _strings(context: Context) -> Iterator[_Custom]:
@@ -153,7 +163,7 @@ class CustomUnknown(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for custom in _strings(context):
             for option in dict.fromkeys(custom.options):
-                near = None if option in _DISK | _NET else surely_meant(option, _DISK | _NET)
+                near = None if option in OPTIONS else surely_meant(option, OPTIONS)
                 if near is not None:
                     message = f"{custom.leaf.path[-1]} holds --{option}, which drbdsetup does not know"
                     yield self.hit(custom.declared, message, custom.leaf.span, hint=f"Did you mean `--{near}`?")
@@ -174,9 +184,68 @@ class CustomSection(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for custom in _strings(context):
-            here, other = (_DISK, _NET) if custom.leaf.path[-1] == "disk-custom" else (_NET, _DISK)
-            right = "net-custom" if here is _DISK else "disk-custom"
+            name = custom.leaf.path[-1]
             for option in dict.fromkeys(custom.options):
-                if option in other and option not in here and option not in _OF_GANETI:
-                    message = f"{custom.leaf.path[-1]} holds --{option}, which belongs to {right}"
-                    yield self.hit(custom.declared, message, custom.leaf.span, hint=f"move it to {right}")
+                holders = OPTIONS[option].holders if option in OPTIONS and option not in _OF_GANETI else ()
+                if holders and name not in holders:
+                    message = f"{name} holds --{option}, which belongs to {holders[0]}"
+                    yield self.hit(custom.declared, message, custom.leaf.span, hint=f"move it to {holders[0]}")
+
+
+_TENTHS: Final = 10
+
+
+class CustomValue(Rule):
+    info = RuleInfo(
+        code="GP158",
+        name="drbd-custom-value",
+        severity=Severity.WARNING,
+        summary="disk-custom or net-custom gives an option a value that drbdsetup refuses, or twice, or has a word that"
+        " belongs to no option.",
+        rationale="Ganeti stores any text. drbdsetup refuses the whole command: no disk can be activated. Of an option"
+        " that stands twice, nobody sees which one counts. A timeout (tenths of a second) must be below ping-int and"
+        " connect-int (seconds), or DRBD gives a connection up before it has asked.",
+        source=_SOURCE,
+        bad=_custom('net-custom: "--max-buffers=800000"'),
+        good=_custom('net-custom: "--max-buffers=80k --timeout 60 --verify-alg=sha1"'),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for custom in _strings(context):
+            given: dict[str, str | None] = {}
+            starts_with_word = bool(custom.words) and not (custom.words or ("",))[0].startswith("-")  # GP134
+            for option, value in custom.values:
+                message, hint = _wrong(option, value)
+                if option in given and option not in _OF_GANETI:
+                    message, hint = f"sets --{option} twice", "leave one of them"
+                if message and not (starts_with_word and not option):
+                    yield self.hit(custom.declared, f"{custom.leaf.path[-1]} {message}", custom.leaf.span, hint=hint)
+                given[option] = value
+            late = _too_late(given)
+            if late:
+                message = f"{custom.leaf.path[-1]} has a timeout of {given['timeout']} tenths of a second, but {late}"
+                yield self.hit(custom.declared, message, custom.leaf.span, hint="write a shorter timeout")
+
+
+def _wrong(option: str, value: str | None) -> tuple[str, str]:
+    """Return what is wrong with the value of an option, and what to write; nothing if it is right, or not known."""
+    if not option:
+        return f"has the word {value!r}, which belongs to no option", "write options only, each with --"
+    known = OPTIONS.get(option)
+    if known is None or option in _OF_GANETI:
+        return "", ""  # GP156 and GP135
+    if value is None:
+        needs = option not in FLAGS and (known.words or known.numbers)
+        return (f"gives --{option} no value", f"write {known.refuses('')}") if needs else ("", "")
+    wanted = known.refuses(value)
+    return (f"gives --{option} the value {value!r}, which it does not take", f"write {wanted}") if wanted else ("", "")
+
+
+def _too_late(given: dict[str, str | None]) -> str:
+    """Return which interval a timeout is not below; nothing where it is, or the option is not there."""
+    timeout = given.get("timeout") or ""
+    for name in ("ping-int", "connect-int"):
+        interval = given.get(name) or ""
+        if timeout.isdecimal() and interval.isdecimal() and int(timeout) >= int(interval) * _TENTHS:
+            return f"{name} is {interval} s"
+    return ""
