@@ -149,3 +149,16 @@ KVM_KEYMAPS: Final = frozenset(
     }
 )
 """The keyboard layouts that come with QEMU."""
+
+KVM_GRAPHICS: Final = frozenset({"cg3", "cirrus", "none", "qxl", "std", "tcx", "virtio", "vmware", "xenfb"})
+"""What -vga of QEMU takes."""
+
+SOUND_CARDS: Final = frozenset(
+    {"ac97", "adlib", "all", "cs4231a", "es1370", "gus", "hda", "pcspk", "sb16", "virtio-sound"}
+)
+"""The sound cards of QEMU, and of Xen, which uses QEMU for them."""
+
+USB_DEVICES: Final = frozenset(
+    {"braille", "bt", "ccid", "disk", "host", "keyboard", "mouse", "net", "serial", "tablet", "wacom-tablet"}
+)
+"""What -usbdevice of QEMU takes, before a colon."""

@@ -104,8 +104,8 @@ def _unread(path: Path, value: object) -> Callable[[Any, Any], bool]:
     return lambda own, other: own not in unset and other == value
 
 
-def _on_sd(root: str) -> bool:
-    return re.match("/dev/[sh]d", root) is not None
+def _on_other_disks(root: str) -> bool:
+    return re.match("/dev/([sh]|xv)d", root) is not None
 
 
 _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
@@ -178,7 +178,7 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
     _Mismatch(
         _kvm("root_path"),
         _kvm("disk_type"),
-        lambda root, disk: disk == "paravirtual" and _on_sd(root),
+        lambda root, disk: disk == "paravirtual" and _on_other_disks(root),
         "the kernel does not find root_path: disks of disk_type paravirtual are /dev/vda, /dev/vdb, …",
         "write /dev/vda1, or another disk_type",
     ),
@@ -202,6 +202,27 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         lambda domain, model: domain == "root" and model == "user",
         "security_domain is root: instances run as root, as with security_model none",
         "name a user without rights",
+    ),
+    _Mismatch(
+        ("enabled_user_shutdown",),
+        _kvm("user_shutdown"),
+        lambda of_cluster, own: of_cluster is True and own is False,
+        "enabled_user_shutdown is not used for KVM: its user_shutdown is false",
+        "write user_shutdown: true for kvm as well, or turn both off",
+    ),
+    _Mismatch(
+        _kvm("kernel_args"),
+        _kvm("root_path"),
+        lambda arguments, root: any(word.startswith("root=") and word[5:] != root for word in arguments.split()),
+        "kernel_args names another root device than root_path, which Ganeti passes on as well",
+        "name the device in root_path alone",
+    ),
+    _Mismatch(
+        ("hvparams", "xen-hvm", "nic_type"),
+        ("hvparams", "xen-hvm", "vif_type"),
+        lambda nic, vif: vif == "vif" and nic != "paravirtual",
+        "nic_type is not used: with vif_type vif no card is emulated",
+        "write vif_type: ioemu, or nic_type: paravirtual",
     ),
     _Mismatch(
         _kvm("user_shutdown"),

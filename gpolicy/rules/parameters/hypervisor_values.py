@@ -1,10 +1,11 @@
-"""GP157 and GP177 to GP182: values of hypervisor parameters that Ganeti stores unchecked, and what comes of them."""
+"""GP157, GP177 to GP182, GP185, GP186: values of hypervisors that Ganeti stores unchecked, and what comes of them."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import Context
@@ -16,10 +17,13 @@ from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.vocabulary import (
     KVM_CPU_MODELS,
+    KVM_GRAPHICS,
     KVM_KEYMAPS,
     KVM_MACHINES,
     LINUX_CAPABILITIES,
     QEMU_MIGRATION_CAPABILITIES,
+    SOUND_CARDS,
+    USB_DEVICES,
 )
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.misspelt import surely_meant
@@ -89,13 +93,48 @@ _OF_KVM: Final = {
 }
 """Options of KVM that Ganeti itself writes, and the parameter that it takes them from."""
 
+_KVM_OPTIONS: Final = frozenset(_OF_KVM) | {
+    *(
+        "accel",
+        "action",
+        "add-fd",
+        "audio",
+        "audiodev",
+        "blockdev",
+        "bios",
+        "chardev",
+        "compat",
+        "cpu",
+        "d",
+        "debugcon",
+    ),
+    *("device", "drive", "enable-fips", "fsdev", "full-screen", "fw_cfg", "gdb", "global", "hda", "hdb", "icount"),
+    *(
+        "iscsi",
+        "L",
+        "msg",
+        "mtdblock",
+        "net",
+        "netdev",
+        "nic",
+        "no-hpet",
+        "no-fd-bootchk",
+        "no-shutdown",
+        "no-user-config",
+    ),
+    *("nodefaults", "numa", "object", "option-rom", "overcommit", "parallel", "pflash", "plugin", "prom-env"),
+    *("readconfig", "rtc", "sandbox", "seed", "set", "smbios", "snapshot", "tpmdev", "trace", "usb", "usbdevice"),
+    *("virtfs", "watchdog", "watchdog-action", "win2k-hack", "xen-attach", "xen-domid", "acpitable", "balloon"),
+}
+"""Options of QEMU. Each release knows more, so one is only unknown if it looks like one of these."""
+
 
 class KvmExtra(Rule):
     info = RuleInfo(
         code="GP178",
         name="kvm-extra",
         severity=Severity.WARNING,
-        summary="kvm_extra has an option that Ganeti writes itself, or is no list of options.",
+        summary="kvm_extra has an option that Ganeti writes itself, or a misspelt one, or is no list of options.",
         rationale="Ganeti appends kvm_extra to its own command. Up to 3.0 it splits it at each blank: quotes are not"
         " removed, and two blanks make an empty argument. From 3.1 on it splits it as a shell does. KVM gets an option"
         " twice; the later one wins, or KVM refuses to start. Capacity and `gnt-instance info` show the other value.",
@@ -112,6 +151,11 @@ class KvmExtra(Rule):
                 message = f"kvm_extra has -{option}, which Ganeti writes itself"
                 hint = f"Ganeti takes it from {_OF_KVM[option]}: remove -{option}"
                 yield self.hit(declared, message, leaf.span, hint=hint)
+            for option in dict.fromkeys(options):
+                near = None if option in _KVM_OPTIONS else surely_meant(option, _KVM_OPTIONS)
+                if near is not None:
+                    message = f"kvm_extra has -{option}, which QEMU does not know"
+                    yield self.hit(declared, message, leaf.span, hint=f"Did you mean `-{near}`?")
             if words and not words[0].startswith("-"):
                 message = f"kvm_extra starts with {words[0]!r}, which is no option"
                 yield self.hit(declared, message, leaf.span, hint="write options, such as -no-hpet")
@@ -272,33 +316,151 @@ class PciDevice(Rule):
                     yield self.hit(declared, f"pci_pass has {word!r}, which is no PCI device", leaf.span, hint=hint)
 
 
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of QEMU that a parameter takes. `ignored`: what follows a word, such as its version.
+
+    `are_all`: any other word is wrong; otherwise each release knows more. `between`: what separates several words.
+    """
+
+    known: frozenset[str]
+    what: str
+    are_all: bool = True
+    ignored: re.Pattern[str] = re.compile("(?!)")
+    between: str = ""
+
+
+_SOUND: Final = _Words(SOUND_CARDS, "sound card", between=",")
+_NEWEST: Final = 20
+"""No machine type of QEMU has a later version."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What each word of a text looks like, and what separates several words."""
+
+    pattern: str
+    wanted: str
+    between: str = ""
+
+
+_ROOT: Final = _Form("(/.+|[A-Z]+=.+)?", "a device such as /dev/vda1, or UUID=…")
+_DISK_PREFIX: Final = _Form("(ioemu:)?[a-z]*d", "the first letters of the names of disks: xvd, sd or hd")
+_TEXT_FORMS: Final[dict[Path, _Form]] = {
+    _kvm("root_path"): _ROOT,
+    ("hvparams", "xen-pvm", "root_path"): _ROOT,
+    ("hvparams", "xen-pvm", "blockdev_prefix"): _DISK_PREFIX,
+    ("hvparams", "xen-hvm", "blockdev_prefix"): _DISK_PREFIX,
+    ("hvparams", "xen-hvm", "boot_order"): _Form(r"(?!.*(.).*\1).*", "each letter once"),
+    ("hvparams", "lxc", "devices"): _Form(
+        r"([abc] ([0-9]+|\*):([0-9]+|\*) [rwm]{1,3})?", "devices such as c 1:3 rw, with commas between them", ","
+    ),
+    ("hvparams", "lxc", "extra_cgroups"): _Form("[a-z_.]*", "names such as hugetlb, with commas between them", ","),
+}
+
+
+class HypervisorText(Rule):
+    info = RuleInfo(
+        code="GP185",
+        name="hypervisor-text-form",
+        severity=Severity.WARNING,
+        summary="A text that Ganeti hands on to the hypervisor does not have the form that it needs.",
+        rationale="Ganeti stores any text for a root device, a prefix of disk names, the devices and control groups of"
+        " containers, and letters of a boot order in any number. With another form no instance starts.",
+        source=f"{_SOURCE}; lxc.container.conf(5), xl.cfg(5)",
+        bad=f'{CLUSTER}hvparams:\n  lxc: {{devices: "c 1:3"}}\n',
+        good=f'{CLUSTER}hvparams:\n  lxc: {{devices: "c 1:3 rw,c 1:5 rw"}}\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(*_TEXT_FORMS):
+            form, text = _TEXT_FORMS[leaf.path], str(leaf.value)[:4096]
+            words = [word.strip() for word in text.split(form.between)] if form.between else [text]
+            wrong = next((word for word in words if not re.fullmatch(form.pattern, word)), None)
+            if wrong is not None:
+                message = f"{leaf.dotted} cannot be {wrong!r}" if len(words) == 1 else f"{leaf.dotted} has {wrong!r}"
+                yield self.hit(declared, message, leaf.span, hint=f"write {form.wanted}")
+
+
+_RESCUE: Final = re.compile(r"single|emergency|rescue|[1S]|init=/.*sh")
+
+
+class DefaultOfOneInstance(Rule):
+    info = RuleInfo(
+        code="GP186",
+        name="default-of-one-instance",
+        severity=Severity.WARNING,
+        summary="A cluster-wide default of KVM or Xen makes sense for a single instance only.",
+        rationale="What the policy declares holds for every instance that says nothing else. A kernel argument for"
+        " repairs then starts each of them in single-user mode. Without ACPI no instance notices that Ganeti wants to"
+        " shut it down: it waits, and then turns the power off.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro single}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro quiet}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        hypervisors = ("kvm", "xen-pvm", "xen-hvm")
+        paths = [("hvparams", item, name) for item in hypervisors for name in ("kernel_args", "acpi")]
+        for declared, leaf in context.explicit_at(*paths):
+            words = str(leaf.value).split() if leaf.path[-1] == "kernel_args" else []
+            repair = next((word for word in words if _RESCUE.fullmatch(word)), None)
+            if repair is not None:
+                message = f"{leaf.dotted} has {repair}: every instance starts in single-user mode"
+                yield self.hit(declared, message, leaf.span, hint="set it for the instance that needs it")
+            elif leaf.value is False:
+                message = f"{leaf.dotted} is false: instances do not notice that they are to shut down"
+                yield self.hit(
+                    declared, message, leaf.span, hint="write true, and set it for the instance that needs it"
+                )
+
+
 class KvmWordMisspelt(Rule):
     info = RuleInfo(
         code="GP157",
         name="kvm-word-misspelt",
         severity=Severity.WARNING,
-        summary="A CPU model, machine type or keyboard layout looks like a misspelt one of QEMU.",
+        summary="A CPU model, machine type, keyboard layout or emulated device is not one of QEMU.",
         rationale="Ganeti stores any text. QEMU refuses an unknown word, and no instance starts. Each release knows"
-        " more CPU models and machine types, so gpolicy reports only what is one slip away from one that it knows;"
-        " keyboard layouts are a fixed list.",
-        source="qemu-system-x86_64 -cpu help, -machine help; qemu(1), -k",
+        " more CPU models and machine types, so of these gpolicy reports only what is one slip away from one that it"
+        " knows, the bare name of a family, or an impossible version. The other words are fixed lists.",
+        source="qemu-system-x86_64 -cpu help, -machine help; qemu(1), -k, -vga, -usbdevice",
         bad=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswel}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswell}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswell, vga: std}}\n",
     )
     _KNOWN: Final = {
-        _kvm("cpu_type"): (KVM_CPU_MODELS, re.compile(r"(,.*|-v[0-9]+)$")),
-        _kvm("machine_version"): (KVM_MACHINES, re.compile(r"(,.*|-[0-9][0-9.]*)$")),
-        _kvm("keymap"): (KVM_KEYMAPS, re.compile("(?!)")),
+        _kvm("cpu_type"): _Words(KVM_CPU_MODELS, "CPU model", are_all=False, ignored=re.compile(r"(,.*|-v[0-9]+)$")),
+        _kvm("machine_version"): _Words(
+            KVM_MACHINES, "machine type", are_all=False, ignored=re.compile(r"(,.*|-[0-9][0-9.]*)$")
+        ),
+        _kvm("keymap"): _Words(KVM_KEYMAPS, "keyboard layout"),
+        _kvm("vga"): _Words(KVM_GRAPHICS, "graphics card"),
+        _kvm("soundhw"): _SOUND,
+        ("hvparams", "xen-hvm", "soundhw"): _SOUND,
+        _kvm("usb_devices"): _Words(USB_DEVICES, "USB device", ignored=re.compile(":.*$"), between=","),
     }
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*self._KNOWN):
-            known, version = self._KNOWN[leaf.path]
-            word = version.sub("", str(leaf.value)[:100])
-            near = surely_meant(word, known) if word not in known else None
-            if near is not None:
-                message = f"{leaf.path[-1]}: QEMU knows no {word}"
-                yield self.hit(declared, message, leaf.span, hint=f"Did you mean `{near}`?")
-            elif leaf.path[-1] == "keymap" and word and word not in known and "/" not in word:
-                message = f"keymap: QEMU has no keyboard layout {word!r}"
-                yield self.hit(declared, message, leaf.span, hint=did_you_mean_one_of(word, "layouts", known))
+            words = self._KNOWN[leaf.path]
+            text = str(leaf.value)[:1000]
+            for written in text.split(words.between) if words.between else [text]:
+                hint = _unlike(written.strip(), words)
+                if hint:
+                    message = f"{leaf.path[-1]}: QEMU has no {words.what} {written.strip()!r}"
+                    yield self.hit(declared, message, leaf.span, hint=hint)
+
+
+def _unlike(written: str, words: _Words) -> str:
+    """Return what to write instead of a word; nothing if it is known, or may be one of a newer release."""
+    word = words.ignored.sub("", written)
+    if not written or word in words.known:
+        version = re.match(r"pc-(?:i440fx|q35)-([0-9]+)", written)
+        return f"there is no version {version[1]}" if version and int(version[1][:9]) > _NEWEST else ""
+    if words.are_all:
+        return "" if "/" in word else did_you_mean_one_of(word, f"{words.what}s", words.known)
+    family = sorted(name for name in words.known if name.startswith(f"{word}-") and "-v" not in name)
+    near = surely_meant(word, words.known)
+    if near is None and (family or re.fullmatch(r"pc-.*\.[0-9]+[a-z]+", word)):
+        return f"write one of {', '.join(family)}" if family else "write a version as QEMU has it, such as 7.2"
+    return f"Did you mean `{near}`?" if near is not None else ""

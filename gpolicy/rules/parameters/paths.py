@@ -1,4 +1,4 @@
-"""GP145 to GP148: files and directories of the nodes that a policy names."""
+"""GP145 to GP148 and GP159: files and directories of the nodes that a policy names."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class PathUnsafe(Rule):
         for declared, leaf in context.explicit_at(*_FILES):
             text = str(leaf.value) if isinstance(leaf.value, str) else ""
             scheme = text.partition("://")[0] if "://" in text else ""
-            top = _below(normpath(text), _OPEN) if text.startswith("/") else None
+            top = _below(normpath(text), _OPEN) if text.startswith("/") and leaf.path[-1] != "mem_path" else None
             reason = ""
             if top is not None and not (top == "/home" and leaf.path in (_FILE, _SHARED)):  # GP145
                 reason, hint = f"users can write to {top}", "write a path that only root can write to"
@@ -116,6 +116,70 @@ class PathUnsafe(Rule):
                 reason, hint = f"it leads to {normpath(text)}", f"write {normpath(text)}"
             if reason:
                 yield self.hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint=hint)
+
+
+_DIRECTORIES: Final = frozenset({"file_storage_dir", "shared_file_storage_dir", "mem_path", "vnc_x509_path"})
+_KNOWN_DIRECTORIES: Final = frozenset(
+    {"/", "/etc/ganeti", "/media", "/mnt", "/opt", "/run", "/srv", "/usr", "/usr/lib/ganeti", "/usr/lib/xen"}
+    | {"/usr/local", "/usr/share", "/var", "/var/lib", "/var/lib/ganeti", *FORBIDDEN, *_OPEN}
+)
+_NO_CONTENT: Final = frozenset({"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
+_FAIL: Final = frozenset({"false", "nologin"})
+_OTHER_PROGRAMS: Final[dict[str, tuple[re.Pattern[str], str]]] = {
+    "kvm_path": (re.compile("qemu-(?!system-|kvm)|(virsh|xl|xm|kvm-ok)$"), "starts no instance"),
+    "oob_program": (
+        re.compile("(ipmitool|ipmipower|ipmiutil|ssh|wakeonlan|etherwake)$"),
+        "does not speak Ganeti's protocol for such programs",
+    ),
+}
+"""By parameter: how names of programs begin that do something else, and what they do not do."""
+_PROGRAMS: Final = frozenset(parameter.path for parameter in PARAMETERS if parameter.reach is Reach.PROGRAM)
+
+
+class PathUnlikely(Rule):
+    info = RuleInfo(
+        code="GP159",
+        name="path-unlikely",
+        severity=Severity.WARNING,
+        summary="A path names a directory where a file is wanted, or a program or file that is not what is needed.",
+        rationale="Ganeti looks only at the form of a path. A kernel, an image or a password cannot be read from a"
+        " directory or from /dev/null, a program that always fails stops what asks it, and QEMU's other programs start"
+        " no instance. Ganeti runs programs without a shell, so arguments behind a path belong to its name.",
+        source="The table of parameters: what root on the nodes opens or runs; Ganeti 3.0, gnt-node(8) power",
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(*_FILES):
+            text = leaf.value if isinstance(leaf.value, str) else ""
+            reason, hint = _unlikely(leaf.path, text) if text.startswith("/") else ("", "")
+            if reason:
+                yield self.hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint=hint)
+
+
+def _unlikely(path: Path, text: str) -> tuple[str, str]:
+    """Return why a path is not one of what the parameter is for, and what to write; nothing if it may be."""
+    name = path[-1]
+    if name in _DIRECTORIES:
+        top = _below(normpath(text), ("/proc", "/sys")) if name == "mem_path" else None
+        if name.endswith("_dir") and " " in text.strip():
+            return "Ganeti splits lists of such paths at blanks", "write a path without blanks"
+        return (f"{top} holds no files of memory", "write a mount point such as /dev/hugepages") if top else ("", "")
+    is_program = path in _PROGRAMS
+    if text.endswith("/") or normpath(text) in _KNOWN_DIRECTORIES:
+        return "it is a directory", f"name a {'program' if is_program else 'file'} in it"
+    if text in _NO_CONTENT:
+        return "nothing useful can be read from it", "name a file, or leave it out"
+    if is_program and " -" in text and name not in ("oob_program", "drbd_usermode_helper"):  # GP140
+        return "Ganeti runs it as it is written, without arguments", "write a script that adds the arguments"
+    program = text.rpartition("/")[2]
+    if is_program and program in _FAIL:
+        return "it always fails", "write a program that succeeds, such as /bin/true, or leave it out"
+    pattern, lacks = _OTHER_PROGRAMS.get(name, (None, ""))
+    if pattern is not None and pattern.match(program):
+        return f"{program} {lacks}", f"name {'the emulator' if name == 'kvm_path' else 'a script that speaks it'}"
+    return "", ""
 
 
 _ALLOCATOR: Final[Path] = ("default_iallocator",)

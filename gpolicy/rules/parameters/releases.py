@@ -69,8 +69,9 @@ class StartsNoInstance(Rule):
         name="starts-no-instance-in-version",
         severity=Severity.WARNING,
         summary="The cluster's Ganeti release takes a value of KVM, but starts no instance with it.",
-        rationale="Ganeti 3.1 describes disks and CD-ROMs to QEMU in another way than 3.0. It refuses to start an"
-        " instance with a type of disk that QEMU has no device for, with a CD-ROM of another type than `ide`,"
+        rationale="QEMU has no device for the types of disks scsi, sd and mtd; Ganeti 3.0 leaves it to QEMU to refuse"
+        " them. Ganeti 3.1 describes disks and CD-ROMs to QEMU in another way. It also refuses to start an"
+        " instance with a disk of type pflash, with a CD-ROM of another type than `ide`,"
         " `paravirtual` and `scsi-cd`, and with a disk in userspace whose address it cannot take apart. Instances that"
         " run are not touched: they fail at their next start, or migration.",
         source="Ganeti 3.1, how it starts instances; QEMU 10.0, run",
@@ -80,15 +81,16 @@ class StartsNoInstance(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
+        yield from self._disks(context)
         if release_key(context.version) < release_key("3.1"):
             return
-        yield from self._disks(context)
         yield from self._images(context)
         yield from self._in_userspace(context)
 
     def _disks(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_kvm("disk_type"), _kvm("cdrom_disk_type")):
-            if leaf.path[-1] == "disk_type" and leaf.value in NO_DEVICE:
+        is_new = release_key(context.version) >= release_key("3.1")
+        for declared, leaf in context.explicit_at(_kvm("disk_type"), *([_kvm("cdrom_disk_type")] if is_new else [])):
+            if leaf.path[-1] == "disk_type" and leaf.value in NO_DEVICE - (set() if is_new else {"pflash"}):
                 message = f"Ganeti {context.version} starts no instance with disk_type {leaf.value}:"
                 message += " QEMU has no such device"
                 yield self.hit(declared, message, leaf.span, hint="write scsi-hd or paravirtual")
