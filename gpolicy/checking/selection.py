@@ -11,7 +11,7 @@ from gpolicy.checking.settings import reason_to_keep
 from gpolicy.findings import HOUSE, HOUSE_CODE, RuleInfo, Severity
 from gpolicy.guessing import did_you_mean
 
-_ALL: Final = "GP"
+EVERY_RULE: Final = "GP"
 _FAMILY: Final = re.compile(r"GP[0-9]{0,2}", re.IGNORECASE)
 
 
@@ -67,7 +67,7 @@ def ignored_codes(select: Iterable[str] | None, ignore: Iterable[str]) -> frozen
     error always counts, and so does drift unless it is ignored: to select what check looks for hides none. The words
     are known ones.
     """
-    selected = {DRIFT.code: len(_ALL), **_precision((_ALL,) if select is None else select)}
+    selected = {DRIFT.code: len(EVERY_RULE), **_precision((EVERY_RULE,) if select is None else select)}
     ignored = _precision(ignore)
     keys = [info.key for info in CATALOGUE if not reason_to_keep(info)]
     keys += [key for key in {**selected, **ignored} if key.startswith(HOUSE)]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpolicy.checking.selection import (
+    EVERY_RULE,
     house_rules_kept,
     ignored_codes,
     is_family,
@@ -61,6 +62,9 @@ class _Reader:
         ignore = self._rules(given["ignore"]) if "ignore" in given else []
         for word in ignore:
             self._refuse_if_always_on(word, given["ignore"], "ignored")
+            if select is None and word.strip().upper() == EVERY_RULE:
+                hint = "name the rules or families that are not wanted"
+                raise self._file.error(given["ignore"], "names every rule: nothing would count", hint, word)
         if select is not None and selects_nothing(select, ignore):
             what = "ignore excludes all of these rules" if select else "names no rule: nothing would count"
             raise self._file.error(given["select"], what, "leave it out to have every rule count")
@@ -115,6 +119,8 @@ class _Reader:
 
     def _per_file(self, place: Place | None) -> Iterator[PerFile]:
         for item in self._file.entries(place):
+            if item.path[-1].startswith("/"):
+                raise self._file.error(item, "matches no file: paths are relative to this file", "leave out the slash")
             words = self._rules(item)
             for word in words:
                 self._refuse_if_always_on(word, item, "ignored")

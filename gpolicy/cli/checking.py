@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy.cli.output import Report, looked_at, repository_path, show_errors, show_report, write_report
 from gpolicy.cli.pager import write_long
-from gpolicy.cli.targets import Target, rollout_near, run_on, targets_of
+from gpolicy.cli.targets import Target, check_clusters_near, run_on, targets_of
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.findings import HOUSE, Accepted, Finding, Severity
@@ -57,7 +57,7 @@ def check(request: CheckRequest) -> int:
     _refuse_options_together(request)
     path = request.paths[0] if request.paths else None
     if not (request.overrides.isolated or request.overrides.config):
-        rollout_near(path)  # whose mistakes other verbs would find later
+        check_clusters_near(path)  # whose mistakes other verbs would find later
     targets = targets_of(request.clusters, path)
     if targets.several:
         if request.fix or request.diff or request.write_baseline:

@@ -299,6 +299,18 @@ def clusters_near(path: Path | None) -> Mapping[str, NamedCluster]:
     return named_clusters(settings_file(path or Path()))
 
 
+def check_clusters_near(path: Path | None) -> None:
+    """Raise InputError for a mistake in what the settings file says of clusters and roll-outs.
+
+    A policy that is not there is one, too: other verbs find it when they come to its cluster.
+    """
+    from gpolicy.settings.named_clusters import refuse_missing_policies  # noqa: PLC0415
+    from gpolicy.settings.settings_file import settings_file  # noqa: PLC0415
+
+    clusters, _ = rollout_near(path)
+    refuse_missing_policies(settings_file(path or Path()), clusters)
+
+
 def all_clusters_near(path: Path | None) -> list[NamedCluster]:
     """Return the same, at least one. Raise UsageError if there is none."""
     if clusters := clusters_near(path):

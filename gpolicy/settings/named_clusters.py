@@ -8,14 +8,14 @@ files of states lie in the repository, and a password goes only to a host that i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from gpolicy.cluster.credentials import LOGIN
 from gpolicy.cluster.sources import SCHEMES
-from gpolicy.errors import InputError
+from gpolicy.errors import InputError, UsageError
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import reason
 from gpolicy.policy.boundary import Boundary, boundary
@@ -78,12 +78,27 @@ class _Reader:
     def __init__(self, file: SettingsFile) -> None:
         self._file = file
         self._within: Boundary = boundary(file.path)
+        self._label_names: dict[str, str] = {}
 
     def clusters(self) -> dict[str, NamedCluster]:
         places = list(self._file.entries(self._file.table("clusters")))
         if len(places) > _MOST:
             raise self._file.error(places[_MOST], f"more than {_MOST:,} clusters", "use several repositories")
-        return {place.path[-1]: self._cluster(place) for place in places}
+        found = {place.path[-1]: self._cluster(place) for place in places}
+        self._refuse_shared_addresses(places, found)
+        return found
+
+    def _refuse_shared_addresses(self, places: list[Place], clusters: Mapping[str, NamedCluster]) -> None:
+        """Raise InputError where two clusters are read from, or written to, at the same address."""
+        first: dict[str, str] = {}
+        for place in places:
+            cluster = clusters[place.path[-1]]
+            for key, address in (("state", cluster.state), ("destination", cluster.destination)):
+                other = first.setdefault(address, cluster.name) if address else cluster.name
+                if other != cluster.name:
+                    at = place.below(key) if key in place.value else place
+                    hint = "each cluster has an address of its own, and one policy"
+                    raise self._file.error(at, f"{shown(address)} is the address of the cluster {other}", hint)
 
     def _cluster(self, place: Place) -> NamedCluster:
         file, name = self._file, place.path[-1]
@@ -102,7 +117,7 @@ class _Reader:
             destination=self._destination(given.get("destination"), texts.get("destination"), state),
             authority=file.path.parent / texts["ca"] if "ca" in texts else None,
             login=self._login(given["credentials"], texts["credentials"]) if "credentials" in given else "netrc",
-            labels={_NAME_LABEL: name, **dict(map(self._label, file.entries(given.get("labels"))))},
+            labels={_NAME_LABEL: name, **self._labels(given.get("labels"))},
             source=file.path,
         )
 
@@ -122,7 +137,21 @@ class _Reader:
             raise self._file.error(place, "`local:` has no path in a settings file", "write `local:`")
         if scheme in _FILES:
             return f"{scheme}:{self._in_tree(place, rest)}"
+        self._require_host(place, text)
         return text
+
+    def _require_host(self, place: Place, address: str) -> None:
+        """Raise InputError for an address of the remote API or of ssh that names no host, or has a password."""
+        from gpolicy.cluster.master import parse_ssh_address  # noqa: PLC0415 (few settings files name clusters)
+        from gpolicy.cluster.rapi_client import parse_address  # noqa: PLC0415
+
+        try:
+            if address.startswith("rapi:"):
+                parse_address(address)
+            elif address.startswith("ssh:"):
+                parse_ssh_address(address, {})
+        except UsageError as error:
+            raise self._file.error(place, error.message, error.hint or "") from None
 
     def _in_tree(self, place: Place, text: str) -> Path:
         path = self._file.path.parent / text
@@ -137,6 +166,7 @@ class _Reader:
             return state if state.partition(":")[0] in _DESTINATIONS else None
         if text != "local:" and not text.startswith(("ssh://", "rapi://")):
             raise self._file.error(place, "no destination", "write `local:`, `ssh://HOST` or `rapi://HOST`")
+        self._require_host(place, text)
         return text
 
     def _login(self, place: Place, text: str) -> str:
@@ -146,6 +176,17 @@ class _Reader:
         kind, _, rest = text.partition(":")
         return f"netrc:{self._file.path.parent / Path(rest).expanduser()}" if kind == "netrc" and rest else text
 
+    def _labels(self, place: Place | None) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for item in self._file.entries(place):
+            name, text = self._label(item)
+            other = self._label_names.setdefault(name.lower(), name)
+            if other != name:
+                hint = f"`--label` knows the difference: write {other} everywhere"
+                raise self._file.error(item, f"another cluster has the label {other}", hint)
+            found[name] = text
+        return found
+
     def _label(self, place: Place) -> tuple[str, str]:
         name = place.path[-1]
         if not LABEL.fullmatch(name) or name == _NAME_LABEL:
@@ -154,6 +195,14 @@ class _Reader:
         if "," in text or not LABEL.fullmatch(text):
             raise self._file.error(place, f"a label cannot be {shown(text)}", "use letters, digits, dots and dashes")
         return name, text
+
+
+def refuse_missing_policies(file: SettingsFile | None, clusters: Iterable[NamedCluster]) -> None:
+    """Raise InputError for a cluster whose policy is not there."""
+    for cluster in clusters if file is not None else ():
+        if file is not None and cluster.policy is not None and not cluster.policy.exists():
+            place = Place(("clusters", cluster.name, "policy"), None)
+            raise file.error(place, "there is no such file or directory", "write it relative to this file")
 
 
 def one_cluster(name: str, clusters: Mapping[str, NamedCluster]) -> NamedCluster:

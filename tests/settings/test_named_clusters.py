@@ -48,6 +48,10 @@ def test_no_file_and_no_table_name_no_cluster(tmp_path: Path) -> None:
         ('state = "snapshot:/etc/passwd"', "leads out of", 2),
         ('state = "snapshot:../../kept.json"', "leads out of", 2),
         ('state = "ssh://ham"\npolicy = "/etc"', "leads out of", 3),
+        ('state = "rapi:/ham"', "not a host and port", 2),
+        ('state = "rapi://ham:508000"', "not a host and port", 2),
+        ('state = "ssh://ham:22:22"', "not a host", 2),
+        ('state = "ssh://ham"\ndestination = "rapi://ham/2"', "not a host and port", 3),
         ('state = "ssh://ham"\npolicy = 1', "must be a text, not 1", 3),
         ('state = "ssh://ham"\ndestination = "config:x"', "no destination", 3),
         ('state = "ssh://ham"\ndestination = "local:/tmp"', "no destination", 3),
@@ -66,6 +70,32 @@ def test_what_a_table_may_not_say(tmp_path: Path, table: str, message: str, line
     assert message in caught.value.message
     assert caught.value.message.startswith(f"{tmp_path / 'gpolicy.toml'}:{line}: ")
     assert caught.value.hint
+
+
+def test_a_password_in_an_address_is_refused_and_not_shown(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="must not contain a user or password") as caught:
+        read(tmp_path, '[clusters.ham]\nstate = "rapi://me:hush-33@ham"\n')
+    assert "hush" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("ber", "message"),
+    [
+        ('state = "ssh://ham"', "5: clusters.ber.state: 'ssh://ham' is the address of the cluster ham"),
+        (
+            'state = "ssh://ber"\ndestination = "ssh://ham"',
+            "6: clusters.ber.destination: 'ssh://ham' is the",
+        ),
+        (
+            'state = "ssh://ber"\nlabels = {Stage = "prod"}',
+            "6: clusters.ber.labels.Stage: another cluster has",
+        ),
+    ],
+)
+def test_clusters_do_not_share_an_address_or_almost_a_label(tmp_path: Path, ber: str, message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(tmp_path, f'[clusters.ham]\nstate = "ssh://ham"\nlabels = {{stage = "prod"}}\n[clusters.ber]\n{ber}\n')
+    assert message in caught.value.message
 
 
 @pytest.mark.parametrize("name", ["a:b", "-a", "", "a/b", "ä", "a" * 101])
