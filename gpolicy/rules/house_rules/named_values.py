@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from gpolicy.checking.value_schema import children, referred
 from gpolicy.cluster.terms import STATES
-from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.parameters import parameters_of
+from gpolicy.ganeti.parameter import Level, Type
+from gpolicy.ganeti.parameters import parameter_at, parameters_of
 from gpolicy.policy.house_rule import HouseRule
 from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.source_file import Pointer
@@ -28,8 +28,8 @@ def known_values(kind: str) -> dict[str, None]:
     return dict.fromkeys(["name", "tags", *_FACTS[kind], *paths, *terms])
 
 
-def _named_values(schema: Any) -> Iterator[tuple[str, Pointer]]:
-    """Yield the values that a schema names for the object itself, each with its place in the schema."""
+def _of_the_object(schema: Any) -> Iterator[tuple[Mapping[str, Any], Pointer]]:
+    """Yield a schema and those in it that are about the object itself, each with its place."""
     definitions = schema.get("definitions", {}) if isinstance(schema, Mapping) else {}
     todo: list[tuple[Any, Pointer]] = [(schema, ())]
     seen = set[int]()
@@ -38,12 +38,18 @@ def _named_values(schema: Any) -> Iterator[tuple[str, Pointer]]:
         if not isinstance(found, Mapping) or id(found) in seen:
             continue
         seen.add(id(found))
-        yield from ((name, (*place, "properties", name)) for name in found.get("properties", ()))
-        yield from ((name, (*place, "required", index)) for index, name in enumerate(found.get("required", ())))
+        yield found, place
         below = ((inner, (*place, *step)) for step, inner in children(found) if step[0] in _OF_THE_SAME)
         todo += below
         if "$ref" in found:
             todo.append((referred(found, definitions), ("definitions", found["$ref"].rpartition("/")[2])))
+
+
+def _named_values(schema: Any) -> Iterator[tuple[str, Pointer]]:
+    """Yield the values that a schema names for the object itself, each with its place in the schema."""
+    for found, place in _of_the_object(schema):
+        yield from ((name, (*place, "properties", name)) for name in found.get("properties", ()))
+        yield from ((name, (*place, "required", index)) for index, name in enumerate(found.get("required", ())))
 
 
 _OF_THE_SAME: Final = {"allOf", "anyOf", "oneOf", "not", "if", "then", "else"}
@@ -56,3 +62,37 @@ def unknown_values(house_rule: HouseRule) -> Iterator[tuple[str, Pointer]]:
     for name, pointer in _named_values(house_rule.schema):
         if name not in known and not name.startswith("disk_state."):  # which has names of volume groups in it
             yield name, pointer
+
+
+_NUMBER, _TEXT, _LIST, _TABLE = "a number", "a text", "a list", "a table"
+_KEYWORDS: Final = {
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"), _NUMBER),
+    **dict.fromkeys(("minLength", "maxLength", "pattern"), _TEXT),
+    **dict.fromkeys(("items", "contains", "minItems", "maxItems", "uniqueItems"), _LIST),
+    **dict.fromkeys(("properties", "patternProperties", "propertyNames", "minProperties", "maxProperties"), _TABLE),
+    **dict.fromkeys(("required", "additionalProperties"), _TABLE),
+}
+"""Keywords of JSON Schema, each with the kind of value that it looks at: it accepts every other kind."""
+_KINDS: Final = {
+    **dict.fromkeys((Type.INT, Type.SIZE, Type.MIB, Type.FLOAT), _NUMBER),
+    **dict.fromkeys((Type.STRING, Type.CHOICE), _TEXT),
+    **dict.fromkeys((Type.LIST, Type.SET, Type.MINMAX, Type.UID_RANGES), _LIST),
+    Type.DICT: _TABLE,
+    Type.BOOL: "true or false",
+}
+_KINDS_OF_FACTS: Final = {"name": _TEXT, "group": _TEXT, "tags": _LIST, "nodes": _LIST}
+
+
+def idle_keywords(house_rule: HouseRule) -> Iterator[tuple[str, str, str, Pointer]]:
+    """Yield the keywords of a sound schema that are about another kind of value than the one they stand at.
+
+    Each is the path of the value, its kind in words, the keyword, and the place in the schema.
+    """
+    for found, place in _of_the_object(house_rule.schema):
+        for name, schema in found.get("properties", {}).items():
+            parameter = parameter_at(tuple(name.split(".")))
+            kind = _KINDS_OF_FACTS.get(name) or (_KINDS[parameter.type] if parameter is not None else "")
+            for inner, step in _of_the_object(schema) if kind else ():
+                for keyword in inner:
+                    if _KEYWORDS.get(keyword, kind) != kind:
+                        yield name, kind, keyword, (*place, "properties", name, *step, keyword)

@@ -1,4 +1,4 @@
-"""GP951 to GP954: mistakes in house rules themselves."""
+"""GP951 to GP955: mistakes in house rules themselves."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.house_rule import SCHEMA, HouseRule
 from gpolicy.policy.source_file import Pointer
 from gpolicy.rules.house_rules.examples import GOLD, GOOD, RATIO, rule
-from gpolicy.rules.house_rules.named_values import known_values, unknown_values
+from gpolicy.rules.house_rules.named_values import idle_keywords, known_values, unknown_values
 from gpolicy.rules.house_rules.subjects import fits_any, objects_of, sound_rules, subjects
 
 
@@ -70,6 +70,29 @@ _SHOW: Final = "`gpolicy show --format json` shows the values of each object as 
 
 def _at(house_rule: HouseRule, pointer: Pointer) -> Span:
     return house_rule.document.key_span((SCHEMA, *pointer))
+
+
+class RuleKeywordIdle(Rule):
+    info = RuleInfo(
+        code="GP955",
+        name="rule-keyword-idle",
+        severity=Severity.WARNING,
+        summary="The schema of a house rule has a keyword that does not look at such a value.",
+        rationale="`pattern` looks at texts only, `minimum` at numbers, `contains` at lists: a keyword accepts every"
+        " value of another kind, so it demands nothing.",
+        source="JSON Schema draft 7",
+        bad=GOLD + rule('properties: {ipolicy.vcpu-ratio: {pattern: "^1$"}}'),
+        good=GOOD,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for house_rule in sound_rules(context.policy):
+            for name, kind, keyword, pointer in idle_keywords(house_rule):
+                message = (
+                    f"house rule {house_rule.name.value}: {name} is {kind}, and {keyword} accepts every such value"
+                )
+                hint = f"write a keyword for {kind}, or `const`"
+                yield self.hit(_label(house_rule), message, _at(house_rule, pointer), hint=hint)
 
 
 class RuleMatchesNothing(Rule):
