@@ -165,8 +165,62 @@ class NodeInTwoDomains(Rule):
         name="node-in-two-domains",
         severity=Severity.INFO,
         summary="A node has two tags of the same failure domain.",
-        rationale="The node shares both domains with others. That is right for a node on two power feeds, and wrong"
-        " for one that moved to another rack.",
+        rationale="The node shares both domains with others. That is right for a node on two power feeds. (If the"
+        " domain is called after a place, it is GP528.)",
+        source=f"{LOCATION}, Failure tags",
+        bad=_DIVIDED.replace("rack", "power") + _rack("n1", "power:3"),
+        good=_DIVIDED.replace("rack", "power"),
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for label, message, span in _in_two(context, of_places=False):
+            yield self.hit(label, message, span)
+
+
+def _in_two(context: Context, *, of_places: bool) -> Iterator[tuple[str, str, Span]]:
+    """Yield the nodes with two tags of a domain, called after a place or not: label, message and place."""
+    reported = set()
+    for domain, _, _, nodes in _domains_of_groups(context):
+        for node in nodes if (domain.lower() in _PLACES) is of_places else ():
+            places = [node.tags[tag] for tag in sorted(node.of(domain))]
+            declared = [place for place in places if place is not None]
+            if len(places) > 1 and declared and declared[-1] not in reported:
+                reported.add(declared[-1])
+                message = f"node {node.name} is in {' and '.join(sorted(node.of(domain)))} at once"
+                yield declared[-1][0], message, declared[-1][1]
+
+
+_PLACES: Final = frozenset(
+    {
+        *("aisle", "az", "blade", "building", "cabinet", "cage", "campus", "chassis", "city", "data-center", "dc"),
+        *(
+            "datacenter",
+            "datacentre",
+            "enclosure",
+            "floor",
+            "hall",
+            "host",
+            "location",
+            "rack",
+            "region",
+            "room",
+            "row",
+        ),
+        *("site", "zone"),
+    }
+)
+"""Names of domains that a node is in only once."""
+
+
+class NodeInTwoPlaces(Rule):
+    info = RuleInfo(
+        code="GP528",
+        name="node-in-two-places",
+        severity=Severity.WARNING,
+        summary="A node has the tags of two racks, rooms, sites or other places.",
+        rationale="A node stands in one place. Most likely it is named in two node sets, or has moved and kept its old"
+        " tag: htools then keeps mirrors away from places where the node is not.",
         source=f"{LOCATION}, Failure tags",
         bad=_DIVIDED + _rack("n1", "rack:3"),
         good=_DIVIDED,
@@ -174,15 +228,8 @@ class NodeInTwoDomains(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        reported = set()
-        for domain, _, _, nodes in _domains_of_groups(context):
-            for node in nodes:
-                places = [node.tags[tag] for tag in sorted(node.of(domain))]
-                declared = [place for place in places if place is not None]
-                if len(places) > 1 and declared and declared[-1] not in reported:
-                    reported.add(declared[-1])
-                    message = f"node {node.name} is in {' and '.join(sorted(node.of(domain)))} at once"
-                    yield self.hit(declared[-1][0], message, declared[-1][1])
+        for label, message, span in _in_two(context, of_places=True):
+            yield self.hit(label, message, span, hint="leave it the tag of the place where it is")
 
 
 def _domains_of_groups(context: Context) -> Iterator[tuple[str, Tag | None, str, tuple[TaggedNode, ...]]]:

@@ -10,6 +10,7 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.misspelt import Guesses
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.tags.domains import (
@@ -126,7 +127,7 @@ class TagWithoutNode(Rule):
         summary="A failure domain, a migration domain or an exception is about tags that no node has.",
         rationale="The rule has no effect. Most likely the tag is misspelt, in the rule or on the nodes. Without the"
         " cluster's state gpolicy reports this only if node sets declare tags of domains (for an exception: of its"
-        " domain).",
+        " domain), or tags under an owned prefix.",
         source=LOCATION,
         bad=_rules('{from: "hv:4", to: "hv:6"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
         good=_rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
@@ -140,13 +141,15 @@ class TagWithoutNode(Rule):
         used = {begin for tag in known for begin in begins_of(tag)}
         declared = {begin for tag in declared_node_tags(context) for begin in begins_of(tag)}
         names = {*domains(context, "nlocation"), *domains(context, "migration")}
+        owned = {item.prefix.rstrip(":") for item in context.policy.owned if Level.NODE in item.levels}
+        is_said = not used.isdisjoint(names) or not (owned & declared).issubset(names)  # which tags nodes are to have
         guess = Guesses()
         for family in ("nlocation", "migration"):
             for domain, tag in domains(context, family).items():
                 if tag is None or domain in used:
                     continue
                 close = guess(domain, kinds, cutoff=CLOSE)
-                if context.state is not None or close or not used.isdisjoint(names):
+                if context.state is not None or close or is_said:
                     hint = f"Did you mean `{close}`?" if close else f"tag the nodes {domain}:…"
                     yield self.hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint=hint)
         migration = domains(context, "migration")

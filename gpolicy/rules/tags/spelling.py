@@ -1,4 +1,4 @@
-"""GP522 to GP524: tags and prefixes that are almost those of a domain."""
+"""GP522 to GP524 and GP529: tags and prefixes that are almost those of a domain."""
 
 from __future__ import annotations
 
@@ -17,6 +17,14 @@ from gpolicy.rules.tags.domains import CLOSE, LOCATION, begins_of, domains, miss
 
 _RULES: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
+_TAGGED: Final = (
+    "gpolicy: v1\nkind: TagRules\nexclusion: [service]\n---\ngpolicy: v1\nkind: NodeGroup\nname: gold\n---\n"
+    "gpolicy: v1\nkind: Test\ntests:\n"
+    '  - {name: a test, "on": {simulate: {memory: 64G, cpus: 8, disk: 1T, nodes: [{name: n1}, {name: n2}], instances:'
+    " [{name: a, nodes: [n1], memory-size: 1G, cpu-count: 1, disks: [1G], disk-template: plain,"
+    ' tags: ["service:x"]}]}},'
+    " redundancy: {}, expect: {survives: true}}\n"
+)
 _ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
 
 
@@ -91,6 +99,8 @@ class TagAlmostInDomain(Rule):
 def _almost(tag: str, names: _Names) -> str:
     """Return why a tag is most likely one of a domain mistyped, or nothing."""
     begins = names.begin(tag)
+    if any(tag.startswith(f"{name}::") for name in begins):
+        return "the second colon belongs to the name of the place"
     if any(tag.startswith(f"{name}:") and tag != f"{name}:" for name in begins):
         return ""
     for name in begins:
@@ -102,6 +112,36 @@ def _almost(tag: str, names: _Names) -> str:
     prefix, colon, _ = tag.partition(":")
     meant = names.meant(prefix) if colon else ""
     return f"Did you mean `{meant}:`, the name of the domain?" if meant else ""
+
+
+class TagRuleAlmostInUse(Rule):
+    info = RuleInfo(
+        code="GP529",
+        name="tag-rule-almost-in-use",
+        severity=Severity.WARNING,
+        summary="An exclusion or a desired location is about no tag of an instance, but almost about one in use.",
+        rationale="htools compares letter by letter. With a misspelt word nothing is kept apart, and no tool reports"
+        " it. gpolicy looks at the tags of the cluster's instances, and of those that tests simulate.",
+        source=f"{LOCATION}; Ganeti 3.0, htools:iextags",
+        bad=_TAGGED.replace("[service]", "[sevrice]"),
+        good=_TAGGED,
+    )
+    finds_more_with_state = True
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        there = context.state.instances.values() if context.state else ()
+        used = {tag for instance in there for tag in instance.tags}
+        for scenario in context.policy.scenarios:
+            used |= {tag for part in scenario.stage.simulated for item in part.instances for tag in item.sizes.tags}
+        names = _Names({tag.partition(":")[0] for tag in used if ":" in tag})
+        rules = (tag for tag in context.tags if tag.typed and tag.family in ("iextags", "desiredlocation"))
+        for rule in rules if names.known else ():
+            word = rule.suffix.rstrip(":")
+            near = names.meant(word) if ":" not in word and not any(tag.startswith(rule.suffix) for tag in used) else ""
+            if near:
+                message = f"no instance has a tag {rule.suffix}…, but some have {near}:…"
+                yield self.hit(rule.label, message, rule.span, hint=f"Did you mean `{near}`?")
 
 
 class OwnedPrefixIdle(Rule):
