@@ -123,8 +123,10 @@ class Context:
 
     @cached_property
     def known_groups(self) -> frozenset[str]:
-        """The groups that the policy declares, and those of the cluster where its state is known."""
-        return frozenset((*(group.name for group in self.groups), *(self.state.groups if self.state else ())))
+        """The groups that the policy declares, and those of the cluster that keep their names, where they are known."""
+        old_names = {group.renamed_from.value for group in self.groups if group.renamed_from}
+        there = self.state.groups.keys() - old_names if self.state else set()
+        return frozenset((*(group.name for group in self.groups), *there))
 
     @cached_property
     def excesses(self) -> dict[str, tuple[Excess, ...]]:

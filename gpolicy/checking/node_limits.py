@@ -73,6 +73,7 @@ def excesses(context: Context, group: GroupPolicy) -> Iterator[Excess]:
     pairs = comparable(context.pairs(group))
     exclusive = context.exclusive(group) is not None
     volume = promised_size(context, group, group.hardware) if group.hardware else None
+    too_many_cpus: list[Pair] = []
     for limit in _limits(context, group) if pairs else ():
         name = limit.parameter
         for pair in pairs:
@@ -84,7 +85,26 @@ def excesses(context: Context, group: GroupPolicy) -> Iterator[Excess]:
                 full = wanted == limit.most and name in _SPARED and (bound == "min" or not exclusive)  # else GP415
                 if wanted > limit.most or full:
                     yield Excess(pair, bound, name, wanted, limit, disks)
+                    if name == "cpu-count":
+                        too_many_cpus.append(pair)
                     break
+    yield from _beyond_cpus(context, group, [pair for pair in pairs if pair not in too_many_cpus])
+
+
+def _beyond_cpus(context: Context, group: GroupPolicy, pairs: list[Pair]) -> Iterator[Excess]:
+    """Yield the pairs whose largest instance has more virtual CPUs than the largest node has CPUs.
+
+    A vcpu-ratio above 1 allows it, but its CPUs then wait for one another.
+    """
+    ratio = in_force(context, group, VCPU_RATIO)
+    promised = group.hardware.cpus if group.hardware else None
+    cpus = [node.resources.cpu_total or 0 for node in context.members.hosts_in(group)]
+    has = promised.value if promised is not None else max(cpus) if cpus and all(cpus) else 0
+    times = ratio.number if ratio is not None else 0
+    for pair in pairs if has and times > 1 else ():
+        if pair.maximum["cpu-count"] > has:
+            limit = NodeLimit("cpu-count", has, 0, promised.span if promised is not None else None)
+            yield Excess(pair, "max", "cpu-count", pair.maximum["cpu-count"], limit)
 
 
 def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:

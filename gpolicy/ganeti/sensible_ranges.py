@@ -151,7 +151,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     "cpu_speed": SensibleRange(0.1, 8, "", "it is a factor: 1 is the node that the others are compared with"),
     "mem_total": SensibleRange(256, 64 * _T, MIB, "no node has less, and x86-64 addresses 64 TiB", zero="not known"),
     "mem_node": SensibleRange(64, 2 * _T, MIB, _KEPT, zero="nothing"),
-    "mem_hv": SensibleRange(16, _T, MIB, _KEPT, zero="nothing"),
+    "mem_hv": SensibleRange(16, _T // 8, MIB, _KEPT, zero="nothing"),
     "cpu_total": SensibleRange(1, 4096, "", "no node has more CPUs", zero="not known"),
     "cpu_node": SensibleRange(0, 512, "", "no system needs more for itself"),
     "disk_total": SensibleRange(_G, 10 * _P, MIB, _ON_DISK, zero="not known"),
@@ -166,7 +166,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     **dict.fromkeys(
         ("spindle-use", "spindle_use"), SensibleRange(0, 1000, "", "no node has more disks", unlimited=True)
     ),
-    "vcpu-ratio": SensibleRange(0, 32, "", "so many virtual CPUs on one starve", unlimited=True),
+    "vcpu-ratio": SensibleRange(0, 24, "", "so many virtual CPUs on one starve", unlimited=True),
     "spindle-ratio": SensibleRange(0, 1024, "", "so many instances on one disk starve", unlimited=True),
     "oversubscription": SensibleRange(
         0.25, 8, "", "memory is there once: what several instances share of it is a part"

@@ -42,6 +42,7 @@ def test_a_rule_that_raises_is_not_swallowed(tmp_path: Path, monkeypatch: pytest
         only_without_state = False
         finds_more_with_state = False
         needs_whole_policy = False
+        runs_last = False
 
         def knows_enough(self, _: Context) -> bool:
             return True

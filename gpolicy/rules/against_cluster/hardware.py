@@ -10,7 +10,7 @@ from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import own_pool
-from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
+from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
@@ -73,6 +73,7 @@ class HardwareNotAsPromised(Rule):
             hardware = group.hardware
             if hardware is None:
                 continue
+            lacking: dict[str, list[tuple[str, str, str, Span]]] = {}
             for node in context.members.hosts_in(group):
                 had = node.resources
                 volumes = [volume.size for volume in own_pool(context, group, node).allocatable]
@@ -92,10 +93,16 @@ class HardwareNotAsPromised(Rule):
                     sizes = [amount("disk-size", size) for size in (min(volumes), smallest.value)]
                     less.append(("a physical volume of", sizes[0], sizes[1], smallest.span))
                 for what, has, wanted, span in less:
-                    message = f"{node.name} in {name_of(group)} has less than promised: {what} {has}, not {wanted}"
-                    related = (Related(hardware.span, "promised here"),)
-                    hint = "correct the promise, or put the node into another group"
-                    yield self.hit(group, message, span, hint=hint, related=related)
+                    lacking.setdefault(what, []).append((node.name, has, wanted, span))
+            for what, found in lacking.items():
+                name, has, wanted, span = found[0]
+                who = f"{name} in {name_of(group)} has"
+                if len(found) > 1:
+                    who = f"{name} and {len(found) - 1} more nodes of {name_of(group)} have"
+                message = f"{who} less than promised: {what} {has}, not {wanted}"
+                related = (Related(hardware.span, "promised here"),)
+                hint = "correct the promise, or put nodes that differ into another group"
+                yield self.hit(group, message, span, hint=hint, related=related)
 
 
 def _promised_disk(hardware: Hardware) -> Located[int] | None:

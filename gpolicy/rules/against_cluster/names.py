@@ -13,6 +13,7 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
 from gpolicy.printable import some
 from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.parameters.paths import FILES
 
 
 class MisspeltGroup(Rule):
@@ -91,6 +92,7 @@ _OUTSIDE: Final[tuple[Path, ...]] = (
     ("diskparams", "rbd", "pool"),
     ("diskparams", "gluster", "host"),
     ("diskparams", "gluster", "volume"),
+    *FILES,
 )
 """Names of things that are outside of Ganeti: it cannot say whether they exist."""
 
@@ -100,7 +102,7 @@ class AlmostLiveName(Rule):
         code="GP747",
         name="almost-live-name",
         severity=Severity.WARNING,
-        summary="A bridge, pool, server, allocator or network has almost the name that the cluster has now.",
+        summary="A bridge, pool, server, allocator, network or file has almost the name that the cluster has now.",
         rationale="Ganeti stores any name, and cannot say whether there is such a thing. One slip from the present name"
         " is most likely a misspelling: instances then find no network or no disk. Names that differ in a number or a"
         " single letter are no misspelling.",

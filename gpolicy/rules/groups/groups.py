@@ -51,6 +51,7 @@ class GroupNameUnlikely(Rule):
         bad=f"{GROUP}---\ngpolicy: v1\nkind: NodeGroup\nname: Gold\n",
         good=f"{GROUP}---\n{_SILVER}",
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         first: dict[str, GroupPolicy] = {}
@@ -64,6 +65,14 @@ class GroupNameUnlikely(Rule):
                 related = (Related(other.span, f"{other.name} is declared here"),)
                 message = f"{group.name} and {other.name} are almost the same name"
                 yield self.hit(group, message, place, hint="rename one of the two groups", related=related)
+        live = {_plain(name): name for name in context.state.groups} if context.state else {}
+        gone = {group.renamed_from.value for group in context.groups if group.renamed_from}
+        for group in context.groups:
+            near = live.get(_plain(group.name), group.name)
+            if near not in (group.name, *gone) and near not in context.policy.groups and group.renamed_from:  # GP728
+                message = f"the cluster also has a group {near}, which is almost the name of {group.name}"
+                place = group.document.value_span(("name",))
+                yield self.hit(group, message, place, hint="choose another name, or rename that group")
         for group in context.groups:
             old = group.renamed_from
             taken = first.get(_plain(old.value)) if old else None

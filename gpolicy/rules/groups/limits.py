@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, Context, name_of, texts
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
+from gpolicy.printable import count
 from gpolicy.rules.examples import GROUP
+
+_FAILURES: Final = "max_node_failures"
 
 
 class LimitsNeverHold(Rule):
@@ -19,8 +23,9 @@ class LimitsNeverHold(Rule):
         severity=Severity.WARNING,
         summary="The limits of a group let as many nodes fail as it has.",
         rationale="Then no node is left to take over, so nothing fits under these limits: `gpolicy capacity` counts 0,"
-        " and `gpolicy place` refuses every instance that is not mirrored. gpolicy looks at groups with limits of their"
-        " own that name their nodes; with a wildcard (* or ?) their number is unknown.",
+        " and `gpolicy place` refuses every instance that is not mirrored. The limits of the cluster hold for each"
+        " group that has none. gpolicy looks at groups that name their nodes; with a wildcard (* or ?) their number is"
+        " unknown.",
         source="Resource model, max_node_failures",
         bad=f'{GROUP}nodes: ["node[1-2].example.org"]\nlimits: {{max_node_failures: 2}}\n',
         good=f'{GROUP}nodes: ["node[1-3].example.org"]\nlimits: {{max_node_failures: 2}}\n',
@@ -28,10 +33,12 @@ class LimitsNeverHold(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
-            failures, nodes = group.limits.get("max_node_failures"), promised_nodes(group)
+            own, nodes = group.limits.get(_FAILURES), promised_nodes(group)
+            failures = own or (context.policy.cluster.limits.get(_FAILURES) if context.policy.cluster else None)
             if failures is not None and nodes is not None and failures.value >= len(nodes):
-                message = f"max_node_failures is {failures.value}, and the group has {len(nodes)} nodes: none is left"
-                hint = f"write at most {len(nodes) - 1}"
+                has = f"{name_of(group)} has {count(len(nodes), 'node')}"
+                message = f"max_node_failures is {failures.value}, and {has}: none is left"
+                hint = f"write at most {len(nodes) - 1}" if own else f"give {name_of(group)} limits of its own"
                 yield self.hit(group, message, failures.span, hint=hint)
 
 

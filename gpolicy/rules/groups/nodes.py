@@ -227,12 +227,15 @@ class NodeSetNodeUnknown(Rule):
             return  # the node may be one that a pattern with a slip means
         known = _Known(entries)
         for nodes in context.policy.node_sets:
-            for entry in nodes.nodes:
-                if not known.may_have(entry.value):
-                    what = "what it matches is" if is_glob(entry.value) else "it is"
-                    message = f"{entry.value}: {what} in no group of the policy"
-                    hint = "correct the name, or add the node to its group"
-                    yield self.hit(nodes, message, entry.span, hint=hint)
+            unknown = [entry for entry in nodes.nodes if not known.may_have(entry.value)]
+            if unknown:
+                first = unknown[0].value
+                what = "what it matches is" if is_glob(first) else "it is"
+                if len(unknown) > 1:
+                    first, what = f"{first} and {len(unknown) - 1} more of this set", "they are"
+                message = f"{first}: {what} in no group of the policy"
+                hint = "correct the name, or add the node to its group"
+                yield self.hit(nodes, message, unknown[0].span, hint=hint)
 
 
 class _Known:

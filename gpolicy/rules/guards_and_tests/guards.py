@@ -9,6 +9,7 @@ from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
+from gpolicy.ganeti.number_bounds import MOST_NODE_FAILURES
 from gpolicy.policy.guard import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
@@ -142,6 +143,11 @@ class GuardNeverPasses(Rule):
             if guard.measure is Measure.MAX_CHANGES and guard.limit == 0:
                 message = f"guard {guard.name.value} stops every plan that changes anything"
                 yield self.hit(_label(guard), message, guard.span, hint="write how many changes one plan may make")
+            if guard.measure is Measure.NODE_FAILURES and guard.limit > MOST_NODE_FAILURES:
+                lost = f"the loss of {guard.shown_limit} nodes at once"
+                message = f"guard {guard.name.value} can never pass: no group survives {lost}"
+                yield self.hit(_label(guard), message, guard.span, hint=f"write at most {MOST_NODE_FAILURES}")
+                continue
             asked = (item for item in context.groups if guard.group is None or item.name == guard.group.value)
             if guard.group is None:
                 asked = (item for item in asked if not _is_closed(context, item))

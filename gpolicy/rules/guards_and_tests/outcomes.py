@@ -113,14 +113,18 @@ class NeverPassesTest(Rule):
         return self.hit(_label(outcome.name), message, wrong.span, hint=hint)
 
 
+_ANY: Final = 100_000
+"""No cluster holds more instances."""
+
+
 class NeverFailsTest(Rule):
     info = RuleInfo(
         code="GP820",
         name="test-never-fails",
         severity=Severity.WARNING,
         summary="A test expects what holds whatever the policy says, or changes its cluster without effect.",
-        rationale="Numbers are never below 0: such an expectation shows nothing. An edit that leaves the cluster as it"
-        " was most likely means another node or instance.",
+        rationale="Numbers are never below 0, and no cluster holds 100,000 instances: what expects it shows nothing. An"
+        " edit that leaves the cluster as it was most likely means another node or instance.",
         source="gpolicy test",
         bad=_capacity("{at_least: 0}"),
         good=_capacity("{at_least: 1}"),
@@ -131,8 +135,13 @@ class NeverFailsTest(Rule):
         for scenario in context.policy.scenarios:
             for expectation in scenario.expectations:
                 wanted = expectation.wanted
-                if isinstance(wanted, Number) and wanted.most is None and (wanted.least or 0) <= 0:
-                    message = f"{expectation.title} is at least 0 in any case"
+                if (
+                    isinstance(wanted, Number)
+                    and (wanted.least or 0) <= 0
+                    and (wanted.most is None or wanted.most >= _ANY)
+                ):
+                    bound = "at least 0" if wanted.most is None else f"at most {wanted.most:,}"
+                    message = f"{expectation.title} is {bound} in any case"
                     hint = "expect a number, or 1 or more"
                     yield self.hit(_label(scenario.name.value), message, expectation.span, hint=hint)
         if not any(scenario.stage.edits for scenario in context.policy.scenarios):

@@ -40,7 +40,8 @@ def serious(text: str, directory: Path) -> list[str]:
         ),
         (specs("1G 58G") + KEPT, []),
         (specs("1G 60G") + KEPT, ["GP212 memory-size 60G is more than a node has (59G; it keeps 5G)"]),
-        (specs(cpus="1 32"), []),
+        (specs(cpus="1 16"), []),
+        (specs(cpus="1 32"), ["GP212 cpu-count 32 is more than a node has (16)"]),
         (specs(cpus="1 32") + KEPT, ["GP212 cpu-count 32 is more than a node has (30; it keeps 2)"]),
         (specs(disk="1G 1500G"), []),
         (specs(disk="1G 3T"), ["GP212 disk-size 3T is more than a node has (2T)"]),
@@ -76,7 +77,7 @@ def test_volumes_of_a_node(tmp_path: Path) -> None:
 
 def test_what_observed_nodes_keep_counts(tmp_path: Path) -> None:
     state = with_resources(cluster({"gold": {}}, {"n1": "gold"}), memory_total=65536, memory_node=4096, cpu_total=16)
-    assert codes(check(f"{GROUP}{specs('1G 59G', '1 32')}", tmp_path, state=state)) == []
+    assert codes(check(f"{GROUP}{specs('1G 59G', '1 16')}", tmp_path, state=state)) == []
     assert codes(check(f"{GROUP}{specs('1G 62G', '1 33')}", tmp_path, state=state)) == ["GP724", "GP724"]
     assert codes(check(f"{GROUP}{specs('1G 59G')}{KEPT}", tmp_path, state=state)) == ["GP724", "GP113"]
     unknown = replace(state, nodes={"n1": cluster({}, {"n1": "gold"}).nodes["n1"]})
