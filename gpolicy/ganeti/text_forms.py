@@ -26,7 +26,8 @@ def _optional(pattern: str) -> str:
 PATH: Final = _whole(_PATH)
 PATH_OR_NOTHING: Final = _optional(_PATH)
 PATH_URL_OR_NOTHING: Final = _optional(f"{_PATH}|{_URL}")
-IPV4_OR_NOTHING: Final = _optional(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
+IPV4: Final = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
+IPV4_OR_NOTHING: Final = _optional(IPV4)
 BOOT_LETTERS: Final = _whole("[acdn]+")
 CPUS_OR_NOTHING: Final = _optional(_CPUS)
 CPUS_PER_VCPU: Final = _whole(f"(?:all|{_CPUS})?(?::(?:all|{_CPUS})?)*")

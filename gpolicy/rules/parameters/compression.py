@@ -10,6 +10,7 @@ from gpolicy.checking.context import Context, texts
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Fix, RuleInfo, Severity
 from gpolicy.policy.edits import fix, replace_value
+from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Leaf
 from gpolicy.rules.examples import CLUSTER
 
@@ -41,6 +42,46 @@ class CompressionWithoutGzip(Rule):
             return None
         edits = replace_value(leaf.document, leaf.pointer, f"[{', '.join(tools)}]")
         return fix("add gzip", edits)
+
+
+_TOOLS: Final = frozenset(
+    {
+        "gzip",
+        "gzip-fast",
+        "gzip-slow",
+        "bzip2",
+        "lbzip2",
+        "lz4",
+        "lzop",
+        "pbzip2",
+        "pigz",
+        "xz",
+        "pixz",
+        "zstd",
+        "zstdmt",
+    }
+)
+
+
+class CompressionToolMisspelt(Rule):
+    info = RuleInfo(
+        code="GP187",
+        name="compression-tool-misspelt",
+        severity=Severity.WARNING,
+        summary="A compression tool has almost the name of a usual one.",
+        rationale="Ganeti takes any name, and looks for the program only when an instance moves.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}compression_tools: [gzip, gzipfast]\n",
+        good=f"{CLUSTER}compression_tools: [gzip, gzip-fast, our-own]\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(("compression_tools",)):
+            for index, tool in enumerate(texts(leaf)):
+                near = surely_meant(tool, _TOOLS) if tool not in _TOOLS else None
+                if near is not None:
+                    message = f"{tool} is no usual compression tool"
+                    yield self.hit(declared, message, leaf.at(index), hint=f"Did you mean `{near}`?")
 
 
 class CompressionToolName(Rule):

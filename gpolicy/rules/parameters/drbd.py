@@ -75,7 +75,7 @@ class ResyncParameterIgnored(Rule):
     info = RuleInfo(
         code="GP122",
         name="resync-parameter-ignored",
-        severity=Severity.INFO,
+        severity=Severity.WARNING,
         summary="A resync parameter is set that DRBD's controller does not read.",
         rationale="With dynamic-resync, DRBD uses the c-* parameters; without it, only resync-rate. Of the"
         " controller's two targets, c-delay-target counts only if c-fill-target is 0.",

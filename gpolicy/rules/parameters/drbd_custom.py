@@ -5,6 +5,7 @@ The resource model has them as disk-custom and net-custom.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -63,7 +64,7 @@ class _Custom:
         """The options in order, each with its value, None without one; a word that belongs to none has no option."""
         name = ""
         for word in self.words or ():
-            if word.startswith("-"):
+            if word.startswith("-") and not word[1:].isdecimal():
                 if name:
                     yield name, None
                 name, is_one, value = word.lstrip("-").partition("=")
@@ -93,6 +94,9 @@ def _custom(text: str, more: str = "") -> str:
     return f"{CLUSTER}diskparams:\n  drbd:\n    {text}\n" + (f"    {more}\n" if more else "")
 
 
+_ONE_DASH: Final = re.compile("-[a-z][a-z0-9]*-?[a-z]")
+
+
 class CustomForm(Rule):
     info = RuleInfo(
         code="GP134",
@@ -112,6 +116,9 @@ class CustomForm(Rule):
             if custom.words is None:
                 message = f"{name} has an open quote"
                 yield self.hit(custom.declared, message, custom.leaf.span, hint="close the quote")
+            elif single := next((word for word in custom.words if _ONE_DASH.match(word)), ""):
+                message = f"{name} has {single!r}: an option of more than one letter begins with two dashes"
+                yield self.hit(custom.declared, message, custom.leaf.span, hint=f"Did you mean `-{single}`?")
             elif custom.words and not custom.words[0].startswith("-"):
                 message = f"{name} starts with {custom.words[0]!r}, which is not an option"
                 hint = f"Did you mean `--{custom.words[0]}`?"

@@ -1,11 +1,10 @@
-"""GP157, GP177 to GP182, GP185, GP186: values of hypervisors that Ganeti stores unchecked, and what comes of them."""
+"""GP177 to GP180, GP186 and GP188: values of hypervisor parameters that Ganeti stores, and what comes of them."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.checking.context import Context
@@ -15,17 +14,6 @@ from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.vocabulary import (
-    KVM_CPU_MODELS,
-    KVM_GRAPHICS,
-    KVM_KEYMAPS,
-    KVM_MACHINES,
-    LINUX_CAPABILITIES,
-    QEMU_MIGRATION_CAPABILITIES,
-    SOUND_CARDS,
-    USB_DEVICES,
-)
-from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
@@ -255,6 +243,35 @@ class KvmTopology(Rule):
                 yield self.hit(declared, message, pair.at("max", "cpu-count"), hint=hint, related=related)
 
 
+_ON_IDE: Final = 4
+
+
+class DisksBeyondBus(Rule):
+    info = RuleInfo(
+        code="GP188",
+        name="disks-beyond-bus",
+        severity=Severity.WARNING,
+        summary="A spec allows more disks than the type of disks of KVM can have.",
+        rationale="QEMU's machines have two IDE channels with two devices each. An instance with more disks does not"
+        " start.",
+        source=f"{_SOURCE}; qemu(1), -drive if=ide",
+        bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  kvm: {{disk_type: ide}}\n"
+        + _UP_TO_4.replace("disk-count: 1,", "disk-count: 6,"),
+        good=f"{CLUSTER}enabled_hypervisors: [kvm]\nhvparams:\n  kvm: {{disk_type: ide}}\n{_UP_TO_4}",
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        leaf, hypervisors = context.cluster_leaf(_kvm("disk_type")), context.enabled_hypervisors()
+        is_alone = hypervisors is not None and tuple(hypervisors.values) == ("kvm",)
+        for declared, pair in context.each_pair() if leaf is not None and leaf.value == "ide" and is_alone else ():
+            if leaf is not None and pair.maximum["disk-count"] > _ON_IDE:
+                message = f"{pair.title} allows {pair.maximum['disk-count']} disks, but disk_type ide has {_ON_IDE}"
+                related = (Related(leaf.span, "disk_type is here"),)
+                hint = "lower the maximum, or write disk_type: paravirtual"
+                yield self.hit(declared, message, pair.at("max", "disk-count"), hint=hint, related=related)
+
+
 _TOPOLOGY: Final = ("cpu_sockets", "cpu_cores", "cpu_threads")
 
 
@@ -263,125 +280,8 @@ def _given(context: Context, name: str) -> Leaf | None:
     return leaf if leaf is not None and leaf.value else None
 
 
-class CapabilityUnknown(Rule):
-    info = RuleInfo(
-        code="GP181",
-        name="capability-unknown",
-        severity=Severity.WARNING,
-        summary="migration_caps or drop_capabilities has a word that QEMU or Linux does not know.",
-        rationale="Ganeti passes the words on unchecked. With an unknown capability a migration fails, or a container"
-        " does not start. The words of migration_caps stand between colons, those of drop_capabilities between commas.",
-        source="QEMU 9, migration capabilities; capabilities(7); Ganeti 3.0.2, run",
-        bad=f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle,auto-converge"}}\n',
-        good=f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle:auto-converge"}}\n',
-    )
-    _KNOWN: Final = {
-        _kvm("migration_caps"): (":", QEMU_MIGRATION_CAPABILITIES),
-        ("hvparams", "lxc", "drop_capabilities"): (",", LINUX_CAPABILITIES),
-    }
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*self._KNOWN):
-            between, known = self._KNOWN[leaf.path]
-            for word in str(leaf.value).split(between)[:100] if leaf.value else ():
-                if word.strip() not in known:
-                    hint = did_you_mean(word.strip(), known, f"write known words, with {between!r} between them")
-                    message = f"{leaf.path[-1]}: there is no capability {word.strip()!r}"
-                    yield self.hit(declared, message, leaf.span, hint=hint)
-
-
-_PCI: Final = re.compile(
-    r"([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7](@[0-9a-fA-F]+)?(,[a-z_]+=[a-z0-9]+)*"
-)
-
-
-class PciDevice(Rule):
-    info = RuleInfo(
-        code="GP182",
-        name="pci-device",
-        severity=Severity.WARNING,
-        summary="pci_pass is not a list of PCI devices.",
-        rationale="Xen wants BUS:DEVICE.FUNCTION in hexadecimal digits, as lspci shows it. Ganeti splits the list at"
-        " semicolons and checks nothing; with a wrong word no instance starts.",
-        source=f"{_SOURCE}; xl.cfg(5), pci",
-        bad=f'{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: "01-00.0"}}\n',
-        good=f'{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: "01:00.0;01:00.1"}}\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(("hvparams", "xen-hvm", "pci_pass")):
-            for word in str(leaf.value).split(";")[:100] if leaf.value else ():
-                if not _PCI.fullmatch(word.strip()):
-                    hint = "write bus, device and function: 01:00.0"
-                    yield self.hit(declared, f"pci_pass has {word!r}, which is no PCI device", leaf.span, hint=hint)
-
-
-@dataclass(frozen=True, slots=True)
-class _Words:
-    """The words of QEMU that a parameter takes. `ignored`: what follows a word, such as its version.
-
-    `are_all`: any other word is wrong; otherwise each release knows more. `between`: what separates several words.
-    """
-
-    known: frozenset[str]
-    what: str
-    are_all: bool = True
-    ignored: re.Pattern[str] = re.compile("(?!)")
-    between: str = ""
-
-
-_SOUND: Final = _Words(SOUND_CARDS, "sound card", between=",")
-_NEWEST: Final = 20
-"""No machine type of QEMU has a later version."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Form:
-    """What each word of a text looks like, and what separates several words."""
-
-    pattern: str
-    wanted: str
-    between: str = ""
-
-
-_ROOT: Final = _Form("(/.+|[A-Z]+=.+)?", "a device such as /dev/vda1, or UUID=…")
-_DISK_PREFIX: Final = _Form("(ioemu:)?[a-z]*d", "the first letters of the names of disks: xvd, sd or hd")
-_TEXT_FORMS: Final[dict[Path, _Form]] = {
-    _kvm("root_path"): _ROOT,
-    ("hvparams", "xen-pvm", "root_path"): _ROOT,
-    ("hvparams", "xen-pvm", "blockdev_prefix"): _DISK_PREFIX,
-    ("hvparams", "xen-hvm", "blockdev_prefix"): _DISK_PREFIX,
-    ("hvparams", "xen-hvm", "boot_order"): _Form(r"(?!.*(.).*\1).*", "each letter once"),
-    ("hvparams", "lxc", "devices"): _Form(
-        r"([abc] ([0-9]+|\*):([0-9]+|\*) [rwm]{1,3})?", "devices such as c 1:3 rw, with commas between them", ","
-    ),
-    ("hvparams", "lxc", "extra_cgroups"): _Form("[a-z_.]*", "names such as hugetlb, with commas between them", ","),
-}
-
-
-class HypervisorText(Rule):
-    info = RuleInfo(
-        code="GP185",
-        name="hypervisor-text-form",
-        severity=Severity.WARNING,
-        summary="A text that Ganeti hands on to the hypervisor does not have the form that it needs.",
-        rationale="Ganeti stores any text for a root device, a prefix of disk names, the devices and control groups of"
-        " containers, and letters of a boot order in any number. With another form no instance starts.",
-        source=f"{_SOURCE}; lxc.container.conf(5), xl.cfg(5)",
-        bad=f'{CLUSTER}hvparams:\n  lxc: {{devices: "c 1:3"}}\n',
-        good=f'{CLUSTER}hvparams:\n  lxc: {{devices: "c 1:3 rw,c 1:5 rw"}}\n',
-    )
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*_TEXT_FORMS):
-            form, text = _TEXT_FORMS[leaf.path], str(leaf.value)[:4096]
-            words = [word.strip() for word in text.split(form.between)] if form.between else [text]
-            wrong = next((word for word in words if not re.fullmatch(form.pattern, word)), None)
-            if wrong is not None:
-                message = f"{leaf.dotted} cannot be {wrong!r}" if len(words) == 1 else f"{leaf.dotted} has {wrong!r}"
-                yield self.hit(declared, message, leaf.span, hint=f"write {form.wanted}")
-
-
+_REAL_DEVICES: Final = frozenset({"scsi-block", "scsi-generic", "scsi-cd"})
+_WITH_DEVICES: Final = frozenset({"blockdev", "ext", "diskless"})
 _RESCUE: Final = re.compile(r"single|emergency|rescue|[1S]|init=/.*sh")
 
 
@@ -392,14 +292,21 @@ class DefaultOfOneInstance(Rule):
         severity=Severity.WARNING,
         summary="A cluster-wide default of KVM or Xen makes sense for a single instance only.",
         rationale="What the policy declares holds for every instance that says nothing else. A kernel argument for"
-        " repairs then starts each of them in single-user mode. Without ACPI no instance notices that Ganeti wants to"
+        " repairs then starts each of them in single-user mode. QEMU passes a type such as scsi-generic on to a device,"
+        " which a logical volume, a mirror or a file is not. Without ACPI no instance notices that Ganeti wants to"
         " shut it down: it waits, and then turns the power off.",
         source=_SOURCE,
         bad=f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro single}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro quiet}}\n",
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
+        enabled = context.enabled_templates()
+        for declared, leaf in context.explicit_at(_kvm("disk_type")):
+            if leaf.value in _REAL_DEVICES and enabled is not None and not _WITH_DEVICES.issuperset(enabled.values):
+                message = f"disk_type {leaf.value} is for real SCSI devices, which the disks of most templates are not"
+                yield self.hit(declared, message, leaf.span, hint="write scsi-hd or paravirtual")
         hypervisors = ("kvm", "xen-pvm", "xen-hvm")
         paths = [("hvparams", item, name) for item in hypervisors for name in ("kernel_args", "acpi")]
         for declared, leaf in context.explicit_at(*paths):
@@ -413,54 +320,3 @@ class DefaultOfOneInstance(Rule):
                 yield self.hit(
                     declared, message, leaf.span, hint="write true, and set it for the instance that needs it"
                 )
-
-
-class KvmWordMisspelt(Rule):
-    info = RuleInfo(
-        code="GP157",
-        name="kvm-word-misspelt",
-        severity=Severity.WARNING,
-        summary="A CPU model, machine type, keyboard layout or emulated device is not one of QEMU.",
-        rationale="Ganeti stores any text. QEMU refuses an unknown word, and no instance starts. Each release knows"
-        " more CPU models and machine types, so of these gpolicy reports only what is one slip away from one that it"
-        " knows, the bare name of a family, or an impossible version. The other words are fixed lists.",
-        source="qemu-system-x86_64 -cpu help, -machine help; qemu(1), -k, -vga, -usbdevice",
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswel}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswell, vga: std}}\n",
-    )
-    _KNOWN: Final = {
-        _kvm("cpu_type"): _Words(KVM_CPU_MODELS, "CPU model", are_all=False, ignored=re.compile(r"(,.*|-v[0-9]+)$")),
-        _kvm("machine_version"): _Words(
-            KVM_MACHINES, "machine type", are_all=False, ignored=re.compile(r"(,.*|-[0-9][0-9.]*)$")
-        ),
-        _kvm("keymap"): _Words(KVM_KEYMAPS, "keyboard layout"),
-        _kvm("vga"): _Words(KVM_GRAPHICS, "graphics card"),
-        _kvm("soundhw"): _SOUND,
-        ("hvparams", "xen-hvm", "soundhw"): _SOUND,
-        _kvm("usb_devices"): _Words(USB_DEVICES, "USB device", ignored=re.compile(":.*$"), between=","),
-    }
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*self._KNOWN):
-            words = self._KNOWN[leaf.path]
-            text = str(leaf.value)[:1000]
-            for written in text.split(words.between) if words.between else [text]:
-                hint = _unlike(written.strip(), words)
-                if hint:
-                    message = f"{leaf.path[-1]}: QEMU has no {words.what} {written.strip()!r}"
-                    yield self.hit(declared, message, leaf.span, hint=hint)
-
-
-def _unlike(written: str, words: _Words) -> str:
-    """Return what to write instead of a word; nothing if it is known, or may be one of a newer release."""
-    word = words.ignored.sub("", written)
-    if not written or word in words.known:
-        version = re.match(r"pc-(?:i440fx|q35)-([0-9]+)", written)
-        return f"there is no version {version[1]}" if version and int(version[1][:9]) > _NEWEST else ""
-    if words.are_all:
-        return "" if "/" in word else did_you_mean_one_of(word, f"{words.what}s", words.known)
-    family = sorted(name for name in words.known if name.startswith(f"{word}-") and "-v" not in name)
-    near = surely_meant(word, words.known)
-    if near is None and (family or re.fullmatch(r"pc-.*\.[0-9]+[a-z]+", word)):
-        return f"write one of {', '.join(family)}" if family else "write a version as QEMU has it, such as 7.2"
-    return f"Did you mean `{near}`?" if near is not None else ""

@@ -242,7 +242,8 @@ class BindAddressUnlikely(Rule):
 
 def _may_be_interface(text: str) -> bool:
     form = re.fullmatch(rf"[^\s/:]{{1,{_MOST_LETTERS}}}", text)
-    return form is not None and text != "localhost" and not re.fullmatch(r"[0-9.]+", text)
+    is_host = text == "localhost" or re.fullmatch(r"[0-9.]+|[^.]+(\.[^.]+)+\.[a-z]+", text)
+    return form is not None and not is_host
 
 
 def _ip_version(text: Value) -> int | None:

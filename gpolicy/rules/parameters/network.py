@@ -174,9 +174,9 @@ class InterfaceName(Rule):
         code="GP183",
         name="interface-name",
         severity=Severity.WARNING,
-        summary="A network interface, bridge or switch has a name that Linux does not allow.",
+        summary="A network interface, bridge or switch has a name that Linux does not allow, or is the loopback.",
         rationale="A name has at most 15 bytes, and no slash, colon or blank. Ganeti stores any text, and fails when it"
-        " sets up the master address, a node or an instance.",
+        " sets up the master address, a node or an instance. What is on the loopback is reached from its node only.",
         source="Linux, dev_valid_name",
         bad=f"{CLUSTER}master_netdev: /dev/eth0\n",
         good=f"{CLUSTER}master_netdev: eth0\n",
@@ -190,9 +190,11 @@ class InterfaceName(Rule):
                 continue  # a routing table
             if len(name.encode()) > _MOST_BYTES:
                 reason, hint = f"Linux allows {_MOST_BYTES} bytes", "write the name that `ip link` shows"
-            elif re.search(r"[/:\s]", name) or name in (".", ".."):
-                reason = "Linux allows no slash, colon or blank"
-                hint = f"write {re.split('[:/ ]', name.removeprefix('/dev/'))[0] or 'the name alone'}"
+            elif re.search(r"[/:,\s]", name) or name in (".", ".."):
+                reason = "it is one name, without slash, colon, comma or blank"
+                hint = f"write {re.split('[:/, ]', name.removeprefix('/dev/'))[0] or 'the name alone'}"
+            elif name == "lo":
+                reason, hint = "nothing outside of a node reaches its loopback", "write the interface of the network"
             else:
                 continue
             yield self.hit(declared, f"{leaf.dotted} cannot be {name!r}: {reason}", leaf.span, hint=hint)
@@ -203,7 +205,7 @@ class LinkIsCard(Rule):
         code="GP184",
         name="link-is-card",
         severity=Severity.WARNING,
-        summary="Network interfaces are bridged, but their link has the name of a network card.",
+        summary="Network interfaces are bridged, but their link has the name of a network card, or is a routing table.",
         rationale="The link names a bridge, to which the node's own card belongs. An instance whose link is no bridge"
         " does not start. Old scripts of Xen call the bridge eth0, so gpolicy looks where no Xen is enabled.",
         source="gnt-instance(8), link",
@@ -217,9 +219,11 @@ class LinkIsCard(Rule):
         if hypervisors is None or any(name.startswith("xen") for name in hypervisors.values):
             return
         for declared, (link, mode) in together(context, _LINK, _MODE):
-            if mode.value == "bridged" and _CARD.fullmatch(str(link.value)):
+            is_table = str(link.value).isdecimal()
+            if mode.value == "bridged" and (is_table or _CARD.fullmatch(str(link.value))):
                 place, related, note = places(context, declared, link, mode)
-                message = f"link {link.value} is a network card, but mode bridged wants a bridge{note}"
+                what = "routing table" if is_table else "network card"
+                message = f"link {link.value} is a {what}, but mode bridged wants a bridge{note}"
                 yield self.hit(declared, message, place, hint="write the bridge, such as br0", related=related)
 
 

@@ -89,7 +89,7 @@ class OvsIgnored(Rule):
     info = RuleInfo(
         code="GP143",
         name="ovs-parameter-ignored",
-        severity=Severity.INFO,
+        severity=Severity.WARNING,
         summary="ovs_name or ovs_link is set, but Open vSwitch is off.",
         rationale="Ganeti reads them only when it adds a node, and only if ovs is true.",
         source=_OVS_SOURCE,

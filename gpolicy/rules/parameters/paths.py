@@ -79,7 +79,7 @@ class StorageDirectoriesSame(Rule):
                 yield self.hit(declared, message, place, hint="write a directory of its own for each", related=related)
 
 
-_FILES: Final[tuple[Path, ...]] = tuple(
+FILES: Final[tuple[Path, ...]] = tuple(
     parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM)
 )
 _OPEN: Final = ("/tmp", "/var/tmp", "/dev/shm", "/home")  # noqa: S108 (what is warned of)
@@ -101,7 +101,7 @@ class PathUnsafe(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*_FILES):
+        for declared, leaf in context.explicit_at(*FILES):
             text = str(leaf.value) if isinstance(leaf.value, str) else ""
             scheme = text.partition("://")[0] if "://" in text else ""
             top = _below(normpath(text), _OPEN) if text.startswith("/") and leaf.path[-1] != "mem_path" else None
@@ -151,9 +151,11 @@ class PathUnlikely(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*_FILES):
+        for declared, leaf in context.explicit_at(*FILES):
             text = leaf.value if isinstance(leaf.value, str) else ""
             reason, hint = _unlikely(leaf.path, text) if text.startswith("/") else ("", "")
+            if re.fullmatch("[a-z]+:/*", text):
+                reason, hint = "it names no server and no file", "write the whole URL"
             if reason:
                 yield self.hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint=hint)
 
@@ -167,13 +169,13 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
             return "Ganeti splits lists of such paths at blanks", "write a path without blanks"
         return (f"{top} holds no files of memory", "write a mount point such as /dev/hugepages") if top else ("", "")
     is_program = path in _PROGRAMS
-    if text.endswith("/") or normpath(text) in _KNOWN_DIRECTORIES:
+    program = text.rpartition("/")[2]
+    if text.endswith("/") or normpath(text) in _KNOWN_DIRECTORIES or program in ("bin", "sbin"):
         return "it is a directory", f"name a {'program' if is_program else 'file'} in it"
     if text in _NO_CONTENT:
         return "nothing useful can be read from it", "name a file, or leave it out"
     if is_program and " -" in text and name not in ("oob_program", "drbd_usermode_helper"):  # GP140
         return "Ganeti runs it as it is written, without arguments", "write a script that adds the arguments"
-    program = text.rpartition("/")[2]
     if is_program and program in _FAIL:
         return "it always fails", "write a program that succeeds, such as /bin/true, or leave it out"
     pattern, lacks = _OTHER_PROGRAMS.get(name, (None, ""))

@@ -14,6 +14,7 @@ from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS
 from gpolicy.rules.examples import CLUSTER
 
 _SSH: Final[Path] = ("ndparams", "ssh_port")
+_GLUSTER: Final[Path] = ("diskparams", "gluster", "port")
 _MIGRATION: Final[tuple[Path, ...]] = tuple(
     ("hvparams", hypervisor, "migration_port") for hypervisor in ("kvm", "xen-hvm", "xen-pvm")
 )
@@ -24,7 +25,7 @@ class PortTaken(Rule):
         code="GP117",
         name="port-taken",
         severity=Severity.WARNING,
-        summary="A TCP port of the nodes is one that something else uses there.",
+        summary="A TCP port of the nodes, or of storage, is one that something else uses there.",
         rationale="Ganeti's daemons listen on 1811 (noded), 1814 (confd), 1815 (mond) and 5080 (RAPI). It gives the"
         " ports 11000 to 14999 to DRBD disks and consoles as they come, so a migration on such a port fails when it is"
         " given away. Ganeti checks none of this.",
@@ -35,7 +36,7 @@ class PortTaken(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_SSH, *_MIGRATION):
+        for declared, leaf in context.explicit_at(_SSH, _GLUSTER, *_MIGRATION):
             port = number(leaf)
             ssh = in_force(context, declared, _SSH) if leaf.path != _SSH else None
             user = GANETI_PORTS.get(int(port), "")

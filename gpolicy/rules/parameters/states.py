@@ -201,8 +201,8 @@ class StateBeyondHardware(Rule):
         name="state-beyond-hardware",
         severity=Severity.WARNING,
         summary="hv_state or disk_state gives nodes more than their group's promised hardware, or far less.",
-        rationale="Both describe the same nodes, so one of them is wrong: a total above the promise, or memory and CPUs"
-        " of less than half of it. Capacity is counted with hv_state and"
+        rationale="Both describe the same nodes, so one of them is wrong: a total above the promise, memory and CPUs"
+        " of less than half of it, or disk of less than a tenth. Capacity is counted with hv_state and"
         " disk_state where they are declared.",
         source=f"{_HV_SOURCE} and (disk_state); gpolicy",
         bad=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
@@ -220,7 +220,8 @@ class StateBeyondHardware(Rule):
     def _compared(self, context: Context, declared: Declared, leaf: Leaf, name: str) -> Iterator[Hit]:
         for group in _groups_of(context, declared, leaf):
             has, span = _promised(group).get(name, (0, group.span))
-            much, little = number(leaf) > has, number(leaf) < has * _LEAST_SHARE and name != "disk_total"
+            least = has * (_LEAST_OF_DISK if name == "disk_total" else _LEAST_SHARE)
+            much, little = number(leaf) > has, number(leaf) < least
             if has and (much or little):
                 sizes = [_shown(name, number(leaf)), _shown(name, has)]
                 only = "only " if little else ""
@@ -234,6 +235,7 @@ class StateBeyondHardware(Rule):
 
 _TOTALS: Final = ("mem_total", "cpu_total", "disk_total")
 _LEAST_SHARE: Final = 0.5
+_LEAST_OF_DISK: Final = 0.1
 """A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
 
 

@@ -12,9 +12,11 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import METAVG, VOLUME_GROUP, own_pool
 from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.text_forms import IPV4
 from gpolicy.policy.misspelt import name_meant
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.parameters.forms import Form, misformed
 from gpolicy.rules.parameters.values import is_access
 
 _SOURCE: Final = "Resource model, Disk parameters"
@@ -23,6 +25,9 @@ _STRIPES: Final[tuple[Path, ...]] = (
     ("diskparams", "drbd", "data-stripes"),
     ("diskparams", "drbd", "meta-stripes"),
 )
+
+
+_VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
 
 
 class VolumeGroupName(Rule):
@@ -41,7 +46,7 @@ class VolumeGroupName(Rule):
         for declared, leaf in context.explicit_at(VOLUME_GROUP, METAVG):
             name = str(leaf.value)
             unset = not name and leaf.path == VOLUME_GROUP
-            if not unset and not re.fullmatch(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*", name):
+            if not unset and not _VOLUME_GROUP.fullmatch(name):
                 message = f"{leaf.dotted}: LVM has no volume group called {name!r}"
                 hint = "write letters, digits and + _ . -, but no - at the start"
                 yield self.hit(declared, message, leaf.span, hint=hint)
@@ -73,7 +78,7 @@ class VolumeGroupLookAlike(Rule):
         own = in_force(context, context.policy.cluster or named[0][0][0], VOLUME_GROUP) if named else None
         wanted = str(own.value) if own is not None else ""
         for declared, leaf in (item for leaves in named for item in leaves):
-            for name, span in _volume_groups_of(leaf):
+            for name, span in _volume_groups_of(leaf) if _VOLUME_GROUP.fullmatch(wanted) else ():  # else GP110
                 if name != wanted and (_looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted])):
                     message = f"{leaf.dotted} names the volume group {name}, but the cluster's is {wanted}"
                     yield self.hit(declared, message, span, hint=f"Did you mean `{wanted}`?")
@@ -263,13 +268,13 @@ class MetadataStripes(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write 1")
 
 
-_NAMES: Final[dict[Path, tuple[str, str]]] = {
-    ("diskparams", "rbd", "pool"): (r"[^\s/@]+", "the name of a RADOS pool"),
-    ("diskparams", "gluster", "host"): (
-        r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*",
+_NAMES: Final[dict[Path, Form]] = {
+    ("diskparams", "rbd", "pool"): Form(r"[^\s/@]+", "the name of a RADOS pool"),
+    ("diskparams", "gluster", "host"): Form(
+        rf"(?![0-9.]+$)[A-Za-z0-9._-]+|{IPV4}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*",
         "a host name or an address, without port or scheme",
     ),
-    ("diskparams", "gluster", "volume"): (r"[A-Za-z0-9_-]+", "the name of a Gluster volume"),
+    ("diskparams", "gluster", "volume"): Form(r"[A-Za-z0-9_-]+", "the name of a Gluster volume"),
 }
 
 
@@ -287,8 +292,5 @@ class StorageName(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*_NAMES):
-            pattern, what = _NAMES[leaf.path]
-            if not re.fullmatch(pattern, str(leaf.value)):
-                message = f"{leaf.dotted} cannot be {str(leaf.value)!r}"
-                yield self.hit(declared, message, leaf.span, hint=f"write {what}")
+        for declared, leaf, message, hint in misformed(context, _NAMES):
+            yield self.hit(declared, message, leaf.span, hint=hint)

@@ -7,16 +7,15 @@ from typing import Final
 REASONS: Final = {
     "a disk template that the group does not allow": "These policies do not say which templates are enabled, and"
     " `check` does not assume Ganeti's default. `gpolicy test` finds it.",
-    "numbers for a controller that is off": "GP122 reports it as an info, and ignores Ganeti's default numbers, which"
-    " every cluster has.",
-    "a static rate beside the dynamic controller": "GP122 reports it as an info, and ignores Ganeti's default rate.",
+    "numbers for a controller that is off": "GP122 ignores Ganeti's default numbers, which every cluster has.",
+    "a static rate beside the dynamic controller": "GP122 ignores Ganeti's default rate, which every cluster has.",
     "CPUs of a dedicated group shared": "GP406 reports it as an info: exclusive disks with shared CPUs are possible.",
-    "a switch without Open vSwitch": "GP143 reports it as an info: the values are stored and have no effect.",
     "a parameter pasted from the neighbouring pair": "GP218 reports it as an info: sizes for databases beside sizes for"
     " archives look the same.",
     "all nodes in one failure domain": "The policy declares no groups, so `check` does not know whether these are all"
     " nodes. GP519 finds it with `--state`.",
-    "a node in two racks": "GP521 reports it as an info: a node with two power feeds rightly has two tags.",
+    "a node in two racks": "GP521 reports a domain that is not called after a place as an info: a node with two power"
+    " feeds rightly has two tags.",
     "a node without its place in a domain": "Nothing else in the policy names the node. GP520 finds it with `--state`.",
     "an owned prefix misspelt": "The prefix has two letters: almost any short name is close to it.",
     "a test that holds whatever fits": "`check` looks at the form of expectations, not at whether they can fail.",
@@ -29,10 +28,7 @@ REASONS: Final = {
     "memory sold less than once": "It keeps memory free, and may be meant.",
     "a container that may administer the system": "The list is text for LXC; only its form is known.",
     "a device of the node as a CD-ROM": "A drive of the node is a device, too.",
-    "a boot device twice": "Ganeti checks the letters only, and so does the form.",
     "capabilities with blanks between them": "The list is text for LXC; only its form is known.",
-    "the resync controller with two targets": "DRBD takes both, and the fill target wins.",
-    "a command behind an option of drbdsetup": "There is no shell: drbdsetup refuses the option.",
     "interfaces of a switch that no node has": "A switch can be set up without Ganeti.",
     "an option that hail does not have": "Options of the allocator are not in the table of parameters.",
     "a template for adopted disks as the default": "Where the policy has a single pair, nothing contradicts it.",

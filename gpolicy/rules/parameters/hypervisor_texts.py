@@ -1,0 +1,192 @@
+"""GP157, GP181, GP182 and GP185: words and texts of hypervisor parameters that Ganeti hands on unchecked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import RuleInfo, Severity
+from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.vocabulary import (
+    KVM_CPU_MODELS,
+    KVM_GRAPHICS,
+    KVM_KEYMAPS,
+    KVM_MACHINES,
+    LINUX_CAPABILITIES,
+    QEMU_MIGRATION_CAPABILITIES,
+    SOUND_CARDS,
+    USB_DEVICES,
+)
+from gpolicy.guessing import did_you_mean, did_you_mean_one_of
+from gpolicy.policy.misspelt import surely_meant
+from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.parameters.forms import Form, misformed
+
+_SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
+
+
+def _kvm(name: str) -> Path:
+    return ("hvparams", "kvm", name)
+
+
+class CapabilityUnknown(Rule):
+    info = RuleInfo(
+        code="GP181",
+        name="capability-unknown",
+        severity=Severity.WARNING,
+        summary="migration_caps or drop_capabilities has a word that QEMU or Linux does not know.",
+        rationale="Ganeti passes the words on unchecked. With an unknown capability a migration fails, or a container"
+        " does not start. The words of migration_caps stand between colons, those of drop_capabilities between commas.",
+        source="QEMU 9, migration capabilities; capabilities(7); Ganeti 3.0.2, run",
+        bad=f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle,auto-converge"}}\n',
+        good=f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle:auto-converge"}}\n',
+    )
+    _KNOWN: Final = {
+        _kvm("migration_caps"): (":", QEMU_MIGRATION_CAPABILITIES),
+        ("hvparams", "lxc", "drop_capabilities"): (",", LINUX_CAPABILITIES),
+    }
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(*self._KNOWN):
+            between, known = self._KNOWN[leaf.path]
+            for word in str(leaf.value).split(between)[:100] if leaf.value else ():
+                if word.strip() not in known:
+                    hint = did_you_mean(word.strip(), known, f"write known words, with {between!r} between them")
+                    message = f"{leaf.path[-1]}: there is no capability {word.strip()!r}"
+                    yield self.hit(declared, message, leaf.span, hint=hint)
+
+
+_PCI: Final[dict[Path, Form]] = {
+    ("hvparams", "xen-hvm", "pci_pass"): Form(
+        r"(([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7](@[0-9a-fA-F]+)?(,[a-z_]+=[a-z0-9]+)*)?",
+        "bus, device and function, such as 01:00.0, with semicolons between devices",
+        ";",
+    )
+}
+
+
+class PciDevice(Rule):
+    info = RuleInfo(
+        code="GP182",
+        name="pci-device",
+        severity=Severity.WARNING,
+        summary="pci_pass is not a list of PCI devices.",
+        rationale="Xen wants BUS:DEVICE.FUNCTION in hexadecimal digits, as lspci shows it. Ganeti splits the list at"
+        " semicolons and checks nothing; with a wrong word no instance starts.",
+        source=f"{_SOURCE}; xl.cfg(5), pci",
+        bad=f'{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: "01-00.0"}}\n',
+        good=f'{CLUSTER}hvparams:\n  xen-hvm: {{pci_pass: "01:00.0;01:00.1"}}\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf, message, hint in misformed(context, _PCI):
+            yield self.hit(declared, message, leaf.span, hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of QEMU that a parameter takes. `ignored`: what follows a word, such as its version.
+
+    `are_all`: any other word is wrong; otherwise each release knows more. `between`: what separates several words.
+    """
+
+    known: frozenset[str]
+    what: str
+    are_all: bool = True
+    ignored: re.Pattern[str] = re.compile("(?!)")
+    between: str = ""
+
+
+_SOUND: Final = _Words(SOUND_CARDS, "sound card", between=",")
+_NEWEST: Final = 20
+"""No machine type of QEMU has a later version."""
+
+
+_ROOT: Final = Form("(/.+|[A-Z]+=.+)?", "a device such as /dev/vda1, or UUID=…")
+_DISK_PREFIX: Final = Form("(ioemu:)?[a-z]*d", "the first letters of the names of disks: xvd, sd or hd")
+_TEXT_FORMS: Final[dict[Path, Form]] = {
+    _kvm("root_path"): _ROOT,
+    ("hvparams", "xen-pvm", "root_path"): _ROOT,
+    ("hvparams", "xen-pvm", "blockdev_prefix"): _DISK_PREFIX,
+    ("hvparams", "xen-hvm", "blockdev_prefix"): _DISK_PREFIX,
+    ("hvparams", "xen-hvm", "boot_order"): Form(r"(?!.*(.).*\1).*", "each letter once"),
+    ("hvparams", "lxc", "devices"): Form(
+        r"([abc] ([0-9]+|\*):([0-9]+|\*) [rwm]{1,3})?", "devices such as c 1:3 rw, with commas between them", ","
+    ),
+    ("hvparams", "lxc", "extra_cgroups"): Form("[a-z_.]*", "names such as hugetlb, with commas between them", ","),
+}
+
+
+class HypervisorText(Rule):
+    info = RuleInfo(
+        code="GP185",
+        name="hypervisor-text-form",
+        severity=Severity.WARNING,
+        summary="A text that Ganeti hands on to the hypervisor does not have the form that it needs.",
+        rationale="Ganeti stores any text for a root device, a prefix of disk names, the devices and control groups of"
+        " containers, and letters of a boot order in any number. With another form no instance starts.",
+        source=f"{_SOURCE}; lxc.container.conf(5), xl.cfg(5)",
+        bad=f'{CLUSTER}hvparams:\n  lxc: {{devices: "c 1:3"}}\n',
+        good=f'{CLUSTER}hvparams:\n  lxc: {{devices: "c 1:3 rw,c 1:5 rw"}}\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf, message, hint in misformed(context, _TEXT_FORMS):
+            yield self.hit(declared, message, leaf.span, hint=hint)
+
+
+class KvmWordMisspelt(Rule):
+    info = RuleInfo(
+        code="GP157",
+        name="kvm-word-misspelt",
+        severity=Severity.WARNING,
+        summary="A CPU model, machine type, keyboard layout or emulated device is not one of QEMU.",
+        rationale="Ganeti stores any text. QEMU refuses an unknown word, and no instance starts. Each release knows"
+        " more CPU models and machine types, so of these gpolicy reports only what is one slip away from one that it"
+        " knows, the bare name of a family, or an impossible version. The other words are fixed lists.",
+        source="qemu-system-x86_64 -cpu help, -machine help; qemu(1), -k, -vga, -usbdevice",
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswel}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswell, vga: std}}\n",
+    )
+    _KNOWN: Final = {
+        _kvm("cpu_type"): _Words(KVM_CPU_MODELS, "CPU model", are_all=False, ignored=re.compile(r"(,.*|-v[0-9]+)$")),
+        _kvm("machine_version"): _Words(
+            KVM_MACHINES, "machine type", are_all=False, ignored=re.compile(r"(,.*|-[0-9][0-9.]*)$")
+        ),
+        _kvm("keymap"): _Words(KVM_KEYMAPS, "keyboard layout"),
+        _kvm("vga"): _Words(KVM_GRAPHICS, "graphics card"),
+        _kvm("soundhw"): _SOUND,
+        ("hvparams", "xen-hvm", "soundhw"): _SOUND,
+        _kvm("usb_devices"): _Words(USB_DEVICES, "USB device", ignored=re.compile(":.*$"), between=","),
+    }
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(*self._KNOWN):
+            words = self._KNOWN[leaf.path]
+            text = str(leaf.value)[:1000]
+            for written in text.split(words.between) if words.between else [text]:
+                hint = _unlike(written.strip(), words)
+                if hint:
+                    message = f"{leaf.path[-1]}: QEMU has no {words.what} {written.strip()!r}"
+                    yield self.hit(declared, message, leaf.span, hint=hint)
+
+
+def _unlike(written: str, words: _Words) -> str:
+    """Return what to write instead of a word; nothing if it is known, or may be one of a newer release."""
+    word = words.ignored.sub("", written)
+    if not written or word in words.known:
+        version = re.match(r"pc-(?:i440fx|q35)-([0-9]+)", written)
+        return f"there is no version {version[1]}" if version and int(version[1][:9]) > _NEWEST else ""
+    if words.what == "machine type" and re.search("440|q-?35", written.lower()) and not written.startswith("pc-"):
+        return "write pc-i440fx or pc-q35, with or without a version: pc-q35-7.2"
+    if words.are_all:
+        return "" if "/" in word else did_you_mean_one_of(word, f"{words.what}s", words.known)
+    family = sorted(name for name in words.known if name.startswith(f"{word}-") and "-v" not in name)
+    near = surely_meant(word, words.known)
+    if near is None and (family or re.fullmatch(r"pc-.*\.[0-9]+[a-z]+|pc-(i440fx|q35)[0-9.]+", word)):
+        return f"write one of {', '.join(family)}" if family else "write a version as QEMU has it, such as 7.2"
+    return f"Did you mean `{near}`?" if near is not None else ""
