@@ -89,12 +89,13 @@ class _Reader:
         return found
 
     def _refuse_shared_addresses(self, places: list[Place], clusters: Mapping[str, NamedCluster]) -> None:
-        """Raise InputError where two clusters are read from, or written to, at the same address."""
+        """Raise InputError where two clusters are read from, or written to, at one live address."""
         first: dict[str, str] = {}
         for place in places:
             cluster = clusters[place.path[-1]]
             for key, address in (("state", cluster.state), ("destination", cluster.destination)):
-                other = first.setdefault(address, cluster.name) if address else cluster.name
+                is_live = address is not None and address.partition(":")[0] in _DESTINATIONS
+                other = first.setdefault(str(address), cluster.name) if is_live else cluster.name
                 if other != cluster.name:
                     at = place.below(key) if key in place.value else place
                     hint = "each cluster has an address of its own, and one policy"
