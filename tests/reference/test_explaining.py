@@ -45,7 +45,7 @@ def test_a_parameter_with_what_ganeti_knows_of_it() -> None:
     assert _facts(text) == {
         "type": "number, 0.001 to 100,000",
         "default": "4.0",
-        "sensible": "up to 32: so many virtual CPUs on one starve",
+        "sensible": "up to 24: so many virtual CPUs on one starve",
         "set on": "cluster, group",
         "takes effect": "in htools only (placement and capacity)",
         "Ganeti": "2.15 to 3.1",
