@@ -190,7 +190,7 @@ def _is_required(error: ValidationError, document: YamlDocument) -> bool:
     schema = whole = schema_of(document.root["kind"])
     around: dict[str, Any] = {}
     for step in list(error.absolute_schema_path)[:-1]:  # the last one is the keyword that failed
-        if "$ref" in schema:
+        if "$ref" in schema and isinstance(schema["$ref"], str):  # else it is the name of a property
             schema = whole["definitions"][schema["$ref"].removeprefix("#/definitions/")]
         if step == "properties":
             around = schema

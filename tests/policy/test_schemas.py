@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from jsonschema import Draft7Validator
 from mutated import DOCUMENTS, mutations
 
@@ -72,6 +72,7 @@ def test_the_examples_conform_both_ways_and_to_the_schema_of_all_kinds(document:
 
 
 @settings(max_examples=150, deadline=None)
+@example(next(item for item in DOCUMENTS if item["kind"] == "Rule") | {"schema": {"properties": None}})
 @given(mutations())
 def test_a_document_that_does_not_conform_has_a_finding(document: Any) -> None:
     from gpolicy.policy.source_file import SourceFile, YamlDocument
