@@ -143,6 +143,8 @@ class Context:
 
     def own(self, declared: Declared, path: Path) -> Leaf | None:
         """Return the explicit own leaf at `path`, or None."""
+        if path not in self._declared_at:  # rules ask for far more than policies declare
+            return None
         leaf = self._leaves[declared.label].get(path)
         return None if leaf is None or leaf.value is INHERIT else leaf
 
@@ -152,6 +154,8 @@ class Context:
 
     def effective(self, declared: Declared, path: Path) -> Leaf | None:
         """Return the explicit leaf that holds for a cluster or group: its own, else the cluster's; None if neither."""
+        if path not in self._declared_at:
+            return None
         return self.own(declared, path) or (self.cluster_leaf(path) if declared.level is Level.GROUP else None)
 
     def explicit(self) -> Iterator[tuple[Declared, Leaf]]:
@@ -163,7 +167,7 @@ class Context:
 
     def explicit_at(self, *paths: Path) -> Iterator[tuple[Declared, Leaf]]:
         """Yield the explicit leaves at one of `paths`, object by object."""
-        known = [path for path in paths if path in self._declared_at]  # rules ask for far more than policies declare
+        known = [path for path in paths if path in self._declared_at]
         if len(known) == 1:
             yield from self._declared_at[known[0]]
         elif known:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import combinations
 from typing import ClassVar
 
 from gpolicy.checking.rule import Hit
@@ -26,15 +25,21 @@ class Fleet:
     @cached_property
     def with_one_base(self) -> list[list[int]]:
         """The policies, by their places in the list, that share a base, directly or through others."""
-        leaders = list(range(len(self.policies)))
-        bases = [_bases(policy) for policy in self.policies]
-        for one, other in combinations(range(len(self.policies)), 2):
-            if bases[one] & bases[other]:
-                joined, gone = leaders[one], leaders[other]
-                leaders = [joined if item == gone else item for item in leaders]
+        leaders = list(range(len(self.policies)))  # the first of the policies that each is joined with
+
+        def leader(number: int) -> int:
+            while leaders[number] != number:
+                number = leaders[number]
+            return number
+
+        users: dict[object, int] = {}
+        for number, policy in enumerate(self.policies):
+            for base in _bases(policy):
+                one, other = sorted((leader(users.setdefault(base, number)), leader(number)))
+                leaders[other] = one
         members = defaultdict(list)
-        for number, leader in enumerate(leaders):
-            members[leader].append(number)
+        for number in range(len(self.policies)):
+            members[leader(number)].append(number)
         return [found for found in members.values() if len(found) > 1]
 
     def name(self, number: int) -> str:
@@ -75,12 +80,13 @@ def place_of(span: Span) -> Place:
 def _bases(policy: Policy) -> set[tuple[str, object]]:
     """Return the documents outside of a policy's own that its objects take values from."""
     own = {real_file(document.file) for document in policy.documents}
-    found = {
-        (real_file(leaf.document.file), leaf.document.mark)
+    documents = {
+        id(leaf.document): leaf.document
         for declared in policy.objects
         for top in declared.leaves.values()
         for leaf in (top, *top.overridden)
     }
+    found = ((real_file(document.file), document.mark) for document in documents.values())
     return {(file, mark) for file, mark in found if file not in own}
 
 

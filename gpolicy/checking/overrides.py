@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -42,10 +42,21 @@ NONE: Final = Overrides()
 
 def settings_of(root: Path, overrides: Overrides = NONE) -> Settings:
     """Return the settings for the policy at `root`. Raise InputError or UsageError for settings that are wrong."""
+    return settings_of_each([root], overrides)[0]
+
+
+def settings_of_each(roots: Sequence[Path], overrides: Overrides = NONE) -> list[Settings]:
+    """Return the settings for each of the policies; those that have one settings file share them."""
     if overrides.isolated and overrides.config:
         raise UsageError("--isolated reads no settings, --config names some", hint="leave one of them out")
     named = read_settings(overrides.config) if overrides.config else None
-    settings = named or (DEFAULT if overrides.isolated else settings_for(root))
+    written = [named or (DEFAULT if overrides.isolated else settings_for(root)) for root in roots]
+    different = {id(settings): settings for settings in written}
+    made = {key: _overridden(settings, overrides) for key, settings in different.items()}
+    return [made[id(settings)] for settings in written]
+
+
+def _overridden(settings: Settings, overrides: Overrides) -> Settings:
     select = list(_words("--select", overrides.select))
     ignore = list(_words("--ignore", overrides.ignore))
     for word in ignore:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from gpolicy.checking.baseline import baseline_text, key_of, read_baseline
+from gpolicy.checking.baseline import Baseline, baseline_text, key_of, read_baseline
 from gpolicy.checking.checking import ACCEPTABLE, Checked, check_fleet, examine
-from gpolicy.checking.overrides import NONE, Overrides, settings_of
+from gpolicy.checking.overrides import NONE, Overrides, settings_of, settings_of_each
+from gpolicy.checking.rule import Hit
+from gpolicy.checking.settings import Settings
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UsageError
 from gpolicy.findings import Accepted, Finding, Severity, by_place
@@ -20,6 +22,32 @@ from gpolicy.policy.boundary import boundary
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Files, SourceFile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """One policy that was read, and by what it is examined. `fleet`: what it shows only beside the others of the run.
+
+    Examinations need nothing from one another.
+    """
+
+    policy: Policy
+    settings: Settings
+    baseline: Baseline | None
+    fleet: Sequence[Hit]
+    state: ClusterState | None
+    today: date
+
+    def run(self) -> Checked:
+        """Return what is found."""
+        return examine(
+            self.policy,
+            state=self.state,
+            today=self.today,
+            settings=self.settings,
+            baseline=self.baseline,
+            fleet=self.fleet,
+        )
 
 
 class Checker:
@@ -40,22 +68,26 @@ class Checker:
         self._roots = roots
         self._state = state
         self._today = today
-        self._settings = [settings_of(root, overrides) for root in roots]
+        self._settings = settings_of_each(roots, overrides)
         files = dict.fromkeys(settings.baseline for settings in self._settings if settings.baseline and baseline)
         self._baselines = {path: read_baseline(path, named=overrides.baseline is not None) for path in files}
 
     def check(self, texts: Mapping[str, str] | None = None) -> list[Checked]:
         """Return what is found in each policy, with `texts` in place of what is in the files of these names."""
+        return [item.run() for item in self.examinations(texts)]
+
+    def examinations(self, texts: Mapping[str, str] | None = None) -> list[Examination]:
+        """Return what `check` does once all policies are read."""
         policies = [load_policy(root, texts) for root in self._roots]
         self._refuse_unknown_house_rules(policies)
         return [
-            examine(
-                policy,
-                state=self._state,
-                today=self._today,
+            Examination(
+                policy=policy,
                 settings=settings,
                 baseline=self._baselines.get(settings.baseline) if settings.baseline else None,
                 fleet=fleet,
+                state=self._state,
+                today=self._today,
             )
             for policy, settings, fleet in zip(policies, self._settings, check_fleet(policies), strict=True)
         ]
@@ -108,8 +140,8 @@ class CheckReport:
 def report_together(checked: Sequence[Checked]) -> CheckReport:
     """Return what was found in several policies together."""
     findings = by_place(finding for item in checked for finding in item.findings)
-    editable = frozenset(editable_files(item.policy for item in checked))
-    edited = ({edit.span.file for edit in finding.fix.edits} for finding in findings if finding.fix is not None)
+    edited = [{edit.span.file for edit in finding.fix.edits} for finding in findings if finding.fix is not None]
+    editable = frozenset(editable_files(item.policy for item in checked) if edited else ())
     return CheckReport(
         findings=findings,
         files=_files(checked),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,12 +40,17 @@ FAIL_ON: Final = (*map(str, Severity), NEVER)
 def settings_for(root: Path) -> Settings:
     """Return the settings of the policy at `root`. Raise InputError for a file that is not as it should be."""
     found = settings_file(root)
-    return DEFAULT if found is None else _Reader(found).settings()
+    return DEFAULT if found is None else _settings_in(found)
 
 
 def read_settings(path: Path) -> Settings:
     """Return the settings in the file `path`."""
-    return _Reader(named_settings_file(path)).settings()
+    return _settings_in(named_settings_file(path))
+
+
+@lru_cache(maxsize=64)  # one file is the settings of many policies
+def _settings_in(file: SettingsFile) -> Settings:
+    return _Reader(file).settings()
 
 
 class _Reader:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpolicy.cli.many_policies import run_examinations
 from gpolicy.cli.output import Report, looked_at, repository_path, show_errors, show_report, write_report
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.targets import Target, check_clusters_near, run_on, targets_of
@@ -74,7 +75,8 @@ def check(request: CheckRequest) -> int:
             _report(fix(checker, aside=request.display.form != "text"), request, fixable=False), request.display
         )
     with working("checking"):
-        checked = checker.check()
+        examinations = checker.examinations()
+    checked = run_examinations(examinations)
     if request.write_baseline is not None:
         return _write_baseline(checked, request.write_baseline, request)
     return show_report(_report(checked, request), request.display, also=request.also)

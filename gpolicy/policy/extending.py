@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from gpolicy.findings import Finding, Related
 from gpolicy.ganeti.parameter import Path
@@ -174,20 +174,27 @@ def _merge(declared: Object, bases: list[Object], report: Callable[[Finding], No
             layers[path].put(leaf)
         else:
             leaves[path] = leaf
-    leaves = {path: item.leaf() for path, item in layers.items()} | leaves
-    merged = replace(declared, leaves=leaves, tags=_first([declared.tags, *(base.tags for base in reversed(bases))]))
-    return _merge_kind(merged, bases)
+    nearest = list(reversed(bases))
+    limits, volumes = declared.limits, declared.physical_volumes
+    for base in nearest:
+        limits, volumes = {**base.limits, **limits}, {**base.physical_volumes, **volumes}
+    return replace(
+        declared,
+        leaves={path: item.leaf() for path, item in layers.items()} | leaves,
+        tags=_first([declared.tags, *(base.tags for base in nearest)]),
+        limits=limits,
+        physical_volumes=volumes,
+        **_merged_of_kind(declared, nearest),
+    )
 
 
 class _Layers:
     """The layers of one value from bases; each document once, at its farthest distance."""
 
     def __init__(self, leaf: Leaf) -> None:
-        self._put_first(leaf)
-
-    def _put_first(self, leaf: Leaf) -> None:
         self.top = leaf
-        self._below = {id(item.document): item for item in reversed(leaf.overridden)}
+        self._below: dict[int, Leaf] | None = None
+        """The lower layers, the nearest last; None if they are those that the top overrides anyway."""
 
     def disagree_with(self, later: Leaf) -> bool:
         """Return whether `later` contradicts the top layer without having overridden it itself."""
@@ -198,8 +205,10 @@ class _Layers:
     def put(self, leaf: Leaf) -> None:
         """Put `leaf`, and the values that it overrides, on top."""
         if leaf.document is self.top.document:
-            self._put_first(leaf)
+            self.top, self._below = leaf, None
             return
+        if self._below is None:
+            self._below = {id(item.document): item for item in reversed(self.top.overridden)}
         for item in (self.top, *reversed(leaf.overridden)):
             self._below[id(item.document)] = item
         self._below.pop(id(leaf.document), None)
@@ -207,6 +216,8 @@ class _Layers:
 
     def leaf(self) -> Leaf:
         """Return the top value, with those that it overrides, nearest first."""
+        if self._below is None:
+            return self.top
         return replace(self.top, overridden=tuple(reversed(self._below.values())))
 
 
@@ -219,29 +230,24 @@ def _nodes_of(declared: Declared) -> tuple[Located[str], ...] | None:
     return declared.nodes if isinstance(declared, GroupPolicy | NodeSetPolicy) else None
 
 
-def _merge_kind(merged: Object, bases: list[Object]) -> Object:
-    nearest = list(reversed(bases))
-    for base in nearest:
-        limits, volumes = {**base.limits, **merged.limits}, {**base.physical_volumes, **merged.physical_volumes}
-        merged = replace(merged, limits=limits, physical_volumes=volumes)
-    if isinstance(merged, ClusterPolicy):
-        versions = [
-            merged.ganeti_version,
-            *(base.ganeti_version for base in nearest if isinstance(base, ClusterPolicy)),
-        ]
-        return replace(merged, ganeti_version=_first(versions))
-    if isinstance(merged, GroupPolicy):
+def _merged_of_kind(declared: Object, nearest: list[Object]) -> dict[str, Any]:
+    """Return the fields that only this kind of object has, with the values of the bases, of which the nearest wins."""
+    if isinstance(declared, ClusterPolicy):
+        clusters = [base for base in (declared, *nearest) if isinstance(base, ClusterPolicy)]
+        return {"ganeti_version": _first([item.ganeti_version for item in clusters])}
+    if isinstance(declared, GroupPolicy):
         groups = [base for base in nearest if isinstance(base, GroupPolicy)]
-        hardware = merged.hardware
+        hardware = declared.hardware
         for base in groups:
             hardware = _merge_hardware(hardware, base.hardware)
-        return replace(merged, nodes=_first([merged.nodes, *(base.nodes for base in groups)]), hardware=hardware)
-    if isinstance(merged, NodeSetPolicy):
-        sets = [base for base in nearest if isinstance(base, NodeSetPolicy)]
-        nodes = next((item.nodes for item in (merged, *sets) if item.nodes), ())
-        groups_named = next((item.groups for item in (merged, *sets) if item.groups), ())
-        return replace(merged, nodes=nodes, groups=groups_named)
-    return merged
+        return {"nodes": _first([declared.nodes, *(base.nodes for base in groups)]), "hardware": hardware}
+    if isinstance(declared, NodeSetPolicy):
+        sets = [item for item in (declared, *nearest) if isinstance(item, NodeSetPolicy)]
+        return {
+            "nodes": next((item.nodes for item in sets if item.nodes), ()),
+            "groups": next((item.groups for item in sets if item.groups), ()),
+        }
+    return {}
 
 
 def _merge_hardware(own: Hardware | None, base: Hardware | None) -> Hardware | None:

@@ -7,6 +7,7 @@ import os
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from gpolicy.errors import InputError
@@ -78,7 +79,7 @@ def policy_roots(path: Path) -> list[Path]:
         return [path]
     within = boundary(path)
     homes = sorted({file.parent for file in files if _has_cluster(file, within)})
-    nested = any(one != other and other.is_relative_to(one) for one in homes for other in homes)
+    nested = any(below.is_relative_to(home) for home, below in pairwise(homes))  # what lies below follows at once
     return homes if len(homes) > 1 and not nested else [path]
 
 
@@ -135,16 +136,18 @@ def read_files(paths: Iterable[Path], within: Boundary, texts: Mapping[str, str]
     """
     result = FileSet()
     for path in paths:
-        name = str(path)
-        text = texts[name] if texts and name in texts else _read(path, within, result)
+        text = read_text(path, within, texts, result)
         if text is None:
             continue
-        result.files[name] = file = read_yaml(text, name)
+        result.files[str(path)] = file = read_yaml(text, str(path))
         result.findings += file.findings
     return result
 
 
-def _read(path: Path, within: Boundary, result: FileSet) -> str | None:
+def read_text(path: Path, within: Boundary, texts: Mapping[str, str] | None, result: FileSet) -> str | None:
+    """Return the text of a file, or the one that replaces it; None, and a finding in `result`, if it has none."""
+    if texts and str(path) in texts:
+        return texts[str(path)]
     try:
         data = within.read(path, MAX_BYTES)
     except OSError as error:

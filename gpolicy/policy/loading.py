@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
@@ -13,12 +14,14 @@ from gpolicy.opening import real_path
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
-from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, read_files
+from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, read_files, read_text
+from gpolicy.policy.house_rule import HouseRule
 from gpolicy.policy.kinds import HOUSE_RULES, KINDS, OBJECTS
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.scenario import Scenario
-from gpolicy.policy.source_file import Located, YamlDocument
+from gpolicy.policy.source_file import Located, SourceFile, YamlDocument
 from gpolicy.policy.structure import DUPLICATE_OBJECT, SEVERAL_CLUSTERS, UNKNOWN_SNAPSHOT
+from gpolicy.policy.yaml_reader import read_yaml
 
 LARGEST_SNAPSHOT = 64 * 1024**2
 """Bytes of a snapshot that a test reads."""
@@ -47,10 +50,12 @@ class _Loader:
         self._findings: list[Finding] = []
         self._broken: list[YamlDocument] = []
         """Documents that make no object, as something is wrong with their YAML or their shape."""
-        self._files = self._read(paths)
+        self._files = read_files(paths, self._boundary, self._texts)
+        self._findings += self._files.findings
+        self._broken += [file.unfinished for file in self._files.files.values() if file.unfinished]
         self._bases: dict[Path, Bases] = {}
-        self._readable: dict[Path, bool] = {}
-        """Whether each file that `extends` names may be read."""
+        self._named: dict[tuple[str, str], Bases | None] = {}
+        """The bases in each file that `extends` names, by the file that names it; None if it may not be read."""
         self._objects: list[Declared] = []
         self._made: dict[str, list[Any]] = {kind.field: [] for kind in KINDS.values()} | {OBJECTS: self._objects}
         self._here = Bases((), ())
@@ -81,25 +86,12 @@ class _Loader:
             is_part=is_part(self._root),
         )
 
-    def _read(self, paths: list[Path]) -> FileSet:
-        files = read_files(paths, self._boundary, self._texts)
-        self._findings += files.findings
-        self._broken += [file.unfinished for file in files.files.values() if file.unfinished]
-        return files
-
     def _add(self, document: YamlDocument) -> None:
-        if self._conforms(document):
+        if _conforms(document, self._findings):
             kind = KINDS[document.root["kind"]]
             self._made[kind.field] += kind.read(document, self._findings.append)
-
-    def _conforms(self, document: YamlDocument) -> bool:
-        if conforms(document):
-            return True
-        from gpolicy.policy.schema_errors import shape_findings  # noqa: PLC0415 (most documents are sound)
-
-        self._findings += shape_findings(document)
-        self._broken.append(document)
-        return False
+        else:
+            self._broken.append(document)
 
     def _with_snapshot(self, scenario: Scenario) -> Scenario:
         """Return the test with the path of its snapshot made whole; report a file that it may not read."""
@@ -138,12 +130,12 @@ class _Loader:
         file, _, wanted = name.value.partition("#")
         if not file.endswith(SUFFIXES):
             return self._here.pick(declared, name.value)
-        path = Path(os.path.normpath(Path(declared.document.file).parent / PurePosixPath(file)))
-        if path not in self._readable:
-            self._readable[path] = self._boundary.is_file(path)
-        if not self._readable[path]:
-            return None
-        return self._base_objects(path).pick(declared, wanted or None)
+        named = (declared.document.file, file)
+        if named not in self._named:
+            path = Path(os.path.normpath(Path(declared.document.file).parent / PurePosixPath(file)))
+            self._named[named] = self._base_objects(path) if self._boundary.is_file(path) else None
+        bases = self._named[named]
+        return bases.pick(declared, wanted or None) if bases is not None else None
 
     def _base_objects(self, path: Path) -> Bases:
         resolved = real_path(path)
@@ -157,17 +149,57 @@ class _Loader:
         return self._bases[resolved]
 
     def _load_base(self, path: Path) -> list[Declared]:
-        files = self._read([path])
-        self._files.files |= files.files
-        bases: list[Declared] = []
-        for document in files.documents:
-            if document.root is not None and self._conforms(document):
-                kind = KINDS[document.root["kind"]]
-                if kind.field == OBJECTS:
-                    bases += kind.read(document, self._findings.append)
-                elif kind.field == HOUSE_RULES:  # who extends a shared file takes its house rules as well
-                    self._made[HOUSE_RULES] += kind.read(document, self._findings.append)
-        return bases
+        unreadable = FileSet()
+        text = read_text(path, self._boundary, self._texts, unreadable)
+        if text is None:
+            self._findings += unreadable.findings
+            self._files.files |= unreadable.files
+            return []
+        base = _base_file(str(path), text)
+        self._findings += base.findings
+        self._broken += base.broken
+        self._files.files[base.file.name] = base.file
+        self._made[HOUSE_RULES] += base.house_rules  # who extends a shared file takes its house rules as well
+        return base.objects
+
+
+@dataclass(frozen=True, slots=True)
+class _BaseFile:
+    """A file that documents of other files extend: what others may take from it, and what is wrong with it."""
+
+    file: SourceFile
+    findings: list[Finding]
+    broken: list[YamlDocument]
+    objects: list[Declared] = field(default_factory=list)
+    house_rules: list[HouseRule] = field(default_factory=list)
+
+
+@lru_cache(maxsize=64)  # hundreds of policies may extend one file
+def _base_file(name: str, text: str) -> _BaseFile:
+    file = read_yaml(text, name)
+    base = _BaseFile(file, findings=list(file.findings), broken=[file.unfinished] if file.unfinished else [])
+    for document in file.documents:
+        if document.root is None:
+            continue
+        if not _conforms(document, base.findings):
+            base.broken.append(document)
+            continue
+        kind = KINDS[document.root["kind"]]
+        if kind.field == OBJECTS:
+            base.objects.extend(kind.read(document, base.findings.append))
+        elif kind.field == HOUSE_RULES:
+            base.house_rules.extend(kind.read(document, base.findings.append))
+    return base
+
+
+def _conforms(document: YamlDocument, findings: list[Finding]) -> bool:
+    """Return whether a document has the shape of its kind; add what is wrong with it to `findings`."""
+    if conforms(document):
+        return True
+    from gpolicy.policy.schema_errors import shape_findings  # noqa: PLC0415 (most documents are sound)
+
+    findings += shape_findings(document)
+    return False
 
 
 def _snapshot(path: Path, home: Path) -> tuple[Path, str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -126,9 +127,17 @@ def _read(path: Path, within: Boundary | None) -> SettingsFile | None:
     """
     text = _text(path, within)
     must = within is None
-    is_project = path.name == PROJECT_NAME
-    if is_project and not must and "gpolicy" not in text:
+    if path.name == PROJECT_NAME and not must and "gpolicy" not in text:
         return None  # not ours to judge: whether it is TOML is for others to say
+    found = _parsed(path, text)
+    if found is None and must:
+        raise InputError(f"{path}: no [tool.gpolicy] in it", hint="name another file, or use --isolated")
+    return found
+
+
+@lru_cache(maxsize=64)  # one file is the settings of many policies
+def _parsed(path: Path, text: str) -> SettingsFile | None:
+    """Return the file `path` with this text; None for a pyproject.toml without settings."""
     import tomllib  # noqa: PLC0415 (most policies have no settings)
 
     from gpolicy.settings.toml_places import longest_key  # noqa: PLC0415 (as above)
@@ -140,13 +149,11 @@ def _read(path: Path, within: Boundary | None) -> SettingsFile | None:
         data: Any = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputError(_not_toml(path, error)) from None
-    if not is_project:
+    if path.name != PROJECT_NAME:
         return SettingsFile(path, text, data)
     tool = data.get("tool", {})
     if isinstance(tool, dict) and "gpolicy" in tool:
         return SettingsFile(path, text, tool["gpolicy"], ("tool", "gpolicy"))
-    if must:
-        raise InputError(f"{path}: no [tool.gpolicy] in it", hint="name another file, or use --isolated")
     return None
 
 

@@ -12,6 +12,7 @@ from run_rules import TODAY, codes
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.checking import check_policy
+from gpolicy.checking.overrides import Overrides, settings_of_each
 from gpolicy.checking.selection import ignored_codes, rules_named, selects_nothing, severities_by_code
 from gpolicy.checking.settings import DEFAULT, Settings, reason_to_keep
 from gpolicy.checking.settings_tables import read_settings, settings_for
@@ -324,6 +325,20 @@ def test_the_nearest_file_counts_up_to_the_top_of_the_work_tree(tmp_path: Path) 
     assert source(policy) == policy / "gpolicy.toml"
     (policy / "p.yaml").touch()
     assert source(policy / "p.yaml") == policy / "gpolicy.toml"
+
+
+def test_policies_with_one_file_share_its_settings_and_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    roots = [tmp_path / name for name in ("a", "b")]
+    for root in roots:
+        root.mkdir()
+    never(tmp_path / "gpolicy.toml")
+    one, other = settings_of_each(roots, Overrides(ignore=("spec-order",)))
+    assert one is other
+    assert one.ignored
+    never(roots[1] / "gpolicy.toml")
+    assert [made.source for made in settings_of_each(roots)] == [tmp_path / "gpolicy.toml", roots[1] / "gpolicy.toml"]
+    (tmp_path / "gpolicy.toml").write_text('[check]\nfail-on = "info"\n', encoding="utf-8")
+    assert [made.fail_on for made in settings_of_each(roots)] == [Severity.INFO, None]
 
 
 def test_without_a_work_tree_only_the_directory_and_its_parent_are_looked_at(tmp_path: Path) -> None:

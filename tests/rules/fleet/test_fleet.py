@@ -10,7 +10,7 @@ from run_rules import TODAY
 
 from gpolicy.checking.catalogue import FLEET_RULES
 from gpolicy.checking.checking import check_fleet, check_policy
-from gpolicy.checking.fleet import FleetHit
+from gpolicy.checking.fleet import Fleet, FleetHit
 from gpolicy.findings import RuleInfo
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
@@ -72,6 +72,15 @@ def test_clusters_without_a_common_base_are_no_fleet(tmp_path: Path) -> None:
     assert found("".join(texts).removeprefix("---\n"), tmp_path) == []
     texts = [member(town, drifting % n) + group.format(town) for n, town in enumerate(("a", "b"), 4)]
     assert found(BASE + "".join(texts), tmp_path / "fleet") == ["GP832", "GP834"]
+
+
+def test_two_bases_make_one_fleet_where_one_cluster_extends_both(tmp_path: Path) -> None:
+    bases = BASE + "---\n" + BASE.replace("base.yaml", "other.yaml")
+    both = member("c", base='["../base.yaml#fleet", "../other.yaml#fleet"]')
+    other = member("b", base="../other.yaml#fleet")
+    hits(bases + member("a") + other + both + member("d", base=""), tmp_path)
+    policies = [load_policy(root) for root in policy_roots(tmp_path)]
+    assert Fleet(policies).with_one_base == [[0, 1, 2]]
 
 
 def test_the_value_that_fewer_clusters_have_is_the_one_that_drifts(tmp_path: Path) -> None:

@@ -1,0 +1,60 @@
+"""Policies examined side by side: the findings are those of one process, in the same order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from gpolicy.checking.repository import Checker
+from gpolicy.cli import many_policies
+from gpolicy.fleet import workers
+from gpolicy.fleet.workers import Failed
+
+GROUP = "---\ngpolicy: v1\nkind: NodeGroup\nname: gold{n}\nnodes: [node{n}]\nipolicy: {{vcpu-ratio: 0.{n}}}\n"
+CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c{n}\nextends: ../base.yaml#fleet\nipolicy: {{vcpu-ratio: {n}}}\n"
+BASE = "gpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\nmac_prefix: 'aa:00:00'\n"
+WAIVER = "---\ngpolicy: v1\nkind: Waiver\nwaivers: [{rule: GP833, where: cluster, reason: so, until: '2099-01-01'}]\n"
+
+
+@pytest.fixture
+def checker(tmp_path: Path) -> Checker:
+    (tmp_path / "base.yaml").write_text(BASE, encoding="utf-8")
+    roots = [tmp_path / f"c{number}" for number in range(7)]
+    for number, root in enumerate(roots):
+        root.mkdir()
+        groups = "".join(GROUP.format(n=group + 1) for group in range(number))
+        text = CLUSTER.format(n=number + 1) + groups + (WAIVER if number % 2 else "")
+        (root / "policy.yaml").write_text(text, encoding="utf-8")
+    return Checker(roots, None, today=date(2026, 11, 24))
+
+
+@pytest.fixture(autouse=True)
+def _many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many_policies, "MANY_OBJECTS", 0)
+    monkeypatch.setattr("os.cpu_count", lambda: 3)
+
+
+def test_the_findings_are_those_of_one_process(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = list[int]()
+    real = workers.work_side_by_side
+
+    def counted(jobs: Sequence[Callable[[], object]], **options: object) -> object:
+        started.append(len(jobs))
+        return real(jobs, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(workers, "work_side_by_side", counted)
+    examinations = checker.examinations()
+    found = many_policies.run_examinations(examinations)
+    assert started == [3]
+    assert found == [item.run() for item in examinations]
+    assert {finding.code for item in found for finding in item.findings} >= {"GP832", "GP834"}
+    assert {known.finding.code for item in found for known in item.accepted} == {"GP833"}
+
+
+def test_what_a_process_did_not_answer_is_examined_here(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "work_side_by_side", lambda jobs, **_: [Failed("killed"), jobs[1](), Failed("killed")])
+    examinations = checker.examinations()
+    assert many_policies.run_examinations(examinations) == [item.run() for item in examinations]
