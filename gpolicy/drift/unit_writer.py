@@ -7,7 +7,6 @@ from typing import Final
 
 from gpolicy.drift.proof import Proof
 from gpolicy.drift.units import How, Unit
-from gpolicy.findings import Span
 from gpolicy.plan.part import Key
 from gpolicy.policy.source_file import Pointer
 from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError
@@ -27,14 +26,13 @@ class UnitWriter:
 
     def __init__(self, proof: Proof, draft: Draft) -> None:
         self.draft = draft
-        self.written: dict[Key, tuple[How, Span]] = {}
+        self.written: dict[Key, tuple[How, DocumentPlace, Pointer]] = {}
         self.reasons: dict[Key, str] = {}
         self.changed_elsewhere: tuple[str, ...] = ()
         self._proof = proof
         self._proofs = 0
         self._keys: frozenset[Key] = frozenset()
         self._may_change: frozenset[Key] = frozenset()
-        self._places: dict[Key, tuple[How, DocumentPlace, Pointer]] = {}
 
     def write(self, units: Sequence[Unit]) -> None:
         """Write what can be written of the units."""
@@ -48,10 +46,6 @@ class UnitWriter:
             for unit in failed:
                 together.setdefault(min(unit.keys)[0], []).append(unit)
             todo = [unit for part in together.values() if len(part) == 1 or self._try(part, 0) for unit in part]
-        self.written = {
-            key: (how, self.draft.document(place).value_span(pointer))
-            for key, (how, place, pointer) in self._places.items()
-        }
         self.reasons = {key: reason for key, reason in self.reasons.items() if key not in self.written}
 
     def _halves(self, units: Sequence[Unit]) -> list[Unit]:
@@ -93,6 +87,6 @@ class UnitWriter:
         fault = self._proof.fault(draft, keys, may_change)
         if not fault:
             self.draft, self._keys, self._may_change = draft, keys, may_change
-            self._places |= places
+            self.written |= places
             self.changed_elsewhere = self._proof.changed_elsewhere
         return fault

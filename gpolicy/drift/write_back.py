@@ -26,7 +26,8 @@ from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction
 from gpolicy.plan.part import Key, is_chosen
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.writing.draft import Draft
+from gpolicy.policy.source_file import Pointer
+from gpolicy.writing.draft import DocumentPlace, Draft
 
 _WAIVED: Final = "a waiver accepts it until {}: remove that first"
 
@@ -85,30 +86,47 @@ def write_back(
     ]
     if not chosen:
         return WriteBack(left=report.drift, not_written=tuple(waived))
-    units = _units(policy, state, report.drift, chosen, in_bases=in_bases)
-    proof = Proof(look(policy, state, today), state, today, others=others(), in_bases=in_bases)
-    writing = UnitWriter(proof, Draft(policy.files))
-    writing.write(units)
     by_key = {(item.object, item.path): item for item in report.drift}
-    written = {key: found for key, found in writing.written.items() if key in by_key}
+    wanted = {(item.object, item.path) for item in chosen}
+    neighbours, now, texts = others(), policy, dict[str, str]()
+    places: dict[Key, tuple[How, DocumentPlace, Pointer]] = {}
+    elsewhere: dict[str, None] = {}
+    while True:  # what was written can make room for more: a base that others use no longer
+        left = _drift_of(now, state, today)
+        units = _units(
+            now, state, left, [item for item in left if (item.object, item.path) in wanted], in_bases=in_bases
+        )
+        proof = Proof(look(now, state, today), state, today, others=neighbours, in_bases=in_bases)
+        writer = UnitWriter(proof, Draft(now.files))
+        writer.write(units)
+        places |= writer.written
+        elsewhere |= dict.fromkeys(writer.changed_elsewhere)
+        if not writer.written:
+            break
+        texts |= writer.draft.texts
+        now = load_policy(policy.root or Path(), texts)
+        if not writer.reasons:
+            break
     return WriteBack(
-        written=tuple(WrittenDrift(by_key[key], *written[key]) for key in by_key if key in written),
+        written=tuple(_written(by_key[key], places[key], now) for key in by_key if key in places),
         not_written=(
-            *(UnwrittenDrift(by_key[key], writing.reasons[key]) for key in by_key if key in writing.reasons),
+            *(UnwrittenDrift(by_key[key], writer.reasons[key]) for key in by_key if key in writer.reasons),
             *waived,
         ),
-        left=_drift_after(policy, state, today, writing.draft.texts)
-        if in_bases
-        else tuple(item for key, item in by_key.items() if key not in written),
-        texts=writing.draft.texts,
-        changed_elsewhere=writing.changed_elsewhere,
+        left=_drift_of(now, state, today),
+        texts=texts,
+        changed_elsewhere=tuple(elsewhere),
     )
 
 
-def _drift_after(policy: Policy, state: ClusterState, today: date, texts: Mapping[str, str]) -> tuple[Drift, ...]:
-    """Return what has drifted from the new texts: a base may have changed others of the same policy."""
-    root = policy.root or Path()
-    return find_drift(load_policy(root, texts), state, today=today, settings=settings_of(root)).drift
+def _written(drift: Drift, at: tuple[How, DocumentPlace, Pointer], policy: Policy) -> WrittenDrift:
+    how, (file, number), pointer = at
+    return WrittenDrift(drift, how, policy.files[file].documents[number].value_span(pointer))
+
+
+def _drift_of(policy: Policy, state: ClusterState, today: date) -> tuple[Drift, ...]:
+    """Return what has drifted from a policy, and is not accepted."""
+    return find_drift(policy, state, today=today, settings=settings_of(policy.root or Path())).drift
 
 
 def _units(
