@@ -1,6 +1,8 @@
-"""`python -m gpolicy.posting github|gitlab NAME FILE...`: keep one comment with the contents of the files.
+"""`python -m gpolicy.posting github|gitlab [--only-update] NAME FILE...`: keep one comment with the text of files.
 
-For the GitHub Action and the GitLab template (docs/guides/ci.md), whose environment has all that is needed. Exit
+With `--only-update` none is begun: one that is there gets the new text.
+
+For the GitHub Action and the GitLab component (docs/guides/ci.md), whose environment has all that is needed. Exit
 code 0: done, or there is no request or no permission to comment on it (a pull request from a fork), and a message says
 so; 3: it failed.
 
@@ -20,7 +22,7 @@ from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
 from gpolicy.posting.posted_comments import NotAllowedError, Service, marker, post
 from gpolicy.printable import one_line
 
-_USAGE = "python -m gpolicy.posting github|gitlab [--issue CODE] NAME FILE..."
+_USAGE = "python -m gpolicy.posting github|gitlab [--only-update | --issue CODE] NAME FILE..."
 
 
 def main(arguments: list[str], environ: Mapping[str, str]) -> int:
@@ -41,6 +43,8 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
 
 
 def _run(arguments: list[str], environ: Mapping[str, str]) -> str:
+    begin = arguments[1:2] != ["--only-update"]
+    arguments = arguments if begin else [*arguments[:1], *arguments[2:]]
     if len(arguments) < 3 or arguments[0] not in {"github", "gitlab"}:
         raise UsageError(f"usage: {_USAGE}")
     if arguments[1] == "--issue":
@@ -53,7 +57,7 @@ def _run(arguments: list[str], environ: Mapping[str, str]) -> str:
     if not text:
         return "no comment: there is nothing to post"
     _refuse_long(text, name, service.longest)
-    return f"the comment {marker(name)} {post(service, name, text).value}"
+    return f"the comment {marker(name)} {post(service, name, text, begin=begin).value}"
 
 
 def _issue(arguments: list[str], environ: Mapping[str, str]) -> str:

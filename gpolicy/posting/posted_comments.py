@@ -79,14 +79,16 @@ def marker(name: str) -> str:
     return f"<!-- gpolicy: {_CLEAN.sub('-', name)[:_LONGEST_NAME].strip('-') or 'policy'} -->"
 
 
-def post(service: Service, name: str, text: str) -> Posted:
-    """Make `text` the comment called `name`. Raise NotAllowedError.
+def post(service: Service, name: str, text: str, *, begin: bool = True) -> Posted:
+    """Make `text` the comment called `name`; without `begin` only if there is one. Raise NotAllowedError.
 
     Only a comment of our own is replaced: another user could write one with our marker first and change it later.
     """
     first = marker(name)
     whole = f"{first}\n{text}"
     comment = own(service.comments(), first)
+    if comment is None and not begin:
+        return Posted.NONE
     if comment is None:
         service.create(whole)
         return Posted.CREATED

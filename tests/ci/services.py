@@ -1,4 +1,4 @@
-"""Run what the GitHub Action and the GitLab template say, as a runner would: their own shell, in a directory."""
+"""Run what the GitHub Action and the GitLab component say, as a runner would: their own shell, in a directory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import yaml
 ROOT = Path(__file__).resolve().parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
-TEMPLATE: dict[str, Any] = yaml.safe_load((ROOT / "ci" / "gitlab" / "gpolicy.yml").read_text(encoding="utf-8"))
+COMPONENT = ROOT / "templates" / "gpolicy.yml"
 STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
 BROKEN = "gpolicy: v1\nkind: NodeGroup\nname: shared\nipolicy:\n  vcpu-ration: 4\n"
 FAILING = """  - name: two CPUs with 4 GiB are allowed
@@ -66,6 +66,33 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory / "source"
 
 
+def unchanging(directory: Path) -> None:
+    """Put the policy that the cluster of STATE has now into a directory: its plan has no changes."""
+    shutil.rmtree(directory, ignore_errors=True)
+    command = [sys.executable, "-m", "gpolicy", "adopt", "--state", STATE, "-o", str(directory)]
+    subprocess.run(command, capture_output=True, check=True)
+
+
+def fleet_of(workspace: Path) -> None:
+    """Put three clusters into a checkout, with kept snapshots of two."""
+    snapshot = Path(STATE.partition(":")[2]).read_text(encoding="utf-8")
+    tables = []
+    for name in ("ham", "ber", "muc"):
+        shutil.copytree(workspace / "policy", workspace / name)
+        for file in (workspace / name).rglob("*.yaml"):
+            text = file.read_text(encoding="utf-8").replace("example.org", f"{name}.example.org")
+            file.write_text(text, encoding="utf-8")
+        tables.append(
+            f'[clusters.{name}]\npolicy = "{name}"\nstate = "rapi://{name}.example.org"\nlabels = {{stage = "prod"}}\n'
+        )
+        if name != "muc":
+            kept = workspace / "kept" / name / "20260101T000000Z.json"
+            kept.parent.mkdir(parents=True)
+            kept.write_text(snapshot.replace("example.org", f"{name}.example.org"), encoding="utf-8")
+    shutil.rmtree(workspace / "policy")
+    (workspace / "gpolicy.toml").write_text("".join(tables), encoding="utf-8")
+
+
 def declared_guards(policy: Path) -> str:
     """Return the names of the guards that a policy declares, with spaces between."""
     return " ".join(re.findall(r"name: ([a-z0-9-]+)", (policy / "guards.yaml").read_text(encoding="utf-8")))
@@ -102,7 +129,7 @@ def run_action(
     context |= {"github.event.pull_request.head.repo.fork": "true" if fork else "false", "runner.temp": str(directory)}
     context |= {"github.action_path": str(source), "steps.python.outputs.python-path": sys.executable}
     for step in STEPS:
-        if "run" not in step or not (installs or step["name"] != "Install gpolicy"):
+        if "run" not in step or not (installs or step["name"] not in ("Name the cache", "Install gpolicy")):
             continue
         if not holds(step.get("if", ""), context):
             continue
@@ -137,12 +164,13 @@ def resolved(text: str, context: dict[str, str]) -> str:
 
 
 def holds(condition: str, context: dict[str, str]) -> bool:
-    """Return whether a condition of the form `NAME == VALUE && …` holds."""
-    for part in filter(None, condition.split(" && ")):
+    """Return whether a condition of the form `NAME == VALUE && (NAME != VALUE || …) && …` holds."""
+
+    def one(part: str) -> bool:
         name, operator, wanted = part.split(" ")
-        if (context.get(name, "") == wanted.strip("'")) is not (operator == "=="):
-            return False
-    return True
+        return (context.get(name, "") == wanted.strip("'")) is (operator == "==")
+
+    return all(any(map(one, part.strip("()").split(" || "))) for part in filter(None, condition.split(" && ")))
 
 
 SECRETS = dict.fromkeys(
@@ -177,7 +205,7 @@ def environments(script: str, directory: Path, environ: dict[str, str]) -> tuple
 
 
 def repository(directory: Path, files: dict[str, str]) -> dict[str, str]:
-    """Make a git repository of files; return the variables by which the GitLab template finds it."""
+    """Make a git repository of files; return the inputs by which the GitLab component finds it."""
 
     def git(*arguments: str) -> str:
         own = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "init.defaultBranch=main"]
@@ -191,12 +219,37 @@ def repository(directory: Path, files: dict[str, str]) -> dict[str, str]:
     git("init", "--quiet")
     git("add", "--all")
     git("commit", "--quiet", "--message", "all")
-    return {"GPOLICY_SOURCE": str(directory), "GPOLICY_COMMIT": git("rev-parse", "HEAD")}
+    return {"source": str(directory), "commit": git("rev-parse", "HEAD")}
 
 
-def run_job(name: str, workspace: Path, environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a job of the GitLab template as its runner does: one shell, with the variables of the template."""
-    script = "\n".join([*TEMPLATE[".gpolicy"]["before_script"], *TEMPLATE[name]["script"]])
-    everything = {"PATH": os.environ["PATH"], **TEMPLATE["variables"], **environ}
+def component(inputs: dict[str, str]) -> dict[str, Any]:
+    """Return the GitLab component with its inputs, as GitLab does: its only job."""
+    header, _, body = COMPONENT.read_text(encoding="utf-8").partition("\n---\n")
+    known = yaml.safe_load(header)["spec"]["inputs"]
+    assert set(inputs) <= set(known)
+    given = {name: inputs.get(name, about.get("default")) for name, about in known.items()}
+    missing = [name for name, value in given.items() if value is None]
+    assert not missing, f"an input has no value: {missing}"
+
+    def filled(value: Any) -> Any:
+        match value:
+            case str():
+                return re.sub(r"\$\[\[ inputs\.([a-z-]+) \]\]", lambda found: str(given[found[1]]), value)
+            case dict():
+                return {filled(key): filled(item) for key, item in value.items()}
+            case list():
+                return [filled(item) for item in value]
+        return value
+
+    filled_in: dict[str, Any] = filled(yaml.safe_load(body))
+    return filled_in
+
+
+def run_job(workspace: Path, inputs: dict[str, str], environ: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run the job of the GitLab component as its runner does: one shell, with its variables."""
+    (job,) = component(inputs).values()
+    script = "\n".join([*job["before_script"], *job["script"]])
+    variables = {name: str(value) for name, value in job["variables"].items()}
+    everything = {"PATH": os.environ["PATH"], **environ, **variables}
     shell = [BASH, "-eo", "pipefail", "-c", script]
     return subprocess.run(shell, cwd=workspace, env=everything, capture_output=True, text=True, check=False)

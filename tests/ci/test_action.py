@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,11 @@ from services import (
     Run,
     declared_guards,
     environments,
+    fleet_of,
+    repository,
     resolved,
     run_action,
+    unchanging,
 )
 
 
@@ -86,8 +90,65 @@ def test_a_second_use_in_a_job_says_nothing_of_the_first(tmp_path: Path, workspa
     assert plan not in server.comments[1]["body"]
     act(tmp_path, workspace, server, home=home, state=STATE)
     act(tmp_path, workspace, server, home=home, comment_name="third")
-    assert plan not in server.comments[2]["body"]
-    assert sorted(file.name for file in (home / "gpolicy").iterdir()) == ["check.md", "check.sarif", "venv"]
+    assert len(server.comments) == 2
+    assert sorted(file.name for file in (home / "gpolicy").iterdir()) == [
+        "check.github", "check.md", "check.sarif", "venv",
+    ]  # fmt: skip
+
+
+def test_nothing_is_said_when_nothing_changes(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    shutil.copytree(workspace / "policy", workspace / "changed")
+    unchanging(workspace / "policy")
+    done = act(tmp_path, workspace, server, state=STATE)
+    assert done.code == 0, done.log
+    assert done.outputs["plan-exit-code"] == "0"
+    assert server.comments == []
+    assert "is not needed" in done.log
+    act(tmp_path, workspace, server, path="changed", comment_name="policy", state=STATE)
+    assert "dedicated" in server.comments[0]["body"]
+    act(tmp_path, workspace, server, state=STATE)
+    assert len(server.comments) == 1
+    assert "no changes" in server.comments[0]["body"].lower()
+
+
+def test_many_clusters_are_planned_from_snapshots(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    fleet_of(workspace)
+    for fork in (False, True):
+        done = act(tmp_path, workspace, server, path=".", clusters="all", snapshots="kept", fork=fork)
+        assert done.outputs["plan-exit-code"] == "3", done.log  # one has no snapshot
+        assert done.code == 3
+        assert "Plan of 3 clusters" in server.comments[0]["body"]
+        plans = Path(done.outputs["plan"])
+        assert sorted(file.name for file in plans.iterdir()) == ["ber.json", "ham.json"]
+    labels = "stage=prod name=ham"
+    done = act(tmp_path, workspace, server, path=".", clusters=labels, snapshots="kept", shard="1/1")
+    assert done.outputs["plan-exit-code"] == "1", done.log  # a guard fails
+    assert "Plan of 1 cluster" in server.comments[0]["body"]
+
+
+def test_only_changed_clusters_are_planned(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    fleet_of(workspace)
+    before = repository(workspace, {})["commit"]
+
+    def changed() -> Run:
+        return act(tmp_path, workspace, server, path=".", clusters="all", snapshots="kept", changed_since=before)
+
+    done = changed()
+    assert (done.code, done.outputs["plan-exit-code"]) == (0, "0"), done.log
+    assert "no cluster is left to look at" in done.log
+    assert server.comments == []
+    with (workspace / "ham" / "cluster.yaml").open("a", encoding="utf-8") as file:
+        file.write("# new\n")
+    done = changed()
+    assert done.outputs["plan-exit-code"] == "1", done.log
+    assert "Plan of 1 cluster" in server.comments[0]["body"]
+
+
+def test_a_fork_reaches_no_clusters_by_their_names(tmp_path: Path, workspace: Path, server: Comments) -> None:
+    fleet_of(workspace)
+    done = act(tmp_path, workspace, server, path=".", clusters="all", fork=True)
+    assert done.outputs["plan-exit-code"] == "", done.log
+    assert "no plan: the secrets that reach a cluster" in done.log
 
 
 def test_findings_are_marked_in_the_files(tmp_path: Path, workspace: Path, server: Comments) -> None:
@@ -138,7 +199,6 @@ def test_a_fork_reaches_no_cluster_and_fails_nothing(tmp_path: Path, workspace: 
     done = act(tmp_path, workspace, server, fork=True, state="rapi://ganeti.example.org")
     assert done.code == 0, done.log
     assert "no plan: the secrets that reach a cluster" in done.log
-    assert "no comment: the token does not allow it" in done.log
     assert done.outputs["plan-exit-code"] == ""
 
 
@@ -146,6 +206,7 @@ def test_a_fork_is_planned_against_a_snapshot(tmp_path: Path, workspace: Path, s
     server.may_write = False
     done = act(tmp_path, workspace, server, fork=True, state=STATE, allow=declared_guards(workspace / "policy"))
     assert done.outputs["plan-exit-code"] == "2"
+    assert "no comment: the token does not allow it" in done.log
     assert done.code == 0
     assert "dedicated" in done.summary
 
@@ -174,6 +235,7 @@ def test_an_input_is_not_run_as_a_command(text: str, tmp_path: Path, workspace: 
     for done in (
         act(tmp_path, workspace, server, path=text),
         act(tmp_path, workspace, server, state=text, allow=text, comment_name=text),
+        act(tmp_path, workspace, server, clusters=text, snapshots=text, shard=text, changed_since=text),
     ):
         assert done.code in {0, 1, 3}
         assert not list(tmp_path.rglob("pwned"))
@@ -218,7 +280,7 @@ def test_names_and_texts_of_a_policy_are_no_workflow_commands(
     assert "##[warning]owned.json" in done.log
     assert heeded(done.log) == ["::error::the policy could not be planned"]
     tokens = re.findall(r"^::stop-commands::(.*)$", done.log, re.MULTILINE)
-    assert len(set(tokens)) == len(tokens) == 6
+    assert len(set(tokens)) == len(tokens) == 4
     assert all(re.fullmatch("[0-9a-f]{32}", token) for token in tokens)
 
 
@@ -229,7 +291,7 @@ def test_no_expression_reaches_a_shell() -> None:
 
 def test_every_used_action_is_pinned() -> None:
     used = [step["uses"] for step in STEPS if "uses" in step]
-    assert len(used) == 2
+    assert len(used) == 3
     assert all(re.fullmatch(r"[a-z-]+(/[a-z-]+)+@[0-9a-f]{40}", name) for name in used)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from services import ROOT, repository
+from services import ROOT, STATE, component, repository
 
 PAGE = (ROOT / "docs" / "guides" / "ci.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
@@ -26,9 +27,11 @@ def conforms(schema: str, file: Path, *options: str) -> None:
 
 
 @pytest.mark.skipif(not HAS_SCHEMAS, reason="check-jsonschema is not installed (extra dev)")
-def test_the_action_and_the_template_have_their_form() -> None:
+def test_the_action_and_the_component_have_their_form(tmp_path: Path) -> None:
     conforms("vendor.github-actions", ROOT / "action.yml")
-    conforms("vendor.gitlab-ci", ROOT / "ci" / "gitlab" / "gpolicy.yml", "--data-transform", "gitlab-ci")
+    file = tmp_path / "gpolicy.yml"
+    file.write_text(yaml.safe_dump(component({"source": "https://x", "commit": 40 * "0"})), encoding="utf-8")
+    conforms("vendor.gitlab-ci", file, "--data-transform", "gitlab-ci")
 
 
 @pytest.mark.skipif(not HAS_SCHEMAS, reason="check-jsonschema is not installed (extra dev)")
@@ -100,3 +103,28 @@ def test_a_commit_that_only_deletes_a_file_is_checked(tmp_path: Path) -> None:
     said = commit()
     assert "GP021" in said
     assert re.findall(r"gpolicy (\w+)\.+.*(Passed|Skipped|Failed)\n", said)[0] == ("check", "Failed")
+
+
+def test_the_rules_in_rego_find_what_is_risky_and_what_fails(tmp_path: Path) -> None:
+    """By another implementation of Rego than OPA's."""
+    regopy = pytest.importorskip("regopy", reason="regopy is not installed (extra dev)")
+    (rules,) = re.findall(r"```rego\n(.*?)```", PAGE, re.DOTALL)
+    plan = tmp_path / "plan.json"
+    command = [sys.executable, "-m", "gpolicy", "plan", str(ROOT / "policies" / "two-groups"), "--state", STATE]
+    subprocess.run([*command, "--no-impact", "-o", str(plan)], capture_output=True, check=False)
+    data = json.loads(plan.read_text(encoding="utf-8"))
+    failing = [guard["name"] for guard in data["guards"] if not guard["ok"]]
+    assert failing
+
+    def denied() -> list[str]:
+        interpreter = regopy.Interpreter()
+        interpreter.add_module("ganeti.rego", rules)
+        interpreter.set_input(data)
+        (found,) = json.loads(str(interpreter.query("data.main.deny")))["expressions"]
+        return sorted(found)
+
+    assert [message.split(":")[0] for message in denied()] == sorted(f"guard {name}" for name in failing)
+    data["changes"][0]["risk"] = "high"
+    data["guards"] = []
+    change = data["changes"][0]
+    assert denied() == [f"{change['object']} {change['path']} is risky: high"]

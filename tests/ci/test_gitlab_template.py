@@ -1,10 +1,12 @@
-"""The GitLab template: the scripts of its jobs run here, against a server that speaks as GitLab does."""
+"""The GitLab component: the script of its job runs here, against a server that speaks as GitLab does."""
 
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -16,11 +18,13 @@ from services import (
     SECRETS,
     STANDING_IN,
     STATE,
-    TEMPLATE,
+    component,
     declared_guards,
     environments,
+    fleet_of,
     repository,
     run_job,
+    unchanging,
 )
 
 
@@ -31,111 +35,169 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def job(
-    name: str, workspace: Path, server: Comments, source: dict[str, str], **variables: str
+    workspace: Path, server: Comments, inputs: dict[str, str], *, token: str = TOKEN, **more: str
 ) -> subprocess.CompletedProcess[str]:
     environ = {
         "CI_API_V4_URL": server.base,
         "CI_PROJECT_ID": "3",
         "CI_MERGE_REQUEST_IID": "7",
         "CI_PROJECT_DIR": str(workspace),
-        "GPOLICY_GITLAB_TOKEN": TOKEN,
-        "GPOLICY_PATH": "policy",
+        "GPOLICY_GITLAB_TOKEN": token,
         "HOME": str(workspace.parent),
     }
-    return run_job(name, workspace, environ | source | variables)
+    named = {name.replace("_", "-"): value for name, value in more.items()}
+    return run_job(workspace, {"path": "policy", **inputs, **named}, environ)
+
+
+def reports(inputs: dict[str, str]) -> Any:
+    (only,) = component(inputs).values()
+    return only["artifacts"]["reports"]
 
 
 def test_findings_become_reports(workspace: Path, server: Comments, source: dict[str, str]) -> None:
     (workspace / "policy" / "broken.yaml").write_text(BROKEN, encoding="utf-8")
-    done = job("gpolicy:check", workspace, server, source)
+    done = job(workspace, server, source)
     assert done.returncode == 1
-    reports = TEMPLATE["gpolicy:check"]["artifacts"]["reports"]
-    quality = json.loads((workspace / reports["codequality"]).read_text(encoding="utf-8"))
+    quality = json.loads((workspace / reports(source)["codequality"]).read_text(encoding="utf-8"))
     assert any(entry["location"]["path"] == "policy/broken.yaml" for entry in quality)
-    findings, tests = (workspace / name for name in reports["junit"])
+    findings, tests = (workspace / name for name in reports(source)["junit"])
     cases = ET.parse(findings).iter("testcase")  # noqa: S314 (our own output)
     assert any(case.find("failure") is not None for case in cases)
     assert not tests.exists()
+    assert "vcpu-ration" in server.comments[0]["body"]
 
 
-def test_a_sound_policy_passes(workspace: Path, server: Comments, source: dict[str, str]) -> None:
-    done = job("gpolicy:check", workspace, server, source)
+def test_a_sound_policy_passes_and_nothing_is_said(workspace: Path, server: Comments, source: dict[str, str]) -> None:
+    done = job(workspace, server, source)
     assert done.returncode == 0, done.stderr
     quality = json.loads((workspace / "gpolicy-code-quality.json").read_text(encoding="utf-8"))
     assert {entry["severity"] for entry in quality} <= {"info"}
+    assert server.comments == []
+    assert "is not needed" in done.stderr
 
 
 def test_a_test_of_the_policy_that_fails_fails_the_job(
     workspace: Path, server: Comments, source: dict[str, str]
 ) -> None:
-    report = workspace / TEMPLATE["gpolicy:check"]["artifacts"]["reports"]["junit"][1]
+    report = workspace / reports(source)["junit"][1]
     for failed, code in ((0, 0), (1, 1)):
-        done = job("gpolicy:check", workspace, server, source)
+        done = job(workspace, server, source)
         assert done.returncode == code
         cases = list(ET.parse(report).iter("testcase"))  # noqa: S314 (our own output)
         assert (len(cases), sum(case.find("failure") is not None for case in cases)) == (2 + failed, failed)
         with (workspace / "policy" / "tests.yaml").open("a", encoding="utf-8") as file:
             file.write(FAILING)
     assert "3 tests, 1 failed" in done.stdout
+    assert "3 tests, 1 failed" in server.comments[0]["body"]
 
 
 def test_the_plan_is_one_note(workspace: Path, server: Comments, source: dict[str, str]) -> None:
     for _ in range(2):
-        done = job("gpolicy:plan", workspace, server, source, GPOLICY_STATE=STATE)
+        done = job(workspace, server, source, state=STATE)
         assert done.returncode == 1, done.stderr  # a guard fails
     assert len(server.comments) == 1
+    assert server.comments[0]["body"].startswith("<!-- gpolicy: gpolicy -->\n")
     assert "dedicated" in server.comments[0]["body"]
     names = declared_guards(workspace / "policy")
-    done = job("gpolicy:plan", workspace, server, source, GPOLICY_STATE=STATE, GPOLICY_ALLOW=names)
+    done = job(workspace, server, source, state=STATE, allow=names)
     assert done.returncode == 0, done.stderr
     assert len(server.comments) == 1
     assert json.loads((workspace / "gpolicy-plan.json").read_text(encoding="utf-8"))["steps"]
 
 
+def test_a_plan_without_changes_begins_no_note_and_renews_one(
+    workspace: Path, server: Comments, source: dict[str, str]
+) -> None:
+    shutil.copytree(workspace / "policy", workspace / "changed")
+    unchanging(workspace / "policy")
+    done = job(workspace, server, source, state=STATE)
+    assert (done.returncode, server.comments) == (0, []), done.stderr
+    job(workspace, server, source, path="changed", state=STATE)
+    assert "dedicated" in server.comments[0]["body"]
+    done = job(workspace, server, source, state=STATE)
+    assert done.returncode == 0
+    assert len(server.comments) == 1
+    assert "no changes" in server.comments[0]["body"].lower()
+
+
 def test_a_broken_policy_does_not_leave_an_old_plan_standing(
     workspace: Path, server: Comments, source: dict[str, str]
 ) -> None:
-    job("gpolicy:plan", workspace, server, source, GPOLICY_STATE=STATE)
+    job(workspace, server, source, state=STATE)
     (workspace / "policy" / "broken.yaml").write_text(BROKEN, encoding="utf-8")
-    done = job("gpolicy:plan", workspace, server, source, GPOLICY_STATE=STATE)
+    done = job(workspace, server, source, state=STATE)
     assert done.returncode == 1
     assert len(server.comments) == 1
     assert "vcpu-ration" in server.comments[0]["body"]
+    assert "dedicated.yaml" in server.comments[0]["body"]
+    assert not (workspace / "gpolicy-plan.json").exists()
 
 
 def test_the_note_says_what_could_not_be_done(workspace: Path, server: Comments, source: dict[str, str]) -> None:
-    done = job("gpolicy:plan", workspace, server, source, GPOLICY_STATE="snapshot:none.json")
+    done = job(workspace, server, source, state="snapshot:none.json")
     assert done.returncode == 3
     note = server.comments[0]["body"]
     assert note.endswith("\n\n❌ The plan could not be made: see the job's log.")
     assert "could not be checked" not in note
-    done = job("gpolicy:plan", workspace, server, source, GPOLICY_STATE=STATE, GPOLICY_PATH="elsewhere")
+    done = job(workspace, server, source, state=STATE, path="elsewhere", job="other")
     assert done.returncode == 3
-    assert "❌ The policy could not be checked: see the job's log." in server.comments[1]["body"]
+    assert server.comments[1]["body"] == (
+        "<!-- gpolicy: other -->\n❌ The policy could not be checked: see the job's log."
+    )
+
+
+def test_many_clusters_are_planned_from_snapshots(workspace: Path, server: Comments, source: dict[str, str]) -> None:
+    fleet_of(workspace)
+    done = job(workspace, server, source, path=".", clusters="all", snapshots="kept")
+    assert done.returncode == 3, done.stderr  # one has no snapshot
+    assert "Plan of 3 clusters" in server.comments[0]["body"]
+    assert sorted(file.name for file in (workspace / "gpolicy-plans").iterdir()) == ["ber.json", "ham.json"]
+    done = job(workspace, server, source, path=".", clusters="stage=prod name=ham", snapshots="kept", shard="1/1")
+    assert done.returncode == 1, done.stderr  # a guard fails
+    assert "Plan of 1 cluster" in server.comments[0]["body"]
 
 
 def test_without_a_token_there_is_no_note(workspace: Path, server: Comments, source: dict[str, str]) -> None:
-    done = job("gpolicy:plan", workspace, server, source, GPOLICY_STATE=STATE, GPOLICY_GITLAB_TOKEN="")
+    done = job(workspace, server, source, state=STATE, token="")
     assert "GPOLICY_GITLAB_TOKEN is not set" in done.stdout
     assert server.asked == []
 
 
 @pytest.mark.parametrize("text", ['$(touch pwned)"; touch pwned; `touch pwned`', "--help"])
-def test_a_variable_is_not_run_as_a_command(
-    text: str, workspace: Path, server: Comments, source: dict[str, str]
-) -> None:
-    for name in ("GPOLICY_PATH", "GPOLICY_STATE", "GPOLICY_ALLOW"):
-        job("gpolicy:plan", workspace, server, source, **{"GPOLICY_STATE": "sim:none", name: text})
+def test_an_input_is_not_run_as_a_command(text: str, workspace: Path, server: Comments, source: dict[str, str]) -> None:
+    for name in ("path", "state", "allow", "clusters", "changed_since", "snapshots", "shard", "job"):
+        job(workspace, server, source, **{"state": "sim:none", name: text})
         assert not list(workspace.parent.rglob("pwned"))
-    job("gpolicy:check", workspace, server, source, GPOLICY_PATH=text)
-    assert not list(workspace.parent.rglob("pwned"))
+
+
+def test_inputs_reach_the_shell_as_variables_only(source: dict[str, str]) -> None:
+    (only,) = component({**source, "path": "hush-90c1", "state": "hush-90c1", "job": "hush-90c1"}).values()
+    assert "hush-90c1" not in str(only["before_script"]) + str(only["script"])
+
+
+def test_packages_in_the_cache_are_plain_files_of_the_checkout(
+    workspace: Path, server: Comments, source: dict[str, str]
+) -> None:
+    packages, secret = workspace / ".gpolicy-packages", workspace.parent / "secret.whl"
+    packages.mkdir()
+    secret.write_text("hush-90c1")
+    (packages / "link.whl").symlink_to(secret)
+    (packages / "plain.whl").write_text("plain")
+    job(workspace, server, source)
+    assert {file.name: file.read_text() for file in packages.iterdir()} == {"plain.whl": "plain"}
+    shutil.rmtree(packages)
+    packages.symlink_to(workspace.parent)
+    job(workspace, server, source)
+    assert not packages.is_symlink()
+    assert list(packages.iterdir()) == []
 
 
 def test_the_installation_sees_no_secret(tmp_path: Path) -> None:
     source = repository(tmp_path / "source", {"ci/install": (ROOT / "ci" / "install").read_text(encoding="utf-8")})
-    script = "\n".join(TEMPLATE[".gpolicy"]["before_script"])
-    environ = {"CI_PROJECT_DIR": str(tmp_path), "GPOLICY_PATH": ".", "GPOLICY_RAPI_USER": "hush-90c1", **source}
-    seen, by_git = environments(script, tmp_path, environ)
+    (only,) = component(source).values()
+    environ = {"CI_PROJECT_DIR": str(tmp_path), "GPOLICY_RAPI_USER": "hush-90c1"}
+    environ |= {name: str(value) for name, value in only["variables"].items()}
+    seen, by_git = environments("\n".join(only["before_script"]), tmp_path, environ)
     assert min(seen.count("PATH="), by_git.count("PATH=")) > 2
     assert not [name for name in (*SECRETS, *SECRETS.values()) if name in seen]
     assert not [name for name in SECRETS if name.startswith("GPOLICY_") and name in by_git]  # it may need CI_JOB_TOKEN
@@ -145,9 +207,9 @@ def test_the_installation_sees_no_secret(tmp_path: Path) -> None:
 def test_the_version_to_install_is_required(
     commit: str, workspace: Path, server: Comments, source: dict[str, str]
 ) -> None:
-    done = job("gpolicy:check", workspace, server, source | {"GPOLICY_COMMIT": commit})
+    done = job(workspace, server, source | {"commit": commit})
     assert done.returncode == 3
     assert "GPOLICY_COMMIT" in done.stderr
-    done = job("gpolicy:check", workspace, server, source | {"GPOLICY_SOURCE": ""})
+    done = job(workspace, server, source | {"source": ""})
     assert done.returncode != 0
     assert "GPOLICY_SOURCE" in done.stderr

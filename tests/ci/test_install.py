@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,3 +32,25 @@ def test_gpolicy_is_installed_with_its_engine(version: str, compiler: str, sourc
     assert told == "True \n"
     has_compiler = subprocess.run([*made, "-c", "import ziglang"], capture_output=True, check=False).returncode == 0
     assert has_compiler == (compiler == "fallback")
+
+
+def test_packages_are_taken_from_a_directory_and_checked_by_hash(sources: Path, tmp_path: Path) -> None:
+    install, packages, room = str(sources / "ci" / "install"), tmp_path / "packages", tmp_path / "room"
+    room.mkdir()
+
+    def installs(**environ: str) -> bool:
+        command = [install, sys.executable, str(room), str(packages)]
+        done = subprocess.run(command, env={**os.environ, **environ}, capture_output=True, text=True, check=False)
+        return done.returncode == 0
+
+    assert installs()
+    kept = sorted(packages.iterdir())
+    assert len(kept) > 10
+    nowhere = {"PIP_INDEX_URL": "https://127.0.0.1:9/simple", "PIP_RETRIES": "0", "PIP_CONFIG_FILE": os.devnull}
+    assert installs(**nowhere)
+    small = next(file for file in kept if file.name.startswith("mdurl"))
+    good = small.read_bytes()
+    small.write_bytes(good + b"#")
+    assert not installs(**nowhere)
+    assert installs()
+    assert small.read_bytes() == good

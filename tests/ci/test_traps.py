@@ -1,4 +1,4 @@
-"""A checkout full of traps: the action and the template trigger none of them, with secrets in the environment.
+"""A checkout full of traps: the action and the component trigger none of them, with secrets in the environment.
 
 gpolicy is really installed here, by `ci/install` from its locked packages, which takes a package index.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from comment_server import TOKEN, Comments
-from services import STATE, TEMPLATE, repository, run_action, run_job
+from services import STATE, component, repository, run_action, run_job
 
 PASSWORD = "hush-rapi-4471"  # noqa: S105 (of this test alone)
 MODULES = (
@@ -89,11 +89,13 @@ def traps(workspace: Path, tmp_path: Path) -> Traps:  # noqa: C901 (one trap aft
     for name in ("post-checkout", "pre-commit", "reference-transaction", "post-index-change"):
         lay(f".git/hooks/{name}", f"#!/bin/sh\n/usr/bin/{touch(f'hook-{name}')}\n")
     lay(".gitconfig", f"[core]\n\thooksPath = {workspace}/.git/hooks\n")
-    for name in TEMPLATE["gpolicy:plan"]["artifacts"]["paths"]:
+    (job,) = component({"source": "", "commit": ""}).values()
+    for name in job["artifacts"]["paths"]:
         (workspace / name).symlink_to(precious)
-    for names in TEMPLATE["gpolicy:check"]["artifacts"]["reports"].values():
+    for names in job["artifacts"]["reports"].values():
         for name in [names] if isinstance(names, str) else names:
             (workspace / name).symlink_to(precious)
+    (workspace / ".gpolicy-packages").symlink_to(tmp_path)
     for name in ("source", "room", "check.md", "plan.json"):
         (workspace / name).symlink_to(tmp_path)
     return made
@@ -101,7 +103,7 @@ def traps(workspace: Path, tmp_path: Path) -> Traps:  # noqa: C901 (one trap aft
 
 @pytest.fixture(scope="module")
 def committed(sources: Path) -> dict[str, str]:
-    """The variables by which the template finds the sources."""
+    """The inputs by which the component finds the sources."""
     return repository(sources, {})
 
 
@@ -129,7 +131,7 @@ def test_the_action_springs_no_trap(tmp_path: Path, traps: Traps, sources: Path,
     inputs = {"path": "policy", "state": "snapshot:cluster.json", "token": TOKEN}
     done = run_action(runner, traps.checkout, inputs, environment(tmp_path) | own, source=sources, installs=True)
     assert traps.names() == [], done.log
-    assert done.ran == ["Install gpolicy", "Check", "Test", "Plan", "Comment", "Verdict"], done.log
+    assert done.ran == ["Name the cache", "Install gpolicy", "Check", "Test", "Plan", "Comment", "Verdict"], done.log
     assert (done.outputs["check-exit-code"], done.outputs["plan-exit-code"]) == ("0", "1"), done.log
     assert "dedicated" in server.comments[0]["body"]
     assert "`policy/" in server.comments[0]["body"]  # files are named from the top of the checkout
@@ -148,13 +150,10 @@ def test_the_template_springs_no_trap(
         "CI_MERGE_REQUEST_IID": "7",
         "CI_PROJECT_DIR": str(traps.checkout),
         "GPOLICY_GITLAB_TOKEN": TOKEN,
-        "GPOLICY_PATH": "policy",
-        "GPOLICY_STATE": "snapshot:cluster.json",
-        **committed,
     }
     shutil.copy(STATE.partition(":")[2], traps.checkout / "cluster.json")
-    environ = environment(tmp_path) | own
-    done = run_job("gpolicy:plan", traps.checkout, environ)
+    inputs = {"path": "policy", "state": "snapshot:cluster.json", **committed}
+    done = run_job(traps.checkout, inputs, environment(tmp_path) | own)
     assert traps.names() == [], done.stderr
     assert done.returncode == 1, done.stderr  # a guard fails
     assert "dedicated" in server.comments[0]["body"]
@@ -164,13 +163,8 @@ def test_the_template_springs_no_trap(
     assert not plan.is_symlink()
     for secret in (PASSWORD, TOKEN):
         assert secret not in done.stdout + done.stderr + plan.read_text() + server.comments[0]["body"]
-
-
-def test_the_check_of_the_template_springs_no_trap(tmp_path: Path, traps: Traps, committed: dict[str, str]) -> None:
-    own = {"CI_PROJECT_DIR": str(traps.checkout), "GPOLICY_PATH": "policy", **committed}
-    done = run_job("gpolicy:check", traps.checkout, environment(tmp_path) | own)
-    assert traps.names() == [], done.stderr
-    assert done.returncode == 0, done.stderr
-    assert traps.precious.read_text() == "precious"
     quality = json.loads((traps.checkout / "gpolicy-code-quality.json").read_text(encoding="utf-8"))
     assert all(entry["location"]["path"].startswith("policy/") for entry in quality)
+    packages = traps.checkout / ".gpolicy-packages"
+    assert not packages.is_symlink()
+    assert len(list(packages.glob("*.whl"))) > 10
