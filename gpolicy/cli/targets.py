@@ -302,13 +302,14 @@ def clusters_near(path: Path | None) -> Mapping[str, NamedCluster]:
 def check_clusters_near(path: Path | None) -> None:
     """Raise InputError for a mistake in what the settings file says of clusters and roll-outs.
 
-    A policy that is not there is one, too: other verbs find it when they come to its cluster.
+    A policy that is not there, or an address of two clusters, is one too: other verbs say so of the cluster alone.
     """
-    from gpolicy.settings.named_clusters import refuse_missing_policies  # noqa: PLC0415
+    from gpolicy.settings.named_clusters import refuse_contradictions  # noqa: PLC0415
     from gpolicy.settings.settings_file import settings_file  # noqa: PLC0415
 
     clusters, _ = rollout_near(path)
-    refuse_missing_policies(settings_file(path or Path()), clusters)
+    if (file := settings_file(path or Path())) is not None:
+        refuse_contradictions(file, clusters)
 
 
 def all_clusters_near(path: Path | None) -> list[NamedCluster]:

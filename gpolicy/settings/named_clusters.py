@@ -84,22 +84,7 @@ class _Reader:
         places = list(self._file.entries(self._file.table("clusters")))
         if len(places) > _MOST:
             raise self._file.error(places[_MOST], f"more than {_MOST:,} clusters", "use several repositories")
-        found = {place.path[-1]: self._cluster(place) for place in places}
-        self._refuse_shared_addresses(places, found)
-        return found
-
-    def _refuse_shared_addresses(self, places: list[Place], clusters: Mapping[str, NamedCluster]) -> None:
-        """Raise InputError where two clusters are read from, or written to, at one live address."""
-        first: dict[str, str] = {}
-        for place in places:
-            cluster = clusters[place.path[-1]]
-            for key, address in (("state", cluster.state), ("destination", cluster.destination)):
-                is_live = address is not None and address.partition(":")[0] in _DESTINATIONS
-                other = first.setdefault(str(address), cluster.name) if is_live else cluster.name
-                if other != cluster.name:
-                    at = place.below(key) if key in place.value else place
-                    hint = "each cluster has an address of its own, and one policy"
-                    raise self._file.error(at, f"{shown(address)} is the address of the cluster {other}", hint)
+        return {place.path[-1]: self._cluster(place) for place in places}
 
     def _cluster(self, place: Place) -> NamedCluster:
         file, name = self._file, place.path[-1]
@@ -198,12 +183,21 @@ class _Reader:
         return name, text
 
 
-def refuse_missing_policies(file: SettingsFile | None, clusters: Iterable[NamedCluster]) -> None:
-    """Raise InputError for a cluster whose policy is not there."""
-    for cluster in clusters if file is not None else ():
-        if file is not None and cluster.policy is not None and not cluster.policy.exists():
-            place = Place(("clusters", cluster.name, "policy"), None)
+def refuse_contradictions(file: SettingsFile, clusters: Iterable[NamedCluster]) -> None:
+    """Raise InputError for a cluster whose policy is not there, or with the live address of another one."""
+    first: dict[str, str] = {}
+    for cluster in clusters:
+        at = Place(("clusters", cluster.name), None)
+        if cluster.policy is not None and not cluster.policy.exists():
+            place = Place((*at.path, "policy"), None)
             raise file.error(place, "there is no such file or directory", "write it relative to this file")
+        for key, address in (("state", cluster.state), ("destination", cluster.destination)):
+            is_live = address is not None and address.partition(":")[0] in _DESTINATIONS
+            other = first.setdefault(str(address), cluster.name) if is_live else cluster.name
+            if other != cluster.name:
+                hint = "each cluster has an address of its own, and one policy"
+                message = f"{shown(address)} is the address of the cluster {other}"
+                raise file.error(Place((*at.path, key), None), message, hint)
 
 
 def one_cluster(name: str, clusters: Mapping[str, NamedCluster]) -> NamedCluster:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.errors import InputError
-from gpolicy.settings.named_clusters import NamedCluster, named_clusters
+from gpolicy.settings.named_clusters import NamedCluster, named_clusters, refuse_contradictions
 from gpolicy.settings.settings_file import named_settings_file, settings_file
 
 
@@ -15,6 +15,14 @@ def read(directory: Path, text: str) -> dict[str, NamedCluster]:
     path = directory / "gpolicy.toml"
     path.write_text(text)
     return named_clusters(settings_file(directory))
+
+
+def read_checked(directory: Path, text: str) -> None:
+    """Read as check does."""
+    clusters = read(directory, text)
+    file = settings_file(directory)
+    assert file is not None
+    refuse_contradictions(file, clusters.values())
 
 
 def test_everything_that_a_table_may_say(tmp_path: Path) -> None:
@@ -94,7 +102,9 @@ def test_a_password_in_an_address_is_refused_and_not_shown(tmp_path: Path) -> No
 )
 def test_clusters_do_not_share_an_address_or_almost_a_label(tmp_path: Path, ber: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        read(tmp_path, f'[clusters.ham]\nstate = "ssh://ham"\nlabels = {{stage = "prod"}}\n[clusters.ber]\n{ber}\n')
+        read_checked(
+            tmp_path, f'[clusters.ham]\nstate = "ssh://ham"\nlabels = {{stage = "prod"}}\n[clusters.ber]\n{ber}\n'
+        )
     assert message in caught.value.message
 
 
