@@ -61,8 +61,8 @@ class PlaceReport:
 
     `candidates` are the possible ones, the best first, then the refused ones; of very many pairs only those that are
     likely the best. `metric` is "score" or "lost-allocations"; with the latter `sizes` names the sizes that
-    `lost_allocations` counts. `reason` is a sentence that tells why no candidate takes it. `notes` tell what Ganeti
-    checks but hail does not. `what_if` says what the answer leaves out of account on request.
+    `lost_allocations` counts. `reason` is a sentence that tells why no candidate takes it. `objections` tell
+    why Ganeti would refuse what hail accepts. `what_if` says what the answer leaves out of account on request.
     """
 
     source: str
@@ -78,6 +78,7 @@ class PlaceReport:
     reason: str | None = None
     groups: tuple[GroupTrial, ...] = ()
     candidates: tuple[Candidate, ...] = ()
+    objections: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     snapshot: Snapshot | None = None
     what_if: tuple[str, ...] = ()

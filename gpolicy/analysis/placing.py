@@ -96,6 +96,7 @@ def place(
         found = permitted
         nodes = found[0].nodes if found[0].ok else ()
         answer = _other_answer(cluster, answer, found[0] if nodes else None)
+    chosen = answer if nodes else replace(answer, placement=None)
     return PlaceReport(
         source=state.source,
         snapshot=state.snapshot,
@@ -112,10 +113,12 @@ def place(
         what_if=(*_what_if(cluster, request, instance), *other_weights(request.weights)),
         groups=tuple(_group_trials(cluster, asked, answer, group)),
         candidates=tuple(found),
+        objections=tuple(_objections(state, cluster, request, instance, chosen)),
         notes=(
             *basis_notes(settled, cluster, group.name if group else None, declared=declared),
             *notes,
-            *_notes(state, cluster, request, instance, answer if nodes else replace(answer, placement=None)),
+            *_not_tried(state),
+            *_of_closed_group(cluster, request, chosen),
             *_unknown(cluster, instance, nodes, volumes),
             *what_if_shares(state, group.name if group else None),
             *metric_notes(cluster, request, nodes, dedicated=asked.dedicated),
@@ -269,29 +272,42 @@ def _group_trials(cluster: Cluster, asked: PlaceSearch, answer: GroupAnswer, gro
     return trials
 
 
-def _notes(
-    state: ClusterState, cluster: Cluster, request: PlaceRequest, instance: Instance, answer: GroupAnswer
-) -> list[str]:
-    """Return notes on what Ganeti checks but hail does not, and on nodes that are not candidates."""
+def _not_tried(state: ClusterState) -> list[str]:
+    """Return why nodes are not candidates, for each."""
     notes = []
-    if request.name in state.instances:
-        notes.append(f"an instance {request.name} exists already: Ganeti refuses a second one of that name")
     for node in state.nodes.values():
         why = "offline" if node.offline else "drained" if node.drained else "" if node.vm_capable else "not vm_capable"
         if why:
             notes.append(f"{node.name} is {why}: not tried")
+    return notes
+
+
+def _objections(
+    state: ClusterState, cluster: Cluster, request: PlaceRequest, instance: Instance, answer: GroupAnswer
+) -> list[str]:
+    """Return why Ganeti would refuse what hail chose, in what hail does not check."""
+    found = []
+    if request.name in state.instances:
+        found.append(f"an instance {request.name} exists already: Ganeti refuses a second one of that name")
     if answer.group is None or answer.placement is None:
-        return notes
+        return found
     group = cluster.groups[answer.group]
     exclusive = any(cluster.nodes[index].facts.exclusive for index in answer.placement.nodes)
     nics = request.nic_count if request.nic_count is not None else len(request.networks) or None
     pairs = [pair for pair in group.policy.minmax if check_pair(pair, instance, exclusive=exclusive) is None]
     if nics is not None and pairs and not any(pair.min.nic_count <= nics <= pair.max.nic_count for pair in pairs):
-        notes.append(f"hail does not count network interfaces; Ganeti refuses {nics} in group {group.name}")
+        found.append(f"hail does not count network interfaces; Ganeti refuses {nics} in group {group.name}")
     if exclusive and instance.template is not DiskTemplate.PLAIN and instance.disks:
-        notes.append(
+        found.append(
             f"Ganeti makes no {instance.template.value} disks on nodes with exclusive storage, only plain ones"
         )
-    if request.group is not None and group.alloc_policy is AllocPolicy.UNALLOCABLE:
-        notes.append(f"group {group.name} is unallocable: it takes the instance only because the request names it")
-    return notes
+    return found
+
+
+def _of_closed_group(cluster: Cluster, request: PlaceRequest, answer: GroupAnswer) -> list[str]:
+    if request.group is None or answer.group is None or answer.placement is None:
+        return []
+    group = cluster.groups[answer.group]
+    if group.alloc_policy is not AllocPolicy.UNALLOCABLE:
+        return []
+    return [f"group {group.name} is unallocable: it takes the instance only because the request names it"]

@@ -54,7 +54,12 @@ class Words:
         """Return the request on a cluster; the minimum of the spec pair fills in missing values."""
         if self.spec is None:
             return self.request
-        pair, group = find_pair(self.spec, names, state, self.request.group)
+        try:
+            pair, group = find_pair(self.spec, names, state, self.request.group)
+        except UsageError:
+            if Path(self.spec).is_dir():
+                raise _is_policy(self.spec) from None
+            raise
         return of_spec(self.request, pair.min, state, group)
 
 
@@ -71,12 +76,19 @@ def read_words(words: Sequence[str]) -> Words:
             _add(values, _key(key, word), value, word)
         elif Path(word).suffix in {".yaml", ".yml", ".json"} or (Path(word).is_file() and not _is_name(word)):
             files.append(_read_file(Path(word)))
+        elif "spec" in values and (policies := [item for item in (values["spec"], word) if Path(item).is_dir()]):
+            raise _is_policy(policies[0])
         else:
             _add(values, "spec", word, word)
     request = Words(PlaceRequest())
     for source in (*files, values):
         request = _with(request, source)
     return request
+
+
+def _is_policy(word: str) -> UsageError:
+    hint = f"a policy follows --policy or -p: write -p {word}"
+    return UsageError(f"{word}: this is a directory, not a word of the request", hint=hint)
 
 
 def _is_name(word: str) -> bool:

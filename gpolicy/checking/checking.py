@@ -90,8 +90,8 @@ def examine(
 
     about = [*waivers.findings, *suppressions.findings]
     if context.whole and not policy.is_part:  # else what is accepted may be found in the rest
-        places = (*(item.label for item in policy.objects), *policy.paths)
-        about += [*waivers.unused(ran, places), *suppressions.unused(ran)]
+        labels = [item.label for item in policy.objects]
+        about += [*waivers.unused(ran, labels, policy.paths), *suppressions.unused(ran)]
     kept += [finding for finding in about if settings.counts(finding)]
     found = by_place(settings.with_severity(finding) for finding in kept)
     if baseline is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Final
@@ -112,19 +112,21 @@ class Waivers:
         self._used.update(covering)
         return self._active[covering[0]][0] if covering else None
 
-    def unused(self, ran: Callable[[str], bool], places: Iterable[str] = ()) -> Iterator[Finding]:
+    def unused(
+        self, ran: Callable[[str], bool], labels: Collection[str] = (), files: Collection[str] = ()
+    ) -> Iterator[Finding]:
         """Yield a finding for each waiver that covered nothing, if the rule it names (by its key) has run.
 
-        Where its `where` names one of `places`, labels of objects or files, it can go: nothing in it is misspelt.
+        Where its `where` names an object (one of `labels`) or one of `files`, it can go: nothing in it is misspelt.
         """
-        places = list(places)
         first: dict[tuple[str, str], Waiver] = {}
         for number, (waiver, info) in enumerate(self._active):
             if number not in self._used and ran(info.key):
                 message = f"{info.code} {info.name} finds nothing at {waiver.where!r}: the waiver is not needed"
-                is_known = any(_names(waiver.where, place) for place in places)
-                otherwise = "remove the waiver, or correct its `where`"
-                hint = "remove the waiver" if is_known else did_you_mean(waiver.where, places, otherwise)
+                is_known = any(fnmatchcase(label, waiver.where) for label in labels) or any(
+                    _names(waiver.where, file) for file in files
+                )
+                hint = "remove the waiver" if is_known else _guess(waiver.where, labels, files)
                 yield WAIVER_UNUSED.finding(
                     message, waiver.span, hint=hint, fix=self._removal(waiver) if is_known else None
                 )
@@ -181,6 +183,13 @@ def can_be_waived(info: RuleInfo) -> bool:
 def _is_there(where: str, hit: Hit) -> bool:
     """Return whether `where` names the object or the file of a finding; a file also by the end of its path."""
     return fnmatchcase(hit.label, where) or (hit.finding.span is not None and _names(where, hit.finding.span.file))
+
+
+def _guess(where: str, labels: Collection[str], files: Collection[str]) -> str:
+    """Return what a `where` that names nothing may mean; a bare name, the object of that name."""
+    bare = [label for label in labels if label.partition("/")[2] == where]
+    otherwise = "remove the waiver, or correct its `where`"
+    return did_you_mean(bare[0] if bare else where, [*labels, *files], otherwise)
 
 
 def _names(where: str, place: str) -> bool:

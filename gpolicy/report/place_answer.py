@@ -29,14 +29,19 @@ _UNKNOWN_SPINDLES: Final = (
 def place_answer(report: PlaceReport) -> Answer:
     """Return where the instance goes, with every candidate and its reason."""
     what = f"{report.instance.name} ({_instance_words(report.instance)})"
-    where = (
+    goes = (
         f"goes to {' / '.join(report.nodes)} in group {report.group}" if report.ok else f"goes nowhere: {report.reason}"
+    )
+    where = (
+        f"{goes}, says hail, but Ganeti would refuse it: {report.objections[0]}"
+        if report.ok and report.objections
+        else goes
     )
     possible = [item for item in report.candidates if item.ok]
     refused = [item for item in report.candidates if not item.ok]
     what_if = ", ".join(text.partition(": ")[0] for text in report.what_if)
     verdict = f"{f'With {what_if}: ' if what_if else ''}{what} {where}"
-    tone = Tone.GOOD if report.ok else Tone.BAD
+    tone = Tone.GOOD if report.ok and not report.objections else Tone.BAD
     return Answer(
         verb="place",
         title="Where an instance goes on cluster",
@@ -66,6 +71,7 @@ def place_answer(report: PlaceReport) -> Answer:
         notes=(
             f"hail: {report.info}",
             *(_untried_words(group) for group in report.groups if not group.tried),
+            *report.objections,
             *report.notes,
         ),
         terms=_UNKNOWN_SPINDLES if any(UNKNOWN_SPINDLES in (item.detail or "") for item in refused) else (),

@@ -31,7 +31,7 @@ def place_data(report: PlaceReport) -> dict[str, Any]:
         "candidates": [_candidate(item) for item in report.candidates],
         "what_if": list(report.what_if),
         "limits": [limits_data(item) for item in report.limits],
-        "notes": list(report.notes),
+        "notes": [*report.objections, *report.notes],
     }
 
 

@@ -13,6 +13,7 @@ from gpolicy.apply.plan_run import RefusedError, guards_now, right_cluster
 from gpolicy.apply.runner import Runner
 from gpolicy.apply.staleness import Sight, path_text
 from gpolicy.cluster.state import ClusterState
+from gpolicy.ganeti.amounts import amount_text
 from gpolicy.plan.plan import Plan
 
 
@@ -42,7 +43,8 @@ def look_at(
     final = judge_applied(plan.changes, Sight.of(state))
     for item in final.differences:
         where = f"{item.object} {path_text(item.path)}".rstrip()
-        troubles.append(f"{where}: expected {json.dumps(item.expected)}, found {json.dumps(item.found)}")
+        expected, found = (amount_text(item.path, value) or json.dumps(value) for value in (item.expected, item.found))
+        troubles.append(f"{where}: expected {expected}, found {found}")
     try:
         guards_now(plan, state, begun=True)
     except RefusedError as error:

@@ -192,8 +192,8 @@ def test_an_unallocable_group_is_used_only_by_name() -> None:
     assert "is unallocable" in named.notes[-1]
 
 
-def test_checks_of_ganeti_that_hail_lacks_are_noted() -> None:
-    assert "Ganeti refuses 9 in group g" in place(shared("8.0"), PlaceRequest(nic_count=9)).notes[-1]
+def test_checks_of_ganeti_that_hail_lacks_are_objections() -> None:
+    assert "Ganeti refuses 9 in group g" in place(shared("8.0"), PlaceRequest(nic_count=9)).objections[0]
 
 
 def test_an_offline_node_is_noted() -> None:

@@ -47,6 +47,11 @@ def test_elsewhere_the_finding_stays_and_the_waiver_is_unused(where: str, tmp_pa
     assert codes(check(gold(waiver(where=where)), tmp_path)) == ["GP509", "GP902"]
 
 
+def test_a_waiver_of_a_bare_name_is_told_the_object_and_stays(tmp_path: Path) -> None:
+    _, unused = check(gold(waiver(where="gold")), tmp_path)
+    assert (unused.code, unused.hint, unused.fix) == ("GP902", "Did you mean `group/gold`?", None)
+
+
 def test_the_last_day_is_still_covered(tmp_path: Path) -> None:
     text = gold(waiver(until="2026-03-01"))
     assert check(text, tmp_path, today=date(2026, 3, 1)) == []

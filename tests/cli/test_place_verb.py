@@ -21,6 +21,25 @@ def test_the_answer_comes_first_and_the_exit_code_agrees() -> None:
     assert "ipolicy.minmax (6): no spec pair of the policy allows the size" in done.stdout
 
 
+def test_the_verdict_says_what_ganeti_refuses_though_hail_accepts() -> None:
+    done = gpolicy("place", "--state", STATE, "name=build1.example.org", "memory=1G", "vcpus=1", "disk=20G")
+    verdict = done.stdout.splitlines()[1]
+    assert (
+        "goes to node2.example.org / node1.example.org in group default, says hail, but Ganeti would refuse" in verdict
+    )
+    assert "an instance build1.example.org exists already" in verdict
+
+
+@pytest.mark.parametrize("words", [[POLICY], [POLICY, "half"], ["half", POLICY]])
+def test_a_policy_among_the_words_is_told_its_option(words: list[str]) -> None:
+    done = gpolicy("place", "--state", STATE, *words)
+    assert done.returncode == 3
+    assert (
+        f"this is a directory, not a word of the request\n  a policy follows --policy or -p: write -p {POLICY}"
+        in done.stderr
+    )
+
+
 def test_a_named_size_under_a_policy() -> None:
     done = gpolicy("place", "--state", STATE, "quarter", "group=dedicated", "--policy", POLICY, "--format", "json")
     data = json.loads(done.stdout)

@@ -137,7 +137,7 @@ def test_what_a_look_finds_stops_the_roll_out(tmp_path: Path) -> None:
     made.between = undo
     for _ in range(2):
         run = made.roll()
-        assert "ipolicy.vcpu-ratio: expected 7.0, found 4.0" in run.looks["ham"].troubles[0]
+        assert "ipolicy.vcpu-ratio: expected 7, found 4" in run.looks["ham"].troubles[0]
         assert made.begun == ["ham"]
         assert not made.clusters["ber"].ganeti.jobs
 
