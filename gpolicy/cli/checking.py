@@ -57,12 +57,12 @@ def check(request: CheckRequest) -> int:
     """Check each policy, print the findings, fix them on request, and return the exit code."""
     _refuse_options_together(request)
     path = request.paths[0] if request.paths else None
+    targets = targets_of(request.clusters, path)
+    if targets.several and (request.fix or request.diff or request.write_baseline):
+        raise UsageError("--fix, --diff and --write-baseline are for named policies", hint="leave out --all")
     if not (request.overrides.isolated or request.overrides.config):
         check_clusters_near(path)  # whose mistakes other verbs would find later
-    targets = targets_of(request.clusters, path)
     if targets.several:
-        if request.fix or request.diff or request.write_baseline:
-            raise UsageError("--fix, --diff and --write-baseline are for named policies", hint="leave out --all")
         return run_on(targets, partial(_check_one, request=request), request.display, verb="check", also=request.also)
     (target,) = targets.targets
     checker = _checker(request.paths or [target.policy], target, request)

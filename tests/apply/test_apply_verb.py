@@ -18,7 +18,7 @@ from typing import Any
 
 import pretend_rapi
 import pytest
-from command_line import ROOT, gpolicy, written_to
+from command_line import HEEDING, ROOT, gpolicy, written_to
 from pretend_ganeti import fails, then
 from pretend_rapi import PASSWORD, USER, Server
 
@@ -80,13 +80,6 @@ class Bench:
             [sys.executable, "-c", HEEDING, *self.call("--yes", *more)],
             env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-
-
-HEEDING = (
-    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-    "from gpolicy.__main__ import main; sys.exit(main())"
-)
-"""gpolicy that can be interrupted, also where the tests are a background job and interrupts are ignored."""
 
 
 @pytest.fixture(scope="session")

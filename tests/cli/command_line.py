@@ -13,6 +13,11 @@ ROOT = Path(__file__).parent.parent.parent
 CONFIG = ROOT / "tests" / "data" / "clusters" / "full" / "config.data"
 STATE = f"config:{CONFIG}"
 GOOD = "gpolicy: v1\nkind: Cluster\nname: cluster\nganeti_version: '3.0'\n"
+HEEDING = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
+    "from gpolicy.__main__ import main; sys.exit(main())"
+)
+"""gpolicy that can be interrupted, also where the tests are a background job and interrupts are ignored."""
 
 
 def gpolicy(

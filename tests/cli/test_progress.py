@@ -39,7 +39,7 @@ COMPARING = "comparing the policy with the cluster …"
 @pytest.mark.parametrize(
     ("words", "place", "name", "said"),
     [
-        (["check"], repository.Checker, "check", "checking …"),
+        (["check"], repository.Checker, "examinations", "checking …"),
         (["check", "--fix"], repository.Checker, "check", "fixing …"),
         (["show"], repository, "check_by_settings", "checking {policy} …"),
         (["test"], repository, "check_by_settings", "checking {policy} …"),

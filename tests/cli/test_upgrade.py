@@ -68,7 +68,7 @@ def test_what_is_gone_or_refused_stops_the_plan(tmp_path: Path) -> None:
     }
 
 
-def test_what_starts_no_instance_any_more_is_said(tmp_path: Path) -> None:
+def test_what_starts_no_instance_is_said(tmp_path: Path) -> None:
     text = HEAD.format("3.0", "kvm") + "hvparams:\n  kvm: {vhost_net: false, disk_discard: ignore, disk_type: scsi}\n"
     assert plan(text, tmp_path, "3.1") == (
         0,
@@ -78,7 +78,8 @@ def test_what_starts_no_instance_any_more_is_said(tmp_path: Path) -> None:
         },
     )
     assert plan(text.replace('"3.0"', '"3.1"'), tmp_path, "3.0")[1] == {
-        "GP743 the cluster has Ganeti 3.0, the policy is for 3.1"
+        "GP743 the cluster has Ganeti 3.0, the policy is for 3.1",
+        "GP139 Ganeti 3.0 starts no instance with disk_type scsi: QEMU has no such device",
     }
 
 

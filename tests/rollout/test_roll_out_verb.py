@@ -17,7 +17,7 @@ from typing import Any
 import jsonschema
 import pretend_rapi
 import pytest
-from command_line import ROOT, gpolicy
+from command_line import HEEDING, ROOT, gpolicy
 from pretend_ganeti import fails
 from pretend_rapi import PASSWORD, USER, Server
 
@@ -89,7 +89,7 @@ class Bench:
     def start(self, *more: str) -> subprocess.Popen[str]:
         environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **self.env}
         return subprocess.Popen(
-            [sys.executable, "-m", "gpolicy", "apply", "plans", "--all", "--yes", *more],
+            [sys.executable, "-c", HEEDING, "apply", "plans", "--all", "--yes", *more],
             env=environment, cwd=self.directory, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip

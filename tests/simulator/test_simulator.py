@@ -119,7 +119,7 @@ def send_twice(self: RapiRunner, command: PlannedCommand, mark: str, watch: Watc
     return real_run(self, command, mark, watch)
 
 
-def say_nothing(_: object, intention: Intention) -> list[str]:
+def say_nothing(_: object, __: object, intention: Intention) -> list[str]:
     """Show no step in the consent."""
     return [f"{len(intention.tasks)} steps"]
 
