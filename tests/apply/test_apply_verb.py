@@ -18,7 +18,7 @@ from typing import Any
 
 import pretend_rapi
 import pytest
-from command_line import HEEDING, ROOT, gpolicy, written_to
+from command_line import FOUR_STEPS, HEEDING, ROOT, gpolicy, written_to
 from pretend_ganeti import fails, then
 from pretend_rapi import PASSWORD, USER, Server
 
@@ -26,24 +26,6 @@ from gpolicy.apply.journal import read_history
 from gpolicy.apply.lock import lock_directory, lock_name
 
 FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
-POLICY = """gpolicy: v1
-kind: Cluster
-name: cluster
-ganeti_version: '3.0'
-ipolicy: {vcpu-ratio: 7}
----
-gpolicy: v1
-kind: NodeGroup
-name: platinum
-alloc_policy: last_resort
-nodes: [node1]
----
-gpolicy: v1
-kind: NodeSet
-name: n
-nodes: [node2]
-ndparams: {spindle_count: 9}
-"""
 
 
 class Bench:
@@ -53,7 +35,7 @@ class Bench:
         self.directory, self.server = directory, server
         self.plan = directory / "plan.json"
         self.journal = directory / "plan.journal.jsonl"
-        (directory / "policy.yaml").write_text(POLICY)
+        (directory / "policy.yaml").write_text(FOUR_STEPS)
         secret = directory / "secret"
         secret.write_text(f"{USER}\n{PASSWORD}\n")
         secret.chmod(0o600)
@@ -438,7 +420,7 @@ def test_two_runs_at_once_are_refused(bench: Bench) -> None:
 
 def test_the_journal_of_an_earlier_plan_is_kept_under_another_name(bench: Bench) -> None:
     assert bench.apply("--yes").returncode == FINE
-    (bench.directory / "policy.yaml").write_text(POLICY.replace("vcpu-ratio: 7", "vcpu-ratio: 8"))
+    (bench.directory / "policy.yaml").write_text(FOUR_STEPS.replace("vcpu-ratio: 7", "vcpu-ratio: 8"))
     gpolicy("plan", bench.directory / "policy.yaml", "-s", bench.server.address, "-o", bench.plan, *bench.reach)
     done = bench.apply("--yes")
     assert done.returncode == FINE
@@ -449,7 +431,7 @@ def test_the_journal_of_an_earlier_plan_is_kept_under_another_name(bench: Bench)
 
 def test_a_step_that_the_route_cannot_carry_is_reported_first(bench: Bench) -> None:
     (bench.directory / "policy.yaml").write_text(
-        POLICY.replace("ipolicy:", "compression_tools: [gzip, lzop]\nipolicy:")
+        FOUR_STEPS.replace("ipolicy:", "compression_tools: [gzip, lzop]\nipolicy:")
     )
     gpolicy("plan", bench.directory / "policy.yaml", "-s", bench.server.address, "-o", bench.plan, *bench.reach)
     done = bench.apply("--yes")
@@ -460,7 +442,7 @@ def test_a_step_that_the_route_cannot_carry_is_reported_first(bench: Bench) -> N
 
 def test_the_prompt_shows_every_value(bench: Bench) -> None:
     (bench.directory / "policy.yaml").write_text(
-        POLICY.replace("ipolicy:", "hvparams: {kvm: {kvm_path: /opt/kvm}}\nmac_prefix: '52:54:00'\nipolicy:")
+        FOUR_STEPS.replace("ipolicy:", "hvparams: {kvm: {kvm_path: /opt/kvm}}\nmac_prefix: '52:54:00'\nipolicy:")
     )
     gpolicy("plan", bench.directory / "policy.yaml", "-s", bench.server.address, "-o", bench.plan, *bench.reach)
     done = bench.apply("--yes")

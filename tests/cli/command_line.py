@@ -13,6 +13,25 @@ ROOT = Path(__file__).parent.parent.parent
 CONFIG = ROOT / "tests" / "data" / "clusters" / "full" / "config.data"
 STATE = f"config:{CONFIG}"
 GOOD = "gpolicy: v1\nkind: Cluster\nname: cluster\nganeti_version: '3.0'\n"
+FOUR_STEPS = """gpolicy: v1
+kind: Cluster
+name: cluster
+ganeti_version: '3.0'
+ipolicy: {vcpu-ratio: 7}
+---
+gpolicy: v1
+kind: NodeGroup
+name: platinum
+alloc_policy: last_resort
+nodes: [node1]
+---
+gpolicy: v1
+kind: NodeSet
+name: n
+nodes: [node2]
+ndparams: {spindle_count: 9}
+"""
+"""A policy with a change of the cluster, a new group, a move and a change of a node."""
 HEEDING = (
     "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
     "from gpolicy.__main__ import main; sys.exit(main())"

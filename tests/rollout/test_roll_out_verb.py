@@ -17,29 +17,11 @@ from typing import Any
 import jsonschema
 import pretend_rapi
 import pytest
-from command_line import HEEDING, ROOT, gpolicy
+from command_line import FOUR_STEPS, HEEDING, ROOT, gpolicy
 from pretend_ganeti import fails
 from pretend_rapi import PASSWORD, USER, Server
 
 FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
-POLICY = """gpolicy: v1
-kind: Cluster
-name: cluster
-ganeti_version: '3.0'
-ipolicy: {vcpu-ratio: 7}
----
-gpolicy: v1
-kind: NodeGroup
-name: platinum
-alloc_policy: last_resort
-nodes: [node1]
----
-gpolicy: v1
-kind: NodeSet
-name: n
-nodes: [node2]
-ndparams: {spindle_count: 9}
-"""
 WAVES = 'waves = ["stage=canary", "name=*"]'
 NAMES = ("ham", "ber", "cam")
 SCHEMAS = ROOT / "schemas" / "output"
@@ -53,7 +35,7 @@ class Bench:
         self.plans = directory / "plans"
         self.settings = directory / "gpolicy.toml"
         (directory / "ca.pem").write_bytes(certificate.read_bytes())
-        (directory / "policy.yaml").write_text(POLICY)
+        (directory / "policy.yaml").write_text(FOUR_STEPS)
         self.write(WAVES)
         self.env = {
             "HOME": str(directory), "XDG_RUNTIME_DIR": str(directory), "GPOLICY_RAPI_HOSTS": "127.0.0.1",
