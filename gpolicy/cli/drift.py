@@ -59,7 +59,10 @@ def compare(target: Target, request: WriteRequest | None = None) -> Report:
     settings = settings_of(policy.root or Path())
     with working("comparing the policy with the cluster"):
         report = find_drift(policy, state, today=reader_today(), settings=settings)
-    wrote = None if request is None else _written_back(policy, state, report, request, reader_today())
+    wrote = None
+    if request is not None:
+        whole = not policy.is_part or target.path is None  # the settings file names the policies of clusters as a whole
+        wrote = _written_back(policy, state, report, request, reader_today(), whole=whole)
     left = report if wrote is None else replace(report, drift=wrote.left)
     now = time.time()
     of = f"{path} ({looked_at([policy], policy.files)})"
@@ -73,7 +76,7 @@ def compare(target: Target, request: WriteRequest | None = None) -> Report:
 
 
 def _written_back(
-    policy: Policy, state: ClusterState, report: DriftReport, request: WriteRequest, today: date
+    policy: Policy, state: ClusterState, report: DriftReport, request: WriteRequest, today: date, *, whole: bool
 ) -> WriteBack:
     """Write drift into the files of the policy, of all or of none."""
     from gpolicy.drift.write_back import write_back  # noqa: PLC0415
@@ -82,7 +85,7 @@ def _written_back(
     from gpolicy.writing.replacing import replace_drafted  # noqa: PLC0415
 
     root = policy.root or Path()
-    if policy.is_part:
+    if not whole:
         raise UsageError(f"{root} is a part of a policy: others may extend it", hint="name the directory of the policy")
     check_words("--select", request.selected, policy, state)
     with working("writing the policy"):

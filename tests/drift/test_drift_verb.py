@@ -194,6 +194,13 @@ def test_a_part_of_a_policy_and_a_link_are_not_written(tmp_path: Path) -> None:
     assert (done.returncode, "name the directory of the policy" in done.stderr) == (COULD_NOT_RUN, True)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
+    (tmp_path / "config.data").write_bytes(CONFIG.read_bytes())
+    settings = f'[clusters.ham]\npolicy = "{file.name}"\nstate = "config:config.data"\n'
+    (tmp_path / "gpolicy.toml").write_text(settings, encoding="utf-8")
+    done = gpolicy("drift", "--all", "--write", cwd=tmp_path)  # here the settings file says that this one is whole
+    assert (done.returncode, file.read_text() == before) == (FINE, False), done.stderr
+    (tmp_path / "gpolicy.toml").unlink()
+    file.write_text(before, encoding="utf-8")
     file.rename(elsewhere / "real")
     file.symlink_to(elsewhere / "real")
     done = gpolicy("drift", tmp_path, "--state", STATE, "--write")

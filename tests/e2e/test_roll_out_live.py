@@ -171,6 +171,26 @@ def test_a_job_that_fails_on_the_canary_spares_the_other(repository: Repository)
     repository.expect_nothing_left()
 
 
+def test_what_was_changed_by_hand_on_both_goes_into_their_policies(repository: Repository) -> None:
+    """`drift --all --write` takes the values of each cluster into its own policy, and no plan has anything left."""
+    repository.plan(3)
+    assert repository.roll()[0] == FINE
+    checked = gpolicy("check").out
+    for number, cluster in enumerate(repository.clusters.values(), start=11):
+        ganeti_of(cluster, "gnt-cluster", "modify", f"--ipolicy-vcpu-ratio={number}")
+        ganeti_of(cluster, "gnt-group", "modify", f"--ipolicy-spindle-ratio={number}", "new3")
+        ganeti_of(cluster, "gnt-group", "remove-tags", "default", "t:3")
+    assert gpolicy("drift", "--all").code == CHANGES
+    wrote = gpolicy("drift", "--all", "--write")
+    assert wrote.code == FINE, wrote.out + wrote.err
+    for number, name in enumerate(repository.clusters, start=11):
+        text = (repository.directory / f"{name}.yaml").read_text()
+        assert (text.count(str(number)), "t:3" in text) == (2, False), text
+    repository.expect_nothing_left()
+    assert gpolicy("drift", "--all").code == FINE
+    assert gpolicy("check").out == checked
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("first", range(1, 1 + PARTS))
 def test_a_roll_out_is_killed_after_each_line_of_its_journals(repository: Repository, first: int) -> None:
