@@ -35,3 +35,10 @@ class Painter:
     def __call__(self, tone: Tone, text: str) -> str:
         """Return `text` in its tone."""
         return f"{_START[tone]}{text}{_END}" if self.colour and text and tone in _START else text
+
+
+def without_colour(text: str) -> str:
+    """Return painted text without its paint."""
+    for code in (*_START.values(), _END):
+        text = text.replace(code, "")
+    return text

@@ -70,6 +70,12 @@ def _group_change(
     after = after and after.called(match.after, names)
     pairs = matched_pairs(_pairs(before), _pairs(after))
     rows = [_row(before, after, old, new, sides.after) for old, new in pairs]
+    tiered = FitChange(
+        "tiered",
+        before.tiered_fit if before else None,
+        after.tiered_fit if after else None,
+        other_pairs=_pairs(before) != _pairs(after),
+    )
     if before is not None:
         before = before.renamed({old: row.name for (old, _), row in zip(pairs, rows, strict=True) if old is not None})
     return GroupCapacityChange(
@@ -77,7 +83,7 @@ def _group_change(
         before=before,
         after=after,
         rows=tuple(rows),
-        tiered=FitChange("tiered", before.tiered_fit if before else None, after.tiered_fit if after else None),
+        tiered=tiered,
         standard=_standard(before, after, sides.after),
         renamed_from=match.renamed_from,
         vectors=_vectors(before, after, sides),

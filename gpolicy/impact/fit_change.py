@@ -18,13 +18,33 @@ class FitChange:
     `name` is the pair's name in the policy, otherwise its position ("was 2" for the place of one that is gone);
     `tiered` and `standard` are rows of their own.
     `old_size_after` is how many instances of the old size fit under the new policy, for a pair that is removed or
-    resized (an instance of that size may be forbidden then: bound by ipolicy.minmax).
+    resized (an instance of that size may be forbidden then: bound by ipolicy.minmax). `other_pairs` says of the tiered
+    run that it goes through other pairs than before.
     """
 
     name: str
     before: Fit | None
     after: Fit | None
     old_size_after: Fit | None = None
+    other_pairs: bool = False
+
+    @property
+    def resized(self) -> bool:
+        """Whether the two sides count instances of different sizes, so that their numbers do not compare."""
+        if self.before is None or self.after is None:
+            return False
+        return self.other_pairs or self.before.spec != self.after.spec
+
+    @property
+    def worst_after(self) -> Fit | None:
+        """What fits afterwards of the size that is counted before; None where that is not known."""
+        return self.old_size_after if self.old_size_after is not None or self.resized else self.after
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether fewer instances of one and the same size fit than before."""
+        then = self.worst_after
+        return self.before is not None and then is not None and then.fits < self.before.fits
 
     @property
     def delta(self) -> int | None:

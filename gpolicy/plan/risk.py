@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from math import inf
+
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value
 from gpolicy.ganeti.parameters import parameter_at, reach_of
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.plan.change import ChangeAction, Risk, words
 
 RISK_OF_ACTION = {ChangeAction.REMOVE: Risk.HIGH, ChangeAction.MOVE: Risk.MEDIUM}
@@ -12,6 +16,7 @@ RISK_OF_ACTION = {ChangeAction.REMOVE: Risk.HIGH, ChangeAction.MOVE: Risk.MEDIUM
 
 MOVE_UNCHECKED = "Ganeti checks neither the policy nor the node parameters of the new group"
 MOVE_CHANGES = "its node parameters change with it: "
+MAY_VIOLATE = "existing instances may violate the new policy; Ganeti only warns"
 STANDS_IN = "Ganeti cannot remove this value; it is set to what would be inherited"
 _POOL_GROWS = (
     "Ganeti promotes nodes, in no given order, with this job or a later one; on 3.0.2 the job that does may end in"
@@ -66,7 +71,7 @@ def _risk(path: Path, before: Value, after: Value, users: int) -> tuple[Risk, st
 def _ordinary(path: Path, before: Value, after: Value) -> tuple[Risk, str]:
     match path:
         case ("ipolicy", "minmax") | ("ipolicy", "disk-templates"):
-            return Risk.MEDIUM, "existing instances may violate the new policy; Ganeti only warns"
+            return (Risk.LOW, "") if _allows_as_much(before, after) else (Risk.MEDIUM, MAY_VIOLATE)
         case ("enabled_disk_templates",):
             gone = sorted(set(words(before)) - set(words(after)))
             return (Risk.MEDIUM, f"disables {', '.join(gone)}") if gone else (Risk.LOW, "")
@@ -81,6 +86,30 @@ def _ordinary(path: Path, before: Value, after: Value) -> tuple[Risk, str]:
         case ("ndparams", "ssh_port"):
             return Risk.MEDIUM, "ssh to the node must already answer on the new port"
     return Risk.LOW, ""
+
+
+def _allows_as_much(before: Value, after: Value) -> bool:
+    """Return whether an instance that `before` allows (spec pairs or disk templates) is surely allowed by `after`."""
+    if not isinstance(before, list) or not isinstance(after, list):
+        return False
+    return all(any(_contains(new, old) for new in after) for old in before)
+
+
+def _contains(outer: Value, inner: Value) -> bool:
+    """Return whether a disk template is the same, or every size of a spec pair is one of another pair."""
+    if not isinstance(outer, dict) or not isinstance(inner, dict):
+        return outer == inner
+    low, high = ([_spec(pair, bound) for pair in (outer, inner)] for bound in ("min", "max"))
+    return all(
+        low[0].get(name, inf) <= low[1].get(name, -inf) and high[1].get(name, inf) <= high[0].get(name, -inf)
+        for name in SPEC_PARAMETERS
+    )
+
+
+def _spec(pair: Mapping[str, Value], bound: str) -> dict[str, int]:
+    """Return the numbers of one bound of a pair."""
+    spec = pair.get(bound)
+    return {name: value for name, value in spec.items() if isinstance(value, int)} if isinstance(spec, dict) else {}
 
 
 def instances_with(state: ClusterState, template: str, level: Level, name: str | None) -> list[str]:

@@ -68,7 +68,7 @@ def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have
     environment.filters |= {"digest": _digest}
     style, script = (Markup((folder / name).read_text("utf-8")) for name in ("report.css", "report.js"))  # noqa: S704 (our own files)
     sections = with_content(map(_drawn, answer.sections))
-    terms = terms_of(answer)
+    terms = terms_of(replace(answer, sections=tuple(sections)))
     contents = list(_contents(answer, sections, terms))
     return environment.get_template("answer.html.j2").render(
         answer=answer,

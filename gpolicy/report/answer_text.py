@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
-from gpolicy.colour import Painter, Tone
+from gpolicy.colour import Painter, Tone, without_colour
 from gpolicy.printable import as_text, columns, printable
 from gpolicy.report.answer import Answer, Entries, Findings, Part, Section, Table, Weight, plain_text
 from gpolicy.report.findings_text import findings_text
@@ -30,11 +30,12 @@ class _Writer:
 
     def lines(self) -> Iterator[str]:
         answer = self.answer
-        yield self.paint(Tone.STRONG, answer.heading)
-        yield from self.summary()
         quiet = (answer.made, f"read from {answer.read_from}" if answer.snapshot else "", *answer.basis)
-        yield from (self.paint(Tone.QUIET, sentence) for sentence in quiet if sentence)
+        head = [self.paint(Tone.STRONG, answer.heading), *self.summary()]
+        head += [self.paint(Tone.QUIET, sentence) for sentence in quiet if sentence]
+        yield from head
         body = list(self.body())
+        body += self.small_print([*head, *body])
         yield from body
         if len(body) > _ONE_SCREEN:
             yield ""
@@ -66,7 +67,10 @@ class _Writer:
         for listing in answer.listings:
             yield "---" if listing is not answer.listings[0] else ""
             yield from listing.text.splitlines()
-        terms = terms_of(answer)
+
+    def small_print(self, page: list[str]) -> Iterator[str]:
+        """Yield the terms that `page` uses with their definitions, and the notes."""
+        answer, terms = self.answer, terms_of(self.answer, without_colour("\n".join(page)))
         if terms or answer.notes:
             yield ""
         yield from (self.paint(Tone.QUIET, f"{term}: {meaning}") for term, meaning in terms.items())
@@ -167,9 +171,15 @@ def _has_own_headings(part: Part) -> bool:
 
 
 def _first_names(table: Table) -> str:
-    shown = list(dict.fromkeys(plain_text(row[0], 1) for row in table.rows))
+    """Return the first names of a table: of the group alone, or where rows are grouped, what is in which group."""
+    groups: dict[str, list[str]] = {}
+    for row in table.rows:
+        groups.setdefault(plain_text(row[0], 1), []).append(plain_text(row[1], 1))
+    shown = [
+        f"{', '.join(dict.fromkeys(inner))} in {name}" if table.grouped else name for name, inner in groups.items()
+    ]
     more = f" and {len(shown) - _MOST_NAMES:,} more" if len(shown) > _MOST_NAMES else ""
-    return ", ".join(shown[:_MOST_NAMES]) + more
+    return ("; " if table.grouped else ", ").join(shown[:_MOST_NAMES]) + more
 
 
 def table_lines(

@@ -39,11 +39,11 @@ def capacity_section(change: CapacityChange) -> Section:
     moved = changed_groups(change)
     found = [(_named(item), spec, row) for item in moved for spec, row in comparisons(item)]
     telling, quiet = ([row for row in found if _tells(row[2]) is told] for told in (True, False))
-    lost = [row for item in moved for row in figures(item) if _lost(row)]
+    lost = any(row.is_loss for item in moved for row in figures(item))
     tables = with_rows(
-        _fits_table("Instances that fit beside those that are there", telling, worse=bool(lost)),
+        _fits_table("Instances that fit beside those that are there", telling, worse=lost),
         _limited(change.groups),
-        replace(_fits_table("Rows without a change", quiet, worse=False), weight=Weight.SAME),
+        replace(_fits_table("No change in what fits", quiet, worse=False), weight=Weight.SAME),
         _left_over(items),
         _vectors(items),
     )
@@ -86,6 +86,7 @@ def _fits_table(title: str, found: Sequence[tuple[str, str, FitChange]], *, wors
 
 
 OLD_SIZE: Final = "· old size"
+OTHER_SIZES: Final = "other sizes"
 
 
 def pair_cell(name: str) -> str:
@@ -125,7 +126,7 @@ def _limited(items: Sequence[GroupCapacityChange]) -> Table:
         ),
         right=RIGHT,
         grouped=1,
-        weight=Weight.WORSE if any(_lost(row) for item in moved for row in item.limited) else Weight.CHANGED,
+        weight=Weight.WORSE if any(row.is_loss for item in moved for row in item.limited) else Weight.CHANGED,
     )
 
 
@@ -153,8 +154,8 @@ def size_words(memory: int, cpus: int, disk: int) -> str:
 def _figures(change: FitChange) -> tuple[str, ...]:
     now, then = change.before, change.after
     spec = spec_words(then.spec) if then else spec_words(now.spec if now else None)
-    if now and then and now.spec != then.spec:
-        spec = f"{spec} (was {spec_words(now.spec)})"
+    if now and then and change.resized:
+        spec = f"{spec} (was {spec_words(now.spec)})" if now.spec else OTHER_SIZES
     delta = signed(change.delta)
     if now is None or then is None:
         delta = "new" if now is None else "gone"
@@ -176,14 +177,6 @@ def _bound_by(now: Fit | None, then: Fit | None) -> str:
 def _differs(change: FitChange) -> bool:
     now, then = change.before, change.after
     return now is None or then is None or (now.fits, now.spec) != (then.fits, then.spec)
-
-
-def _lost(change: FitChange) -> bool:
-    """Return whether fewer fit than before; for a removed size, whether any fitted and fewer would now."""
-    old = change.old_size_after
-    if change.before is not None and old is not None:
-        return old.fits < change.before.fits or (change.delta or 0) < 0
-    return (change.delta or 0) < 0
 
 
 def _same(items: Sequence[GroupCapacityChange], moved: Sequence[GroupCapacityChange]) -> Iterator[str]:
@@ -217,47 +210,59 @@ def _summary(change: CapacityChange, moved: Sequence[GroupCapacityChange]) -> st
         parts += [f"{row.name} instances on the cluster {_words(row)}" for row in whole if row.before and row.after]
     losses = _losses(moved)
     if losses:
-        item, row = losses[0]
-        parts.append(f"hit hardest is {pair_title(row.name)} in group {item.group}: {_words(row)}{_for_want(row)}")
+        parts.append(f"hit hardest is {_loss_words(*losses[0])}")
+    fewer = [
+        (item, row) for item in moved if item.group for row in figures(item) if row.resized and (row.delta or 0) < 0
+    ]
+    if fewer and not losses:
+        item, row = fewer[0]
+        parts.append(f"{pair_title(row.name)} in group {item.group}: {_words(row)}")
     return "; ".join(parts) or "sizes or groups come or go"
 
 
 def _losses(moved: Sequence[GroupCapacityChange]) -> list[tuple[GroupCapacityChange, FitChange]]:
-    """Return the rows of groups in which fewer fit, the greatest loss first."""
-    found = [(item, row) for item in moved if item.group for row in figures(item) if (row.delta or 0) < 0]
-    return sorted(found, key=lambda loss: (loss[1].percent or 0.0, -(loss[1].before.fits if loss[1].before else 0)))
+    """Return the rows of groups in which fewer of one size fit, the greatest loss first; else those of the cluster."""
+    found = [(item, row) for item in moved for row in figures(item) if row.is_loss]
+    of_groups = [(item, row) for item, row in found if item.group is not None]
+    return sorted(of_groups or found, key=lambda loss: _share_left(loss[1]))
+
+
+def _share_left(row: FitChange) -> tuple[float, int]:
+    """Return which part of the instances of the old size still fits, and how many fit now (negative)."""
+    now, then = row.before, row.worst_after
+    return (then.fits / now.fits, -now.fits) if now and then and now.fits else (1.0, 0)
 
 
 def _worst(moved: Sequence[GroupCapacityChange]) -> str:
-    """Return the greatest loss in a few words; a size that is gone may be the only one."""
-    losses = _losses(moved)
-    lost = losses or [(item, row) for item in moved for row in figures(item) if _lost(row)]
-    if not lost:
-        return ""
-    item, row = lost[0]
-    then = row.after if losses else row.old_size_after
-    resized = row.before is not None and row.after is not None and row.before.spec != row.after.spec
-    size_words = " (of its old size)" if not losses else " (of another size)" if resized else ""
-    more = f" and {len(lost) - 1} more" if len(lost) > 1 else ""
+    """Return the greatest loss in a few words."""
+    lost = _losses(moved)
+    more = f", and {len(lost) - 1} more" if len(lost) > 1 else ""
+    return f"{_loss_words(*lost[0])}{more}" if lost else ""
+
+
+def _loss_words(item: GroupCapacityChange, row: FitChange) -> str:
+    """Return which row loses, how much, and what keeps out the next instance."""
+    then = row.worst_after
+    of_old_size = row.before is not None and then is row.old_size_after
+    old = f" of {spec_words(row.before.spec)}" if of_old_size and row.before else ""
     where = f"group {item.group}" if item.group else "the cluster"
-    return f"{pair_title(row.name)} in {where} {_fits(row.before)} → {_fits(then)}{size_words}{more}"
+    why = f" ({_why(then.binding.cause)})" if then else ""
+    return f"{pair_title(row.name)} in {where} {_fits(row.before)} → {_fits(then)}{old}{why}"
+
+
+def _why(cause: Cause) -> str:
+    """Return what binds: in words where the policy itself allows no instance, which may be a mistake."""
+    return cause.sentence if cause in (Cause.BOUNDS, Cause.TEMPLATE) else f"bound by {cause.key}"
 
 
 def _words(row: FitChange) -> str:
     if row.before is None or row.after is None:
         return f"{_fits(row.before)} → {_fits(row.after)}"
-    other = ", of another size" if row.before.spec != row.after.spec else ""
+    other = f", of {'another size' if row.after.spec else OTHER_SIZES}" if row.resized else ""
     if not row.delta:
         return f"{_fits(row.after)} as before{other}"
     share = f", {percent(row.percent)}" if row.percent is not None else ""
     return f"{_fits(row.before)} → {_fits(row.after)} ({signed(row.delta)}{share}{other})"
-
-
-def _for_want(row: FitChange) -> str:
-    """Name the groups where the policy itself, not lack of room, allows no instance: perhaps a mistake."""
-    if row.after is None or row.after.fits or row.after.binding.cause not in (Cause.BOUNDS, Cause.TEMPLATE):
-        return ""
-    return f", since {row.after.binding.cause.sentence}"
 
 
 def _left_over(items: Sequence[GroupCapacityChange]) -> Table:
@@ -309,11 +314,15 @@ def _vectors(items: Sequence[GroupCapacityChange]) -> Table:
     changed = any(
         item.vectors and (any(item.vectors.lost) or item.vectors.names != item.vectors.new_names) for item in items
     )
+    where = "allocations on nodes with exclusive storage"
     return Table(
-        title="Lost allocations on dedicated nodes: instances of each least size, one size at a time",
+        title=f"Lost {where}: how many of each spec's smallest size fit, each size alone"
+        if changed
+        else f"No lost {where}",
         of="sizes",
         headings=("group", "spec", "policy", "now", "then", "lost"),
         rows=tuple(rows),
         right=RIGHT,
+        grouped=1,
         weight=Weight.CHANGED if changed else Weight.SAME,
     )

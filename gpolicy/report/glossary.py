@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from gpolicy.analysis.binding import Cause
-from gpolicy.report.answer import Answer, Entries, Section, Table, with_content
+from gpolicy.report.answer import Answer, Entries, Picture, Section, Table, with_content
 
 _NAMES: Final = {
     "(cluster)": "all groups together, as hspace counts them",
@@ -67,8 +67,11 @@ _CAUSE: Final = re.compile(r"[\w.-]+")
 _FAILURE: Final = re.compile(r"\bFail[A-Z]\w*")
 
 
-def terms_of(answer: Answer) -> dict[str, str]:
-    """Return the terms that `answer` uses and their definitions, by name. Those of the answer itself come first."""
+def terms_of(answer: Answer, page: str | None = None) -> dict[str, str]:
+    """Return the terms that `answer` uses and their definitions, by name. Those of the answer itself come first.
+
+    `page` is what a form shows of the answer, if that is less than all: then terms that are not there are left out.
+    """
     text, tables = "\n".join(_texts(answer)), list(_tables(with_content(answer.sections)))
     cells = {
         cell.removeprefix("· ") for table in tables for row in (table.headings, *table.rows) for cell in map(str, row)
@@ -79,6 +82,12 @@ def terms_of(answer: Answer) -> dict[str, str]:
     }
     used |= {term: FAILURES[term] for term in FAILURES.keys() & set(_FAILURE.findall(text))}
     used |= {term: meaning for term, meaning in _PHRASES.items() if _PATTERNS[term].search(text)}
+    if page is not None:
+        used = {
+            term: meaning
+            for term, meaning in used.items()
+            if _PATTERNS.get(term, re.compile(re.escape(term))).search(page)
+        }
     own = dict(answer.terms)
     return own | {term: used[term] for term in sorted(used.keys() - own.keys(), key=lambda term: term.strip("("))}
 
@@ -101,7 +110,8 @@ def _texts(answer: Answer) -> Iterator[str]:
 
 def _of_sections(sections: Iterable[Section]) -> Iterator[str]:
     for section in sections:
-        yield from (section.title, section.summary, *section.notes)
+        is_drawn = all(isinstance(part, Picture) for part in section.parts) and section.parts
+        yield from ("" if is_drawn else section.title, section.summary, *section.notes)
         for part in section.parts:
             if isinstance(part, Table):
                 yield from (part.title, *part.headings)

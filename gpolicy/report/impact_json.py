@@ -53,7 +53,7 @@ _FORMS: Final[Mapping[type, Callable[[Any], Any]]] = {
     Cause: lambda cause: cause.key,
     DeclaredNumber: _with("differs"),
     DiskTrouble: lambda trouble: trouble.key,
-    FitChange: _with("delta", "percent"),
+    FitChange: _with("delta", "percent", without="other_pairs"),
     GroupCapacity: capacity_of_group,
     GroupRedundancy: _with(without="members"),
     GroupRedundancyChange: _with("newly_lost"),

@@ -15,6 +15,7 @@ from gpolicy.impact.impact import Impact
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
 from gpolicy.plan.change import NAME, TAGS, Change, ChangeAction, Risk
 from gpolicy.plan.plan import Plan
+from gpolicy.plan.risk import MAY_VIOLATE
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count, some
@@ -88,7 +89,7 @@ def plan_answer(
         ),
         sections=(
             Section(key="findings", title="Findings", parts=(findings,) if plan.findings else ()),
-            _changes(plan),
+            _changes(plan, known),
             _left_out(plan),
             _unreadable(plan),
             *((effects,) if effects else ()),
@@ -104,12 +105,14 @@ def plan_answer(
     )
 
 
-def _changes(plan: Plan) -> Section:
+def _changes(plan: Plan, known: Impact | None) -> Section:
     """Return the changes by object; the summary names the objects that change most."""
     counts = Counter(change.object for change in plan.changes).most_common()
     shown = [f"{name} ({number})" for name, number in counts[:_MOST_OBJECTS]]
     more = len(counts) - len(shown)
-    entries = tuple(map(_change, plan.changes))
+    violations = known.violations if known else None
+    none_newly = violations is not None and not violations.newly and not violations.unknown
+    entries = tuple(_change(change, none_newly=none_newly) for change in plan.changes)
     return Section(
         key="changes",
         title="What changes",
@@ -119,7 +122,7 @@ def _changes(plan: Plan) -> Section:
     )
 
 
-def _change(change: Change) -> Entry:
+def _change(change: Change, *, none_newly: bool) -> Entry:
     sign = _SIGNS.get(change.action, "~")
     items = pair_changes(change) if change.path == MINMAX else tag_changes(change) if change.path == TAGS else ()
     return Entry(
@@ -127,7 +130,7 @@ def _change(change: Change) -> Entry:
         mark=sign,
         tone=_TONES[sign],
         under=(change.object, ""),
-        below=(*(_item(*item) for item in items), *_remarks(change)),
+        below=(*(_item(*item) for item in items), *_remarks(change, none_newly=none_newly)),
     )
 
 
@@ -137,7 +140,8 @@ def _item(sign: str, text: str) -> Line:
     return Line(text=text if mark else f"({text})", mark=mark, tone=_TONES[mark])
 
 
-def _remarks(change: Change) -> Iterator[Line]:
+def _remarks(change: Change, *, none_newly: bool) -> Iterator[Line]:
+    """Yield what there is to say of a change; `none_newly`: no existing instance newly violates the policy."""
     if change.action in (ChangeAction.SET, ChangeAction.RESET) and differs_in_effect(change):
         effective = (
             f"{value_text(change.path, change.effective_before)} → {value_text(change.path, change.effective_after)}"
@@ -148,7 +152,8 @@ def _remarks(change: Change) -> Iterator[Line]:
     if change.affects:
         yield Line(text=f"also in {some(change.affects, 4)}, which inherit it")
     if change.reason:
-        yield Line(text=f"{change.risk} risk: {change.reason}", tone=_RISKS.get(change.risk, Tone.QUIET))
+        newly = "; none newly does" if none_newly and change.reason == MAY_VIOLATE else ""
+        yield Line(text=f"{change.risk} risk: {change.reason}{newly}", tone=_RISKS.get(change.risk, Tone.QUIET))
 
 
 def _left_out(plan: Plan) -> Section:

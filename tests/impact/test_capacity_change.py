@@ -113,6 +113,26 @@ def test_a_pair_that_is_resized_shows_both_sizes() -> None:
     assert row.old_size_after.fits == row.before.fits  # the old size still lies inside the new pair
 
 
+def test_a_bigger_pair_before_those_that_stay_takes_nothing_away() -> None:
+    """Tiered allocation begins with it, so its count is of other sizes: fewer is no loss."""
+    item = only(capacity_change(cluster(minmax=[SMALL]), cluster()))
+    assert (item.tiered.delta or 0) < 0
+    assert item.tiered.resized
+    assert not any(row.is_loss for row in (*item.rows, item.tiered, item.standard))
+    fewer = only(capacity_change(cluster(), cluster(vcpu_ratio=0.25))).tiered
+    assert fewer.is_loss
+
+
+def test_a_pair_that_grows_is_no_loss_while_as_many_of_its_old_size_fit() -> None:
+    wider = {"min": SMALL["min"], "max": spec(2048, 1, 10240)}
+    grown = only(capacity_change(cluster(minmax=[SMALL]), cluster(minmax=[wider]))).rows[0]
+    assert (grown.delta or 0) < 0
+    assert not grown.is_loss
+    shrunk = only(capacity_change(cluster(minmax=[wider]), cluster(minmax=[SMALL]))).rows[0]
+    assert (shrunk.delta or 0) > 0
+    assert shrunk.is_loss  # none of the old size may be made any more
+
+
 def test_a_new_pair_has_nothing_before() -> None:
     item = only(capacity_change(cluster(minmax=[BIG]), cluster()))
     assert [(row.name, row.before is None, row.after is None) for row in item.rows] == [

@@ -40,8 +40,8 @@ def fit(fits: int) -> Fit:
 
 
 def row(name: str, before: int | None, after: int | None, old_size: int | None = None) -> FitChange:
-    sides = [None if fits is None else fit(fits) for fits in (before, after, old_size)]
-    return FitChange(name, *sides)
+    now, then, old = (None if fits is None else fit(fits) for fits in (before, after, old_size))
+    return FitChange(name, now, then, old)
 
 
 def group(name: str, *rows: FitChange) -> GroupCapacityChange:

@@ -37,6 +37,41 @@ def test_risk_and_reason(wanted: str, path: str, risk: Risk, reason: str) -> Non
     assert bool(found.reason) is bool(reason)
 
 
+@pytest.mark.parametrize(
+    ("after", "risk"),
+    [
+        ([("128", "4G"), ("8G", "16G")], Risk.LOW),
+        ([("8G", "16G"), ("64", "6G")], Risk.LOW),
+        ([("128", "3G"), ("8G", "16G")], Risk.MEDIUM),
+        ([("256", "4G"), ("8G", "16G")], Risk.MEDIUM),
+        ([("128", "2G"), ("2G", "4G")], Risk.MEDIUM),
+    ],
+)
+def test_spec_pairs_are_a_risk_only_where_they_may_forbid_what_was_allowed(
+    after: list[tuple[str, str]], risk: Risk
+) -> None:
+    rest = "cpu-count: 1, disk-size: 1G, disk-count: 1, nic-count: 1, spindle-use: 1"
+    old = plan_for(cluster(), CLUSTER + _minmax([("128", "4G")], rest))
+    own = {item.path: item.after for item in old.changes}
+    found = change(plan_for(cluster(own), CLUSTER + _minmax(after, rest)), "cluster", "ipolicy.minmax")
+    assert (found.risk, bool(found.reason)) == (risk, risk is not Risk.LOW)
+
+
+def test_more_disk_templates_are_no_risk() -> None:
+    state = cluster({("ipolicy", "disk-templates"): ["plain"]})
+    found = change(
+        plan_for(state, f"{CLUSTER}ipolicy: {{disk-templates: [drbd, plain]}}"), "cluster", "ipolicy.disk-templates"
+    )
+    assert found.risk is Risk.LOW
+
+
+def _minmax(pairs: list[tuple[str, str]], rest: str) -> str:
+    lines = [
+        f"    - {{min: {{memory-size: {low}, {rest}}}, max: {{memory-size: {high}, {rest}}}}}" for low, high in pairs
+    ]
+    return "ipolicy:\n  minmax:\n" + "\n".join(lines) + "\n"
+
+
 def test_a_change_without_effect_is_not_a_risk() -> None:
     pinned = change(
         plan_for(cluster(), "NodeGroup\nname: default\nndparams: {ssh_port: 22}"), "group/default", "ndparams.ssh_port"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from impact_samples import capacity_change, full_impact
 from rendered import text_of
@@ -48,7 +49,7 @@ def expected(item: GroupCapacityChange) -> list[list[str]]:
 def test_the_figures_of_the_capacity_table_are_those_of_the_impact() -> None:
     change = capacity_change()
     table, *others = capacity_section(change).tables
-    (quiet,) = (other for other in others if other.title == "Rows without a change")
+    (quiet,) = (other for other in others if other.title == "No change in what fits")
     first = table.headings.index("now")
     rows = [[plain_text(cell) for cell in row] for row in (*table.rows, *quiet.rows)]
     changed = [item for item in (*change.groups, change.cluster) if item and item.group not in ("spare", "fresh")]
@@ -84,6 +85,20 @@ def test_a_group_without_a_change_is_no_row() -> None:
     lines = text(full_impact()).splitlines()
     assert "    unchanged: spare (standard 20)" in lines
     assert "    nothing fits, now or then: fresh" in lines
+
+
+def test_a_text_defines_no_word_that_stands_in_a_folded_table_only() -> None:
+    sample = full_impact().capacity
+    assert sample is not None
+    change = replace(sample, groups=tuple(item for item in sample.groups if item.group == "dedicated"), cluster=None)
+    shown = text(Impact(capacity=change))
+    quiet = next(table for table in capacity_section(change).tables if table.title == "No change in what fits")
+    assert {"standard", "tiered"} & {row[1] for row in quiet.rows}
+    legend = next(block for block in shown.split("\n\n") if "bound by: " in block)
+    page = shown.partition(legend)[0]
+    words = [line.partition(": ")[0] for line in legend.splitlines()]
+    assert "bound by" in words
+    assert [word for word in words if word.lower() not in page.lower()] == []
 
 
 def test_a_removed_size_tells_how_many_of_its_instances_still_fit() -> None:

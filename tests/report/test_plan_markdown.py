@@ -62,7 +62,10 @@ def test_the_verdict_comes_first_then_the_table_and_all_else_is_folded() -> None
 def test_a_plan_that_can_be_applied_says_what_gets_worse() -> None:
     text = plan_markdown(full_plan(safe=True), impact=full_impact())
     verdict = text.splitlines()[3]
-    assert verdict.startswith("⚠️ **Can be applied, 1 guard overridden, but worse: resized in group shared 9 → 3 (of")
+    worse = (
+        "worse: pair 1 in group shared 8 → 0 of 32G · 8 CPU · 1T (no spec pair of the policy allows the size), and 4"
+    )
+    assert verdict.startswith(f"⚠️ **Can be applied, 1 guard overridden, but {worse}")
     assert "web and 1 more newly violate the policy" in verdict
     harmless = Impact(location=LocationChange())
     assert "✅ **Can be applied, 1 guard overridden** · 7 changes" in plan_markdown(
@@ -82,7 +85,7 @@ def test_the_facts_for_a_decision_are_above_the_folds() -> None:
         impact=replace(known, capacity=replace(known.capacity, groups=(harder, *known.capacity.groups[1:]))),
     )
     decided = unfolded(text)
-    assert "650 → 0 (-650, -100 %), since no spec pair of the policy allows the size" in decided
+    assert "standard in group dedicated 650 → 0 (no spec pair of the policy allows the size)" in decided
     assert "- **No worse**: resource model\n" in decided
     (touched,) = [summary for summary in page_of_markdown(text).summaries if summary.startswith("What changes")]
     whole, *counted = [int(number) for number in re.findall(r"\((\d+)\)", touched)]
