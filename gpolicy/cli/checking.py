@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.many_policies import run_examinations
-from gpolicy.cli.output import Report, looked_at, repository_path, show_errors, show_report, write_report
+from gpolicy.cli.output import Report, looked_at, not_judged, repository_path, show_errors, show_report, write_report
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.targets import Target, check_clusters_near, run_on, targets_of
 from gpolicy.cli.terminal import wants_colour, working
@@ -125,11 +125,13 @@ def _report(checked: list[Checked], request: CheckRequest, *, fixable: bool = Tr
     findings, files, accepted, fails = report.findings, report.files, report.accepted, report.failing.__contains__
     count = report.fixable if fixable else 0
     colour = wants_colour(sys.stdout) and all(display.form != "text" for display, _ in request.also)
-    about = looked_at([item.policy for item in checked], files)
+    policies = [item.policy for item in checked]
+    about, gap = looked_at(policies, files), not_judged(policies)
 
     def text() -> str:
         accepted_count = len(accepted)
-        return findings_text(findings, files, colour=colour, fixable=count, accepted=accepted_count, looked_at=about)
+        told = findings_text(findings, files, colour=colour, fixable=count, accepted=accepted_count, looked_at=about)
+        return told + as_text([gap] if gap else [])
 
     forms = ("json", *OWN_FORMS["check"])
     return Report(

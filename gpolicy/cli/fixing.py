@@ -14,7 +14,7 @@ from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode
 from gpolicy.findings import Finding, by_place
 from gpolicy.opening import FileToWrite
-from gpolicy.printable import as_text, printable
+from gpolicy.printable import as_text, count, printable
 from gpolicy.writing.replacing import replace_files, replacements_of
 
 _LONG = 500  # lines of a part that is cut
@@ -130,4 +130,5 @@ def _say_how_many(fixed: FixedPolicy) -> None:
     files = "1 file" if len(fixed.texts) == 1 else f"{len(fixed.texts)} files"
     sys.stdout.flush()
     left = len(fixed.left.findings)
-    sys.stderr.write(f"{len(fixed.fixed)} can be fixed by --fix, in {files}; {left} will be left\n")
+    rest = f"{count(left, 'finding')} that it cannot fix would remain" if left else "none would remain"
+    sys.stderr.write(f"--fix would fix {count(len(fixed.fixed), 'finding')} in {files}; {rest}\n")

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, TextIO
 from gpolicy.cli.console import write_commands
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import wants_colour
+from gpolicy.findings import Severity
 from gpolicy.opening import real_path
-from gpolicy.printable import as_text, count
+from gpolicy.printable import as_text, count, some
 from gpolicy.provenance import UNKNOWN
 from gpolicy.report.forms import Display, render
 
 if TYPE_CHECKING:
     from gpolicy.findings import Finding
     from gpolicy.policy.model import Policy
-    from gpolicy.policy.source_file import Files
+    from gpolicy.policy.source_file import Files, YamlDocument
     from gpolicy.report.answer import Answer
     from gpolicy.report.prometheus import Samples
 
@@ -119,6 +120,23 @@ def looked_at(policies: Sequence[Policy], files: Files) -> str:
     counts.append(f"{count(len(files), 'file')}{empty}")
     counts += [count(groups, "group")] if groups else []
     return ", ".join(counts)
+
+
+def not_judged(policies: Sequence[Policy]) -> str:
+    """Return what no rule could judge, as its document or another has an error; empty if that is nothing."""
+    if not any(finding.severity is Severity.ERROR for policy in policies for finding in policy.findings):
+        return ""
+    broken = dict.fromkeys(_broken_words(document) for policy in policies for document in policy.broken)
+    parts = [*([some(list(broken), 4)] if broken else []), "what depends on the whole policy"]
+    return f"not judged until the errors are fixed: {'; '.join(parts)}"
+
+
+def _broken_words(document: YamlDocument) -> str:
+    root = document.root if isinstance(document.root, dict) else {}
+    kind, name = root.get("kind"), root.get("name")
+    if isinstance(kind, str) and isinstance(name, str):
+        return f"{kind} {name}"
+    return f"{document.file} from line {document.mark[0]} on"
 
 
 def repository_path(file: str) -> str:

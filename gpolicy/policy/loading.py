@@ -49,7 +49,6 @@ class _Loader:
         self._boundary = boundary(root)
         self._findings: list[Finding] = []
         self._broken: list[YamlDocument] = []
-        """Documents that make no object, as something is wrong with their YAML or their shape."""
         self._files = read_files(paths, self._boundary, self._texts)
         self._findings += self._files.findings
         self._broken += [file.unfinished for file in self._files.files.values() if file.unfinished]
@@ -80,6 +79,7 @@ class _Loader:
             node_sets=tuple(self._by_name([item for item in kept if isinstance(item, NodeSetPolicy)]).values()),
             **others,
             documents=documents,
+            broken=tuple(self._broken),
             findings=tuple(sorted(self._findings, key=Finding.sort_key)),
             files=self._files.files,
             root=self._root,

@@ -199,6 +199,7 @@ class Policy:
     house_rules: tuple[HouseRule, ...] = ()  # with those of bases
     waivers: tuple[Waiver, ...] = ()
     documents: tuple[YamlDocument, ...] = ()
+    broken: tuple[YamlDocument, ...] = ()  # that make no object, as something is wrong with their YAML or their shape
     findings: tuple[Finding, ...] = ()
     files: dict[str, SourceFile] = field(default_factory=dict)  # by name, with those of bases
     root: pathlib.Path | None = None  # the file or directory that was named

@@ -297,7 +297,18 @@ def test_a_baseline_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) ->
 
 def test_check_says_how_many_can_be_fixed(tmp_path: Path) -> None:
     write(tmp_path, SLIP)
-    assert gpolicy("check", tmp_path).stdout.endswith("\n1 file: 1 error; 1 can be fixed by --fix\n")
+    assert "\n1 file: 1 error; 1 can be fixed by --fix\n" in gpolicy("check", tmp_path).stdout
+
+
+def test_check_says_what_it_could_not_judge(tmp_path: Path) -> None:
+    write(tmp_path, SLIP)
+    write(tmp_path, "gpolicy: v1\nkind: NodeGroup\nname: fine\n---\nnodes: [*.example.org]\n", "q.yaml")
+    gap = gpolicy("check", tmp_path).stdout.splitlines()[-1]
+    there = f"{tmp_path}/q.yaml from line 5 on, NodeGroup gold; what depends on the whole policy"
+    assert gap == f"not judged until the errors are fixed: {there}"
+    (tmp_path / "q.yaml").unlink()
+    gpolicy("check", tmp_path, "--fix")
+    assert gpolicy("check", tmp_path).stdout == "1 file, 1 group: no mistakes\n"
 
 
 def test_the_diff_is_what_fix_writes(tmp_path: Path) -> None:
@@ -310,7 +321,7 @@ def test_the_diff_is_what_fix_writes(tmp_path: Path) -> None:
         cwd=tmp_path, capture_output=True, check=False,
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr == b"3 can be fixed by --fix, in 3 files; 0 will be left\n"
+    assert done.stderr == b"--fix would fix 3 findings in 3 files; none would remain\n"
     assert {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()} == before
     patched = subprocess.run(
         ["patch", "-p0", "--binary"], cwd=tmp_path, input=done.stdout, capture_output=True, check=False
