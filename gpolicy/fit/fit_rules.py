@@ -27,7 +27,7 @@ NODE_IN_TWO_GROUPS = RuleInfo(
     severity=Severity.ERROR,
     summary="Two groups claim the same node of the cluster.",
     rationale="A node is in exactly one group. A name wins over a pattern, but two names or two patterns cannot both"
-    " win.",
+    " win. Without a cluster check calls the same mistake GP602 (names) or GP611 (patterns).",
     bad=f'{_GOLD}nodes: ["node*"]\n---\n{_SILVER}nodes: ["*.example.org"]\n',
     good=f'{_GOLD}nodes: ["node*"]\n---\n{_SILVER}nodes: ["host*"]\n',
 )
@@ -37,7 +37,7 @@ NODE_SETS_DISAGREE = RuleInfo(
     severity=Severity.ERROR,
     summary="Two node sets set different values for the same node.",
     rationale="A name wins over a pattern, and a pattern over a group. At the same rank nothing decides which value"
-    " holds.",
+    " holds. Without a cluster check calls the same mistake GP607 (names) or GP611 (patterns).",
     bad=_set("few", "node[12].example.org", 2) + "---\n" + _set("many", "node?.example.org", 8),
     good=_set("few", "node[12].example.org", 2) + "---\n" + _set("many", "host?.example.org", 8),
 )

@@ -65,7 +65,8 @@ class NodeSetConflict(Rule):
         severity=Severity.ERROR,
         summary="Two node sets set different values for one parameter of the same node, and neither wins.",
         rationale="A name wins over a pattern, and a pattern over a group. But here both sets name the node, or both"
-        " name the group. (Patterns that match the same nodes are GP611.)",
+        " name the group. (Patterns that match the same nodes are GP611. With a cluster at hand the same mistake is"
+        " GP703.)",
         bad="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"
         "gpolicy: v1\nkind: NodeSet\nname: slow\nnodes: [node1.example.org]\nndparams: {cpu_speed: 1}\n",
         good="gpolicy: v1\nkind: NodeSet\nname: fast\nnodes: [node1.example.org]\nndparams: {cpu_speed: 2}\n---\n"

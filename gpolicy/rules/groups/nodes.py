@@ -12,6 +12,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.policy import edits
+from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
 from gpolicy.policy.model import Declared, GroupPolicy
 from gpolicy.policy.promised import unlikely, written_out
 from gpolicy.policy.source_file import Located
@@ -26,7 +27,8 @@ class NodeNamedTwice(Rule):
         name="node-named-twice",
         severity=Severity.ERROR,
         summary="Two groups name the same node.",
-        rationale="A node is in exactly one group, and the policy does not say in which.",
+        rationale="A node is in exactly one group, and the policy does not say in which. With a cluster at hand the"
+        " same mistake is GP702.",
         source="Ganeti's data model",
         bad=f"{GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node1.example.org]\n",
         good=f"{GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node2.example.org]\n",
@@ -226,6 +228,14 @@ class NodeSetNodeUnknown(Rule):
         if not groups or not all(group.nodes for group in groups) or any(map(unlikely, entries)):
             return  # the node may be one that a pattern with a slip means
         known = _Known(entries)
+        in_sets = {entry.value for nodes in context.policy.node_sets for entry in nodes.nodes}
+        only_here = {
+            entry.value: Related(entry.span, f"group {group.name} names {entry.value}, and no node set does")
+            for group in groups
+            for entry in group.nodes or ()
+            if not is_glob(entry.value) and entry.value not in in_sets
+        }
+        guesses = MOST_GUESSES
         for nodes in context.policy.node_sets:
             unknown = [entry for entry in nodes.nodes if not known.may_have(entry.value)]
             if unknown:
@@ -235,7 +245,12 @@ class NodeSetNodeUnknown(Rule):
                     first, what = f"{first} and {len(unknown) - 1} more of this set", "they are"
                 message = f"{first}: {what} in no group of the policy"
                 hint = "correct the name, or add the node to its group"
-                yield self.hit(nodes, message, unknown[0].span, hint=hint)
+                near = name_meant(unknown[0].value, only_here) if guesses > 0 else None
+                guesses -= 1
+                if near is not None:
+                    hint = f"Did you mean `{near}`? Or is it the group that misspells the name? Write the same in both"
+                related = (only_here[near],) if near else ()
+                yield self.hit(nodes, message, unknown[0].span, hint=hint, related=related)
 
 
 class _Known:

@@ -73,6 +73,17 @@ def test_node_sets(text: str, wanted: list[str], tmp_path: Path) -> None:
     assert codes(check(text, tmp_path)) == wanted
 
 
+def test_a_name_that_a_group_or_a_node_set_misspells_is_shown_at_both_places(tmp_path: Path) -> None:
+    text = group("gold", "alpha.example.org, bravoo.example.org") + node_set(
+        "a", "alpha.example.org, bravo.example.org"
+    )
+    (found,) = check(text, tmp_path)
+    assert (found.code, found.hint.partition("?")[0]) == ("GP613", "Did you mean `bravoo.example.org`")
+    assert [item.message for item in found.related] == ["group gold names bravoo.example.org, and no node set does"]
+    series = group("gold", "web1.example.org, web2.example.org") + node_set("a", "web3.example.org")
+    assert check(series, tmp_path)[0].related == ()
+
+
 @pytest.mark.parametrize(
     ("name", "wanted"),
     [("Gold", 1), ("gold", 0), ("rack_1", 1), ("rack-2", 0), ('"a/b"', 1), ('"a "', 1), ("silver", 0)],
