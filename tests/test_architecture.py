@@ -33,7 +33,8 @@ MAY_IMPORT = {
     "impact": {"ganeti", "cluster", "allocator", "policy", "plan", "analysis"},
     "drift": {"ganeti", "policy", "cluster", "fit", "checking", "plan", "writing"},
     "suggest": {"ganeti", "policy", "cluster", "allocator", "analysis", "writing"},
-    "testing": {"ganeti", "policy", "cluster", "fit", "plan", "analysis", "allocator"},
+    "testing": {"ganeti", "policy", "cluster", "fit", "plan", "analysis", "allocator", "what_if"},
+    "what_if": {"ganeti", "cluster", "allocator", "analysis"},
     "report": {"policy", "ganeti", "cluster", "plan", "allocator", "analysis", "impact"}
     | {"suggest", "testing", "drift", "show", "writing", "rollout"},
     "reference": {"ganeti", "policy", "checking"},

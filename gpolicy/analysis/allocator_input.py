@@ -170,7 +170,7 @@ def _instance(index: int, instance: observed.Instance, nodes: Mapping[str, int])
         status = _BY_ADMIN_STATE[instance.admin_state] if shown is None else InstanceStatus(shown)
     except (ValueError, KeyError):
         raise GpolicyError(f"{where}: no such status: {instance.admin_state if shown is None else shown!r}") from None
-    disk, disks = _disks(instance, template)
+    disk, disks = disks_of(instance)
     return Instance(
         index=index,
         name=instance.name,
@@ -189,12 +189,16 @@ def _instance(index: int, instance: observed.Instance, nodes: Mapping[str, int])
     )
 
 
-def _disks(instance: observed.Instance, template: DiskTemplate) -> tuple[int, tuple[Disk, ...]]:
-    """Return the space that an instance takes on each of its nodes (Ganeti's `disk_usage`), and its disks."""
+def disks_of(instance: observed.Instance) -> tuple[int, tuple[Disk, ...]]:
+    """Return the space that an instance takes on each of its nodes (Ganeti's `disk_usage`), and its disks.
+
+    Raise GpolicyError for disks of several templates.
+    """
     if instance.summed_disk is not None:
         summed = instance.summed_disk
         return summed.size, (Disk(summed.size, summed.spindles),)
     disks = tuple(Disk(disk.size, disk.spindles) for disk in instance.disks)
+    template = _template(instance.disk_template, f"instance {instance.name}")
     return charged_space(template, [disk.size for disk in disks]), disks
 
 

@@ -201,7 +201,7 @@ def capacity(
         snapshot=state.snapshot,
         metadata=metadata,
         limits=in_force,
-        what_if=other_weights(weights),
+        what_if=(*state.supposed, *other_weights(weights)),
     )
 
 

@@ -110,7 +110,7 @@ def place(
         group=cluster.groups[answer.group].name if nodes and answer.group is not None else None,
         nodes=nodes,
         reason=None if nodes else _why_not(found),
-        what_if=(*_what_if(cluster, request, instance), *other_weights(request.weights)),
+        what_if=(*state.supposed, *_what_if(cluster, request, instance), *other_weights(request.weights)),
         groups=tuple(_group_trials(cluster, asked, answer, group)),
         candidates=tuple(found),
         objections=tuple(_objections(state, cluster, request, instance, chosen)),

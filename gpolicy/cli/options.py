@@ -17,6 +17,7 @@ from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, Display, forms_of
 
 if TYPE_CHECKING:
     from gpolicy.plan.signature import Signers
+    from gpolicy.what_if.words import WhatIf
 
 _SRC_HELP: Final = (
     f"Where the cluster's state comes from: {'; '.join(SCHEMES.values())}; or the name of a cluster in gpolicy.toml."
@@ -198,6 +199,63 @@ class MaybeClusters(Clusters):
     """The same, for verbs that need no cluster: they read one only if it is given."""
 
     state: Annotated[str | None, typer.Option("--state", "-s", metavar="SRC", help=_SRC_HELP)] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suppositions:
+    """What to suppose of the cluster."""
+
+    more: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="WORDS",
+            help="What if there were more: `2x like:NODE in GROUP` for empty nodes, `10x SPEC in GROUP` for instances"
+            " at the minimum of a spec (SPEC:max: at its maximum). Can be repeated, as all of these.",
+        ),
+    ] = None
+    less: Annotated[
+        list[str] | None,
+        typer.Option("--without", metavar="NAME,...", help="What if these instances, or empty nodes, were gone."),
+    ] = None
+    moves: Annotated[
+        list[str] | None,
+        typer.Option("--move", metavar="NODE,... to GROUP", help="What if these nodes were in this group."),
+    ] = None
+    upgrades: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--upgrade",
+            metavar="NODE,... KEY=AMOUNT",
+            help="What if nodes had other hardware: memory=+64G, disk=4T, cpus=32, pvs=+1 (physical volumes).",
+        ),
+    ] = None
+    offline: Annotated[
+        list[str] | None, typer.Option("--offline", metavar="NODE,...", help="What if these nodes were offline.")
+    ] = None
+    lost: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--lost",
+            metavar="NODE,...",
+            help="What if these nodes were lost: offline, and their mirrored instances failed over.",
+        ),
+    ] = None
+
+    def read(self) -> WhatIf | None:
+        """Return what is supposed, None for nothing. Raise UsageError for words that cannot be read."""
+        if not any((self.more, self.less, self.moves, self.upgrades, self.offline, self.lost)):
+            return None
+        from gpolicy.what_if.words import WhatIf, read_more, read_move, read_upgrade  # noqa: PLC0415 (few ask)
+
+        return WhatIf(
+            more=tuple(map(read_more, self.more or ())),
+            less=tuple(self.less or ()),
+            moves=tuple(map(read_move, self.moves or ())),
+            upgrades=tuple(map(read_upgrade, self.upgrades or ())),
+            offline=tuple(self.offline or ()),
+            lost=tuple(self.lost or ()),
+        )
 
 
 MaxNodeFailures = Annotated[

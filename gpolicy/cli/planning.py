@@ -13,7 +13,7 @@ from gpolicy.cli.checking import errors_among, policy_with_findings
 from gpolicy.cli.output import Report, looked_at, repository_path
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import working
-from gpolicy.errors import ExitCode
+from gpolicy.errors import ExitCode, UsageError
 from gpolicy.findings import Severity
 from gpolicy.printable import as_text, count
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gpolicy.plan.signature import Signers
     from gpolicy.policy.model import Policy
     from gpolicy.report.plan_answer import Sides
+    from gpolicy.what_if.words import WhatIf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,7 @@ class PlanRequest:
     """What is to be planned.
 
     `failures` (nodes of a group that may fail at once) and `cpus_after_failure` replace the limits of the policy.
+    `what_if` is supposed of the cluster before and after the changes; the changes are those of the real one.
     """
 
     output: Path | None
@@ -44,6 +46,7 @@ class PlanRequest:
     with_impact: bool = True
     failures: int | None = None
     cpus_after_failure: bool | None = None
+    what_if: WhatIf | None = None
 
 
 def plan(target: Target, request: PlanRequest) -> Report:
@@ -57,9 +60,13 @@ def plan(target: Target, request: PlanRequest) -> Report:
     from gpolicy.plan.built_in_guards import check_allowed  # noqa: PLC0415
     from gpolicy.plan.plan import make_plan, refused_plan  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
-    from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
+    from gpolicy.plan.projection import before_and_after, projected  # noqa: PLC0415
     from gpolicy.report.plan_answer import Sides  # noqa: PLC0415
+    from gpolicy.what_if.supposing import suppose  # noqa: PLC0415
 
+    if request.what_if is not None and request.output is not None:
+        hint = "leave --output out; the plan itself does not depend on what is supposed"
+        raise UsageError("a plan that is kept is about the cluster as it is, not about a supposed one", hint=hint)
     path, state, output = target.policy, target.read(), target.output(request.output)
     policy, found = policy_with_findings(path, state)
     if errors := errors_among(found):
@@ -73,6 +80,9 @@ def plan(target: Target, request: PlanRequest) -> Report:
     asked = Limits(max_node_failures=request.failures, cpus_after_failure=request.cpus_after_failure)
     terms = with_limits(terms_of(policy, state), asked)
     before, after = before_and_after(state, made.changes, terms)
+    if request.what_if is not None:
+        before = suppose(before, request.what_if, pair_names(policy, after))
+        after = projected(before, made.changes, terms)
     names = pair_names(policy, after)
     known = None
     if request.with_impact and not any(item.severity == "error" for item in made.findings):
@@ -98,7 +108,7 @@ def _impact(policy: Policy, before: ClusterState, after: ClusterState, names: Pa
     hardware = {group.name: group.hardware for group in policy.groups.values() if group.hardware}
     with working("working out what the changes do") as tell:
         found = impact(before, after, names=names, hardware=hardware, failures=failures, observer=tell)
-    return replace(found, limits=limits_in_force(after, asked))
+    return replace(found, limits=limits_in_force(after, asked), what_if=after.supposed)
 
 
 def _impact_data(known: Impact | None) -> dict[str, object] | None:

@@ -193,7 +193,8 @@ class ClusterState:
 
     `source` is the address of the cluster; for a `snapshot`, the one from which it was taken. `notes` tell people what
     the source did not show and how that was handled. `terms` are what a policy says of groups, `declared` its
-    hv_state and disk_state by object (`cluster`, `group/NAME`, `node/NAME`): no part of what was observed.
+    hv_state and disk_state by object (`cluster`, `group/NAME`, `node/NAME`): no part of what was observed. `supposed`
+    says in words what was not observed, but is asked about (`gpolicy.what_if`).
     """
 
     source: str
@@ -208,6 +209,7 @@ class ClusterState:
     snapshot: Snapshot | None = field(default=None, compare=False)
     terms: Mapping[str, GroupTerms] = field(default_factory=dict)
     declared: Mapping[str, Values] = field(default_factory=dict)
+    supposed: tuple[str, ...] = ()
 
     @property
     def address(self) -> str:

@@ -86,7 +86,8 @@ class Impact:
 
     A part is None where it could not be found out; `unavailable` says why, by the part's name. `basis` is what the
     figures afterwards rest on, None where none are known, `group_basis` the same of each group. `declares` tells
-    whether hv_state or disk_state declares anything of a node. `limits` are those that count. This is the one table of
+    whether hv_state or disk_state declares anything of a node. `what_if` says what is supposed of both clusters.
+    `limits` are those that count. This is the one table of
     parts: JSON shows each in this order, and reports show it as the section of its name.
     """
 
@@ -106,6 +107,7 @@ class Impact:
     basis: Basis | None = None
     group_basis: Mapping[str, BasisKind] = field(default_factory=dict)
     declares: bool = False
+    what_if: tuple[str, ...] = ()
     limits: tuple[LimitsInForce, ...] = ()
 
 

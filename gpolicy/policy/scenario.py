@@ -106,7 +106,10 @@ class SimulatedGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StageEdit:
-    """One change of the cluster. Exactly one of `node`, `instance`, `add`, `removed_*` is given."""
+    """One change of the cluster. Exactly one of `node`, `instance`, `add`, `removed_*` and the last three is given.
+
+    `more`, `upgrade` and `lost` are words of `gpolicy.what_if`.
+    """
 
     span: Span
     node: Located[str] | None = None
@@ -119,6 +122,9 @@ class StageEdit:
     group: Located[str] | None = None
     add_tags: tuple[str, ...] = ()
     remove_tags: tuple[str, ...] = ()
+    more: Located[str] | None = None
+    upgrade: Located[str] | None = None
+    lost: Located[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

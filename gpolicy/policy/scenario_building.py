@@ -160,6 +160,9 @@ class _Builder:
             group=self._word(written, at, "group"),
             add_tags=tuple(written.get("add_tags", ())),
             remove_tags=tuple(written.get("remove_tags", ())),
+            more=self._word(written, at, "with"),
+            upgrade=self._word(written, at, "upgrade"),
+            lost=self._word(written, at, "lost"),
         )
         of_nodes = [key for key in ("offline", "drained", "group") if key in written]
         tags = [key for key in ("add_tags", "remove_tags") if key in written]

@@ -13,6 +13,9 @@ FILLINGS: Final = {"empty": 0, "quarter-full": 1, "half-full": 2, "three-quarter
 """How full a simulated node is, in quarters."""
 
 
+_WORDS: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 1000}
+
+
 def cluster_of_test() -> Schema:
     """Return the schema of `on`."""
     part = {"$ref": "#/definitions/simulatedGroup"}
@@ -126,6 +129,20 @@ def _edit() -> Schema:
         "add_instance": {"$ref": "#/definitions/existingInstance"},
         "remove_instance": {**NAME, "description": "The name of an instance to remove."},
         "remove_node": {**NAME, "description": "The name of a node to remove; no instance may be on it."},
+        "with": {
+            **_WORDS,
+            "description": "More of something: `2x like:NODE in GROUP` for empty nodes, `10x SPEC in GROUP` for"
+            " instances at the minimum of a spec (SPEC:max: at its maximum), where the allocator places them.",
+        },
+        "upgrade": {
+            **_WORDS,
+            "description": "Other hardware in nodes: `NODE,... memory=+64G disk=4T cpus=32 pvs=+1`.",
+        },
+        "lost": {
+            **_WORDS,
+            "description": "Nodes that are lost (names with commas, or globs): offline, their mirrored instances failed"
+            " over.",
+        },
     }
-    whats = ("node", "instance", "add_instance", "remove_instance", "remove_node")
+    whats = ("node", "instance", "add_instance", "remove_instance", "remove_node", "with", "upgrade", "lost")
     return {**object_of(properties, minimum=1), "oneOf": [{"required": [what]} for what in whats]}

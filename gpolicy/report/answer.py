@@ -262,6 +262,12 @@ def from_to(low: str, high: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
+def supposing(what_if: Iterable[str]) -> str:
+    """Return the beginning of a verdict that says what is supposed; nothing where nothing is."""
+    said = ", ".join(text.partition(": ")[0] for text in what_if)
+    return f"With {said}: " if said else ""
+
+
 def names(items: Iterable[str]) -> tuple[Name, ...]:
     """Return names from outside as one cell."""
     return tuple(Name(item) for item in items)

@@ -21,6 +21,7 @@ from gpolicy.report.answer import (
     Weight,
     from_to,
     size,
+    supposing,
     with_rows,
 )
 from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, pair_cell, room_cells, size_words, spec_words
@@ -35,7 +36,7 @@ def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answ
     whole = items[-1]
     tiered = sum(run.count for run in whole.tiered)
     taken = f"{whole.standard.fits:,} standard instances, or {tiered:,} in a tiered run"
-    verdict = f"{_with(report)}{_place(whole)} takes {taken}"
+    verdict = f"{supposing(report.what_if)}{_place(whole)} takes {taken}"
     return Answer(
         verb="capacity",
         title="What fits on cluster",
@@ -63,10 +64,6 @@ def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answ
         source=report.source,
         snapshot=report.snapshot,
     )
-
-
-def _with(report: CapacityReport) -> str:
-    return "".join(f"with {text.partition(': ')[0]}, " for text in report.what_if)
 
 
 def _name(item: GroupCapacity) -> Cell:

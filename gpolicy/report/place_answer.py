@@ -12,7 +12,19 @@ from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
 from gpolicy.analysis.refusals import UNKNOWN_SPINDLES
 from gpolicy.colour import Tone
 from gpolicy.printable import count
-from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Section, Table, Weight, rough_size, size
+from gpolicy.report.answer import (
+    NOTHING,
+    Answer,
+    Cell,
+    Figure,
+    Name,
+    Section,
+    Table,
+    Weight,
+    rough_size,
+    size,
+    supposing,
+)
 
 _HARD_TO_READ: Final = 10_000  # MiB: larger numbers of MiB are hard to read
 _MOST_BEST: Final = 20
@@ -39,8 +51,7 @@ def place_answer(report: PlaceReport) -> Answer:
     )
     possible = [item for item in report.candidates if item.ok]
     refused = [item for item in report.candidates if not item.ok]
-    what_if = ", ".join(text.partition(": ")[0] for text in report.what_if)
-    verdict = f"{f'With {what_if}: ' if what_if else ''}{what} {where}"
+    verdict = f"{supposing(report.what_if)}{what} {where}"
     tone = Tone.GOOD if report.ok and not report.objections else Tone.BAD
     return Answer(
         verb="place",

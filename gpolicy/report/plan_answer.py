@@ -19,7 +19,7 @@ from gpolicy.plan.risk import MAY_VIOLATE
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count, some
-from gpolicy.report.answer import Answer, Entries, Entry, Findings, Line, Picture, Section, Style, Weight
+from gpolicy.report.answer import Answer, Entries, Entry, Findings, Line, Picture, Section, Style, Weight, supposing
 from gpolicy.report.cluster_picture import domain_pictures, group_pictures
 from gpolicy.report.impact_sections import impact_sections, not_known
 from gpolicy.report.plan_figures import plan_figures
@@ -71,6 +71,7 @@ def plan_answer(
     effects = impact_section(known) if known else None
     worse = get_worse(effects.sections) if effects and plan.safe else []
     limits = tuple(item.sentence for item in impact.limits) if impact else ()
+    what_if = impact.what_if if impact else ()
     guards = Entries(of="guard", entries=tuple(map(_guard, worst_first(plan.guards))))
     findings = Findings(findings=tuple(plan.findings), sources=sources or {}, locate=locate)
     return Answer(
@@ -78,12 +79,13 @@ def plan_answer(
         title="Plan for cluster",
         name=plan.cluster,
         title_end=f"(Ganeti {plan.version})",
-        verdict=verdict(plan) + (f", but worse: {'; '.join(worse)}" if worse else ""),
+        verdict=supposing(what_if) + verdict(plan) + (f", but worse: {'; '.join(worse)}" if worse else ""),
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if worse else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
         figures=plan_figures(plan, known or Impact(), effects.sections if effects else ()) if plan.changes else (),
         basis=(
             *((f"policy: {of}",) if of else ()),
+            *what_if,
             *((impact.basis.sentence,) if impact and impact.basis else ()),
             *limits,
         ),

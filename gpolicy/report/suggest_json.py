@@ -10,7 +10,7 @@ from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.json_values import fields, head
 from gpolicy.suggest.suggestion import Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport
 
-FORMAT_VERSION: Final = "1.2"
+FORMAT_VERSION: Final = "1.3"
 
 
 def suggest_data(report: SuggestReport) -> dict[str, Any]:
@@ -20,6 +20,7 @@ def suggest_data(report: SuggestReport) -> dict[str, Any]:
         **fields(report, "basis"),
         "groups": [_group(item) for item in report.groups],
         "passed_over": dict(report.passed_over),
+        "what_if": list(report.what_if),
     }
 
 

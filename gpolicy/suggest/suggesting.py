@@ -14,6 +14,7 @@ from gpolicy.allocator.configured_resources import with_configured_resources
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.repeated_allocation import DivisionError
 from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.dedicated_counting import as_hail_places
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.loaded_state import check_group, group_data, settle_all
 from gpolicy.analysis.violations import allowed_sizes, verdict_on
@@ -23,7 +24,7 @@ from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.suggest.document import declared_values, document
 from gpolicy.suggest.grounds import Grounds
-from gpolicy.suggest.mixes import as_hail_places, count_mix, under_policy
+from gpolicy.suggest.mixes import count_mix, under_policy
 from gpolicy.suggest.node_hardware import emptied
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.size_pairs import holding, pairs, standard
@@ -74,6 +75,7 @@ def suggest(state: ClusterState, request: SuggestRequest, *, group: str | None =
         groups=tuple(found),
         passed_over=passed_over,
         snapshot=state.snapshot,
+        what_if=state.supposed,
     )
 
 

@@ -173,7 +173,7 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuggestReport:
-    """Suggestions for groups; `passed_over` maps skipped groups to the reason."""
+    """Suggestions for groups; `passed_over` maps skipped groups to the reason, `what_if` says what is supposed."""
 
     source: str
     cluster_name: str
@@ -181,3 +181,4 @@ class SuggestReport:
     groups: tuple[Suggestion, ...]
     passed_over: Mapping[str, str]
     snapshot: Snapshot | None = None
+    what_if: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Instances of a test: completing their sizes, and adding them to nodes and removing them."""
+"""Instances of a test: completing their sizes, and adding them to nodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gpolicy.allocator.cluster_data import InstancePolicy, Spec
 from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.analysis.allocator_input import charged_space, policy_of
+from gpolicy.analysis.allocator_input import policy_of
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
 from gpolicy.analysis.pair_names import find_pair, pair_names
 from gpolicy.analysis.volume_sizes import smallest_volume
@@ -19,6 +19,7 @@ from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Existing, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.testing.outcome import CannotRunError, errors_at, known_name
+from gpolicy.what_if.load import with_all
 
 
 def whole_spec(policy: Policy, state: ClusterState, sizes: Sizes, group: str | None) -> Spec:
@@ -126,38 +127,6 @@ def _check_spindles(existing: Existing, made: Instance, state: ClusterState, nod
                 raise CannotRunError(message, existing.name.span, hint=hint)
 
 
-def with_all(state: ClusterState, instances: Sequence[Instance]) -> ClusterState:
-    """Return `state` with more instances, and with their resources taken from the nodes."""
-    first = len(state.instances)
-    placed = {item.name: replace(item, position=first + place) for place, item in enumerate(instances)}
-    return replace(state, nodes=_with_use(state, instances, 1), instances={**state.instances, **placed})
-
-
-def without_instance(state: ClusterState, name: str) -> ClusterState:
-    """Return `state` without the instance, and with its resources free on the nodes."""
-    left = {key: item for key, item in state.instances.items() if key != name}
-    return replace(state, nodes=_with_use(state, [state.instances[name]], -1), instances=left)
-
-
-def _with_use(state: ClusterState, instances: Sequence[Instance], sign: int) -> dict[str, Node]:
-    nodes = dict(state.nodes)
-    exclusive: dict[str, bool] = {}
-    for instance in instances:
-        local = any(disk.template in ("plain", "drbd") for disk in instance.disks)
-        sizes = [disk.size for disk in instance.disks] if local else []
-        used = charged_space(DiskTemplate(instance.disk_template), sizes)
-        spindles = sum(disk.spindles or 0 for disk in instance.disks)
-        memory = instance.maxmem if instance.oper_ram is None else instance.oper_ram
-        for place, name in enumerate((instance.primary_node, *instance.secondary_nodes)):
-            node = nodes[name]
-            if name not in exclusive:
-                exclusive[name] = state.has_exclusive_storage(node)
-            taken = memory if place == 0 and instance.running is not False else 0
-            volumes = spindles if exclusive[name] else 0
-            nodes[name] = replace(node, resources=_less(node.resources, sign * taken, sign * used, sign * volumes))
-    return nodes
-
-
 def _overfull(resources: Resources) -> str:
     left = {
         "memory": resources.memory_free,
@@ -165,12 +134,3 @@ def _overfull(resources: Resources) -> str:
         "physical volumes": resources.spindles_free,
     }
     return next((name for name, amount in left.items() if amount is not None and amount < 0), "")
-
-
-def _less(resources: Resources, memory: int, disk: int, spindles: int) -> Resources:
-    return replace(
-        resources,
-        memory_free=None if resources.memory_free is None else resources.memory_free - memory,
-        disk_free=None if resources.disk_free is None else resources.disk_free - disk,
-        spindles_free=None if resources.spindles_free is None else resources.spindles_free - spindles,
-    )

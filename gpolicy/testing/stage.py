@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from gpolicy.analysis.pair_names import pair_names
 from gpolicy.cluster.snapshot import parse_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
@@ -19,9 +20,13 @@ from gpolicy.policy.loading import LARGEST_SNAPSHOT
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Stage, StageEdit
 from gpolicy.policy.source_file import Located
-from gpolicy.testing.instances import with_instances, without_instance
-from gpolicy.testing.outcome import CannotRunError, known_name
+from gpolicy.testing.instances import with_instances
+from gpolicy.testing.outcome import CannotRunError, errors_at, known_name
 from gpolicy.testing.paper_cluster import promised_cluster, simulated_cluster
+from gpolicy.what_if.hardware import moved, without_node
+from gpolicy.what_if.load import offline, without
+from gpolicy.what_if.supposing import suppose
+from gpolicy.what_if.words import WhatIf, read_more, read_upgrade
 
 
 class Stages:
@@ -78,32 +83,40 @@ class Stages:
 
 def edited(policy: Policy, state: ClusterState, edit: StageEdit) -> ClusterState:
     """Return `state` after an edit. Raise CannotRunError if the edit is impossible."""
-    if edit.add is not None:
-        return with_instances(policy, state, edit.add)
-    if edit.removed_instance is not None:
-        return without_instance(state, known_name(edit.removed_instance, state.instances, "instance"))
-    if edit.removed_node is not None:
-        return _without_node(state, edit.removed_node)
-    if edit.instance is not None:
-        instance = state.instances[known_name(edit.instance, state.instances, "instance")]
-        changed = replace(instance, tags=(instance.tags - set(edit.remove_tags)) | set(edit.add_tags))
-        return replace(state, instances={**state.instances, instance.name: changed})
-    assert edit.node is not None  # noqa: S101 (the schema asks for one of these)
-    node = state.nodes[known_name(edit.node, state.nodes, "node")]
-    group = node.group if edit.group is None else known_name(edit.group, state.groups, "group")
-    moved = replace(
+    with errors_at(edit.span):
+        if edit.add is not None:
+            return with_instances(policy, state, edit.add)
+        if edit.removed_instance is not None:
+            return without(state, [known_name(edit.removed_instance, state.instances, "instance")])
+        if edit.removed_node is not None:
+            return without_node(state, known_name(edit.removed_node, state.nodes, "node"))
+        if edit.instance is not None:
+            instance = state.instances[known_name(edit.instance, state.instances, "instance")]
+            changed = replace(instance, tags=(instance.tags - set(edit.remove_tags)) | set(edit.add_tags))
+            return replace(state, instances={**state.instances, instance.name: changed})
+        if edit.node is not None:
+            return _changed_node(state, known_name(edit.node, state.nodes, "node"), edit)
+        return suppose(state, _what_if(edit), pair_names(policy, state))
+
+
+def _changed_node(state: ClusterState, name: str, edit: StageEdit) -> ClusterState:
+    if edit.group is not None:
+        state = moved(state, name, known_name(edit.group, state.groups, "group"))
+    if edit.offline:
+        state = offline(state, name)
+    node = state.nodes[name]
+    changed = replace(
         node,
-        group=group,
         offline=node.offline if edit.offline is None else edit.offline,
         drained=node.drained if edit.drained is None else edit.drained,
         tags=(node.tags - set(edit.remove_tags)) | set(edit.add_tags),
     )
-    return replace(state, nodes={**state.nodes, node.name: moved})
+    return replace(state, nodes={**state.nodes, name: changed})
 
 
-def _without_node(state: ClusterState, named: Located[str]) -> ClusterState:
-    name = known_name(named, state.nodes, "node")
-    users = [item.name for item in state.instances.values() if name in (item.primary_node, *item.secondary_nodes)]
-    if users:
-        raise CannotRunError(f"instance {users[0]} is on node {name}", named.span, hint="remove it first")
-    return replace(state, nodes={key: node for key, node in state.nodes.items() if key != name})
+def _what_if(edit: StageEdit) -> WhatIf:
+    return WhatIf(
+        more=() if edit.more is None else (read_more(edit.more.value),),
+        upgrades=() if edit.upgrade is None else (read_upgrade(edit.upgrade.value),),
+        lost=() if edit.lost is None else (edit.lost.value,),
+    )

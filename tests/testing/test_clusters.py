@@ -203,3 +203,28 @@ def test_a_test_without_a_cluster_uses_the_given_one(tmp_path: Path) -> None:
     policy = policy_of(tmp_path, with_tests(text, CLUSTER))
     (found,) = run_tests(policy, state=read_state("sim:p,2,500g,64g,16"))
     assert problems(found) == []
+
+
+def test_edits_take_the_words_of_what_if(tmp_path: Path) -> None:
+    edits = "[{with: 2x like:node1 in main}, {upgrade: node3 memory=+64G}, {with: 4x small}, {lost: node2}]"
+    policy = policy_of(
+        tmp_path,
+        with_tests(
+            f"  - name: t\n    on: {{edits: {edits}}}\n    place: {{spec: small}}\n    expect: {{refused: false}}\n"
+        ),
+    )
+    state = cluster(policy)
+    assert [name for name in state.nodes if "+" in name] == ["node1+1", "node1+2"]
+    assert state.nodes["node3"].resources.memory_total == 128 * GIB
+    assert list(state.instances) == [f"small+{number}" for number in range(1, 5)]
+    assert state.nodes["node2"].offline
+    assert run_tests(policy)[0].ok
+
+
+@pytest.mark.parametrize(
+    "edit", ["with: 2x like:node9 in main", "lost: node9", "upgrade: node9 memory=+1G", "with: 2x"]
+)
+def test_words_that_mean_nothing_here_have_their_place(edit: str, tmp_path: Path) -> None:
+    found = outcome(tmp_path, f"on: {{edits: [{{{edit}}}]}}\nplace: {{spec: small}}\nexpect: {{refused: false}}")
+    assert found.error
+    assert found.place is not None

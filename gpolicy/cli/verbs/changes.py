@@ -18,6 +18,7 @@ from gpolicy.cli.options import (
     PolicyPath,
     RolledOutClusters,
     Signature,
+    Suppositions,
     Volumes,
     display_of,
     form_option,
@@ -40,6 +41,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     policy: PolicyOption = None,
     *,
     clusters: Clusters,
+    suppositions: Suppositions,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -103,6 +105,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         with_impact=impact,
         failures=max_node_failures,
         cpus_after_failure=cpus_after_failure,
+        what_if=suppositions.read(),
     )
     given = policy_path(path, policy)
     work = partial(planning.plan, request=request)

@@ -17,6 +17,7 @@ from gpolicy.cli.options import (
     Oversubscription,
     PolicyOption,
     ReportFile,
+    Suppositions,
     display_of,
     form_option,
     policy_path,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
     from gpolicy.suggest.suggestion import Bounds
+    from gpolicy.what_if.words import WhatIf
 
 verbs = typer.Typer()
 
@@ -57,6 +59,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     policy: PolicyOption = None,
     *,
     clusters: Clusters,
+    suppositions: Suppositions,
     group: Annotated[str | None, typer.Option("--group", "-g", metavar="NAME", help="Count this group only.")] = None,
     template: Annotated[
         str | None,
@@ -96,10 +99,12 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     limits = Limits(
         max_node_failures=max_node_failures, oversubscription=oversubscription, cpus_after_failure=cpus_after_failure
     )
-    given = policy_path(path, policy)
+    given, what_if = policy_path(path, policy), suppositions.read()
+    if what_if is not None and form == "prometheus":
+        raise UsageError("metrics are of the cluster as it is, not of a supposed one", hint="leave --format out")
 
     def work(target: Target) -> Report:
-        found = _read_under(target)
+        found = _read_under(target, what_if)
         if isinstance(found, Report):
             return found
         observed, names = found
@@ -141,6 +146,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     ],
     *,
     clusters: ChosenClusters,
+    suppositions: Suppositions,
     policy: Annotated[
         Path | None,
         typer.Option("--policy", "-p", metavar="PATH", help="Place on the cluster as this policy would make it."),
@@ -174,10 +180,10 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     limits = Limits(
         max_node_failures=max_node_failures, oversubscription=oversubscription, cpus_after_failure=cpus_after_failure
     )
-    words = read_words(request)
+    words, what_if = read_words(request), suppositions.read()
 
     def work(target: Target) -> Report:
-        found = _read_under(target)
+        found = _read_under(target, what_if)
         if isinstance(found, Report):
             return found
         observed, names = found
@@ -199,6 +205,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
 def suggest(  # noqa: PLR0913 (one parameter an option)
     *,
     clusters: Clusters,
+    suppositions: Suppositions,
     group: Annotated[
         str | None,
         typer.Option("--group", "-g", metavar="NAME", help="For this group only; default: each one that has nodes."),
@@ -262,7 +269,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.suggest.suggesting import suggest as find  # noqa: PLC0415
     from gpolicy.suggest.suggestion import SuggestRequest  # noqa: PLC0415
 
-    display = display_of("suggest", form, budget)
+    display, what_if = display_of("suggest", form, budget), suppositions.read()
     request = SuggestRequest(
         template=template,
         divisors=None if sizes is None else parse_sizes(sizes),
@@ -276,7 +283,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
 
     def work(target: Target) -> Report:
         file = target.output(output, ".yaml")
-        observed = target.read()
+        observed = _supposed(target.read(), what_if, None)
         with working("trying sizes"):
             report = find(observed, request, group=group)
         text = documents(report)
@@ -293,10 +300,10 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     return run(work, clusters, None, display, verb="suggest")
 
 
-def _read_under(target: Target) -> tuple[ClusterState, PairNames] | Report:
+def _read_under(target: Target, what_if: WhatIf | None) -> tuple[ClusterState, PairNames] | Report:
     """Return the state of a cluster, under the policy that the command line names if it does, and names of its pairs.
 
-    A report of the errors, where the policy has errors or does not fit the cluster.
+    Then what is supposed is made of it. A report of the errors, where the policy has errors or does not fit.
     """
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cli.checking import errors_among, policy_with_findings  # noqa: PLC0415
@@ -306,7 +313,7 @@ def _read_under(target: Target) -> tuple[ClusterState, PairNames] | Report:
 
     state = target.read()
     if target.path is None:
-        return state, PairNames()
+        return _supposed(state, what_if, None), PairNames()
     loaded, found = policy_with_findings(target.path, state)
     errors = errors_among(found)
     difference = None if errors else diff(loaded, state)
@@ -314,7 +321,18 @@ def _read_under(target: Target) -> tuple[ClusterState, PairNames] | Report:
     if difference is None or errors:
         return Report(exit_code=int(ExitCode.FINDINGS), errors=tuple(errors), files=loaded.files)
     _, after = before_and_after(state, difference.changes, terms_of(loaded, state))
-    return after, pair_names(loaded, after)
+    names = pair_names(loaded, after)
+    return _supposed(after, what_if, names), names
+
+
+def _supposed(state: ClusterState, what_if: WhatIf | None, names: PairNames | None) -> ClusterState:
+    """Return the cluster as it would be."""
+    if what_if is None:
+        return state
+    from gpolicy.what_if.supposing import suppose  # noqa: PLC0415 (few ask)
+
+    with working("supposing what the options say"):
+        return suppose(state, what_if, names)
 
 
 def _bounds(name: str | None) -> Bounds | None:

@@ -1,0 +1,1 @@
+"""A cluster as it would be with other hardware or another load."""

@@ -1,0 +1,187 @@
+"""A state with what is supposed of it: first its hardware, then its failures, then its load."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from gpolicy.allocator.cluster_data import Instance as Placed
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
+from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.dedicated_counting import as_hail_places
+from gpolicy.analysis.loaded_state import load_state
+from gpolicy.analysis.pair_names import PairNames, find_pair, pair_title
+from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec, wanted_group, wanted_instance
+from gpolicy.cluster.state import ClusterState, Disk, Instance
+from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.ganeti.units import exact_size
+from gpolicy.printable import count, some
+from gpolicy.what_if.hardware import Amount, moved, nodes_like, upgraded, without_node
+from gpolicy.what_if.load import failed_over, offline, with_all, without
+from gpolicy.what_if.words import More, Move, Upgrade, WhatIf, matching, nodes_and_instances, one_of
+
+
+def suppose(state: ClusterState, what_if: WhatIf, names: PairNames | None = None) -> ClusterState:
+    """Return the cluster as it would be, with the suppositions in words (`ClusterState.supposed`).
+
+    Nodes come, move and are upgraded; nodes go offline or are lost; instances and nodes go; at last instances come,
+    each where the allocator places it, with as few disks as its spec allows, as capacity counts. `names` are those of
+    the policy's spec pairs. Raise UsageError for a supposition that is impossible, GpolicyError where instances do not
+    fit.
+    """
+    for step in _steps(what_if, names or PairNames()):
+        state, said = step(state)
+        state = replace(state, supposed=(*state.supposed, said))
+    return state
+
+
+Step = Callable[[ClusterState], tuple[ClusterState, str]]
+
+
+def _steps(what_if: WhatIf, names: PairNames) -> Iterator[Step]:
+    yield from (_nodes(item, item.like) for item in what_if.more if item.like is not None)
+    yield from map(_move, what_if.moves)
+    yield from map(_upgrade, what_if.upgrades)
+    yield from map(_offline, what_if.offline)
+    yield from map(_lost, what_if.lost)
+    yield from map(_less, what_if.less)
+    yield from (_instances(item, item.spec, names) for item in what_if.more if item.spec is not None)
+
+
+def _nodes(more: More, like: str) -> Step:
+    def step(state: ClusterState) -> tuple[ClusterState, str]:
+        node = one_of("--with", like, state.nodes, "node")
+        group = state.nodes[node].group if more.group is None else one_of("--with", more.group, state.groups, "group")
+        return (
+            nodes_like(state, node, more.count, group),
+            f"{count(more.count, 'more node')} like {node} in group {group}",
+        )
+
+    return step
+
+
+def _move(move: Move) -> Step:
+    def step(state: ClusterState) -> tuple[ClusterState, str]:
+        group = one_of("--move", move.group, state.groups, "group")
+        nodes = matching("--move", move.nodes, state.nodes, "node")
+        for name in nodes:
+            state = moved(state, name, group)
+        return state, f"{some(nodes)} in group {group}"
+
+    return step
+
+
+def _upgrade(upgrade: Upgrade) -> Step:
+    def step(state: ClusterState) -> tuple[ClusterState, str]:
+        nodes = matching("--upgrade", upgrade.nodes, state.nodes, "node")
+        for name in nodes:
+            state = upgraded(state, name, dict(upgrade.amounts))
+        amounts = " and ".join(_amount(key, amount) for key, amount in upgrade.amounts.items())
+        return state, f"{amounts} in {'each of ' if len(nodes) > 1 else ''}{some(nodes)}"
+
+    return step
+
+
+_UPGRADED = {"memory": "of memory", "disk": "of disk", "cpus": "CPUs", "pvs": "physical volumes"}
+
+
+def _amount(key: str, amount: Amount) -> str:
+    number = exact_size(amount.number) if key in ("memory", "disk") else str(amount.number)
+    return f"{number} {'more ' if amount.more else ''}{_UPGRADED[key]}"
+
+
+def _offline(words: str) -> Step:
+    def step(state: ClusterState) -> tuple[ClusterState, str]:
+        nodes = matching("--offline", words, state.nodes, "node")
+        for name in nodes:
+            state = offline(state, name)
+        return state, f"{some(nodes)} offline"
+
+    return step
+
+
+def _lost(words: str) -> Step:
+    def step(state: ClusterState) -> tuple[ClusterState, str]:
+        nodes = matching("--lost", words, state.nodes, "node")
+        for name in nodes:  # all first: an instance does not fail over to a node that is lost as well
+            state = offline(state, name)
+        stay: list[str] = []
+        for name in nodes:
+            state, left = failed_over(state, name)
+            stay += left
+        rest = f" (and with {'it' if len(nodes) == 1 else 'them'} {some(stay, 3)})" if stay else ""
+        return state, f"{some(nodes)} lost{rest}"
+
+    return step
+
+
+def _less(words: str) -> Step:
+    def step(state: ClusterState) -> tuple[ClusterState, str]:
+        nodes, instances = nodes_and_instances(words, state.nodes, state.instances)
+        state = without(state, instances)
+        for name in nodes:
+            state = without_node(state, name)
+        return state, f"{some([*nodes, *instances])} gone"
+
+    return step
+
+
+def _instances(more: More, spec: str, names: PairNames) -> Step:
+    def step(state: ClusterState) -> tuple[ClusterState, str]:
+        group = _group_for(more, state)
+        pair, _ = find_pair(spec, names, state, group)
+        size = replace(pair.max, disk_count=pair.min.disk_count) if more.bound == "max" else pair.min
+        request = of_spec(PlaceRequest(group=group), size, state, group)
+        data = cluster_data(state)
+        wanted = wanted_instance(request, wanted_group(request, data), state, data)
+        counted = load_state(state, template=wanted.template, group=group).groups[group]
+        dedicated = all(state.has_exclusive_storage(node) for node in state.nodes_of(group))
+        if dedicated and wanted.template is not DiskTemplate.DRBD:
+            counted = as_hail_places(counted)
+        placed = counted.place(counted.initial, wanted, more.count)
+        title = pair_title(spec)
+        if len(placed.placed) < more.count:
+            binding = counted.find_binding(placed, wanted)
+            message = f"--with: only {len(placed.placed):,} of {more.count:,} {title} fit in group {group}"
+            raise GpolicyError(message, hint=f"the limit is {binding.cause.key}: {binding.cause.sentence}")
+        first = sum(name.startswith(f"{spec}+") for name in state.instances) + 1
+        made = [
+            _observed(item, counted, f"{spec}+{number}", size.nic_count)
+            for number, item in enumerate(reversed(placed.placed), start=first)
+        ]
+        what = f"the maximum of {title}" if more.bound == "max" else title
+        return with_all(state, made), f"{more.count:,} more {what} in group {group}"
+
+    return step
+
+
+def _group_for(more: More, state: ClusterState) -> str:
+    if more.group is not None:
+        return one_of("--with", more.group, state.groups, "group")
+    filled = sorted({node.group for node in state.nodes.values()})
+    if len(filled) != 1:
+        hint = f"write {more.count}x {more.spec} in GROUP, one of {some(filled)}"
+        raise UsageError(f"--with: {more.spec} in which group?", hint=hint)
+    return filled[0]
+
+
+def _observed(placed: Placed, counted: CountedCluster, name: str, nic_count: int) -> Instance:
+    """Return a placed instance as a state has it."""
+    nodes = counted.cluster.nodes
+    secondary = () if placed.secondary == NO_NODE else (nodes[placed.secondary].facts.name,)
+    template = placed.template.value
+    return Instance(
+        name=name,
+        primary_node=nodes[placed.primary].facts.name,
+        secondary_nodes=secondary,
+        disk_template=template,
+        disks=tuple(Disk(size=disk.size, template=template, spindles=disk.spindles) for disk in placed.disks),
+        minmem=placed.memory,
+        maxmem=placed.memory,
+        vcpus=placed.vcpus,
+        spindle_use=placed.spindle_use,
+        nic_count=nic_count,
+        status=placed.status.value,
+        running=True,
+    )

@@ -1,0 +1,180 @@
+"""What is supposed of a cluster, in words: `2x like:node1 in shared`, `node1 memory=+64G`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
+
+from gpolicy.errors import UsageError
+from gpolicy.ganeti.units import parse_size
+from gpolicy.guessing import did_you_mean, did_you_mean_one_of
+from gpolicy.what_if.hardware import UPGRADES, Amount
+
+MOST_NODES: Final = 1000
+"""Nodes that one supposition may add."""
+
+MOST_INSTANCES: Final = 20_000
+"""Instances that one supposition may add."""
+
+_WITH_FORM: Final = "2x like:NODE in GROUP for nodes, 10x SPEC in GROUP for instances"
+
+
+@dataclass(frozen=True, slots=True)
+class More:
+    """More nodes `like` one, or more instances of the size `spec` (its maximum with `bound` max)."""
+
+    count: int
+    group: str | None
+    like: str | None = None
+    spec: str | None = None
+    bound: str = "min"
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """Other amounts of memory, disk, CPUs or physical volumes in nodes."""
+
+    nodes: str
+    amounts: Mapping[str, Amount]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Nodes in another group."""
+
+    nodes: str
+    group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """What is supposed of a cluster. Names are lists with commas, of globs."""
+
+    more: tuple[More, ...] = ()
+    less: tuple[str, ...] = ()
+    moves: tuple[Move, ...] = ()
+    upgrades: tuple[Upgrade, ...] = ()
+    offline: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether anything is supposed."""
+        return self != WhatIf()
+
+
+def read_more(text: str) -> More:
+    """Return what `--with` says. Raise UsageError."""
+    match text.split():
+        case [what] | [what, "in", _] as words:
+            number = 1
+        case [times, what] | [times, what, "in", _] as words if re.fullmatch("[0-9]{1,6}x", times, re.ASCII):
+            number = int(times[:-1])
+        case _:
+            raise UsageError(f"--with {text!r} cannot be read", hint=f"write {_WITH_FORM}")
+    group = words[-1] if "in" in words else None
+    name, colon, rest = what.partition(":")
+    if name == "like" and rest:
+        _check_count(text, number, MOST_NODES, "nodes")
+        return More(number, group, like=rest)
+    if colon and rest not in ("min", "max"):
+        hint = f"write {_WITH_FORM}; SPEC:max is the maximum of a spec"
+        raise UsageError(f"--with {text!r}: nothing is known of {what!r}", hint=hint)
+    _check_count(text, number, MOST_INSTANCES, "instances")
+    return More(number, group, spec=name, bound=rest or "min")
+
+
+def _check_count(text: str, number: int, most: int, what: str) -> None:
+    if not 1 <= number <= most:
+        raise UsageError(f"--with {text!r}: {number} {what}", hint=f"write 1 to {most:,}")
+
+
+def read_move(text: str) -> Move:
+    """Return what `--move` says. Raise UsageError."""
+    match text.split():
+        case [nodes, "to", group]:
+            return Move(nodes, group)
+    raise UsageError(f"--move {text!r} cannot be read", hint="write NODE,... to GROUP")
+
+
+def read_upgrade(text: str) -> Upgrade:
+    """Return what `--upgrade` says. Raise UsageError."""
+    nodes, *words = text.split() or [""]
+    if not words or "=" in nodes:
+        raise UsageError(f"--upgrade {text!r} cannot be read", hint="write NODE,... memory=+64G disk=4T cpus=32 pvs=+1")
+    amounts: dict[str, Amount] = {}
+    for word in words:
+        key, _, value = word.partition("=")
+        if key not in UPGRADES:
+            raise UsageError(f"--upgrade: unknown {key!r}", hint=did_you_mean_one_of(key, "upgrades", UPGRADES))
+        if key in amounts:
+            raise UsageError(f"--upgrade: {key} is given twice")
+        amounts[key] = _amount(key, value)
+    return Upgrade(nodes, amounts)
+
+
+def _amount(key: str, text: str) -> Amount:
+    more, number = text.startswith("+"), text.removeprefix("+")
+    if key in ("cpus", "pvs"):
+        if not re.fullmatch("[0-9]{1,6}", number, re.ASCII):
+            raise UsageError(f"--upgrade: {key}={text}: not a whole number of at most six digits")
+        return Amount(int(number), more)
+    try:
+        return Amount(parse_size(number), more)
+    except ValueError as error:
+        raise UsageError(f"--upgrade: {key}={text}: {error}") from None
+
+
+def matching(option: str, words: str, known: Collection[str], what: str) -> list[str]:
+    """Return the names that `words` (a list with commas, of globs) mean, each once.
+
+    The first part of a full name is enough, as in Ganeti, if only one has it. Raise UsageError for an unknown name.
+    """
+    found: dict[str, None] = {}
+    for word in words.split(","):
+        here = list(_matching(word, known))
+        if not here:
+            hint = did_you_mean_one_of(word, f"{what}s", known)
+            raise UsageError(f"{option}: there is no {what} {word!r}", hint=hint)
+        found |= dict.fromkeys(here)
+    return list(found)
+
+
+def _matching(word: str, known: Collection[str]) -> Iterator[str]:
+    if word in known:
+        yield word
+        return
+    if not re.search(r"[*?\[]", word):
+        short = [name for name in known if name.startswith(f"{word}.")]
+        yield from short if len(short) == 1 else ()
+        return
+    yield from (name for name in known if fnmatchcase(name, word))
+
+
+def one_of(option: str, word: str, known: Collection[str], what: str) -> str:
+    """Return the one name that `word` means. Raise UsageError for none, or several."""
+    found = matching(option, word, known, what)
+    if len(found) > 1:
+        raise UsageError(f"{option}: {word!r} means {len(found)} {what}s", hint=f"name one: {found[0]}")
+    return found[0]
+
+
+def nodes_and_instances(
+    words: str, nodes: Collection[str], instances: Collection[str]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the nodes and the instances that `--without` means. Raise UsageError for a word that means neither."""
+    of_nodes: dict[str, None] = {}
+    of_instances: dict[str, None] = {}
+    for word in words.split(","):
+        here, there = list(_matching(word, nodes)), list(_matching(word, instances))
+        if here and there:
+            hint = f"{here[0]} is a node, {there[0]} an instance: write longer names"
+            raise UsageError(f"--without {word!r} means nodes and instances", hint=hint)
+        if not here and not there:
+            hint = did_you_mean(word, (*nodes, *instances), "name nodes or instances, with commas between them")
+            raise UsageError(f"--without: there is no node or instance {word!r}", hint=hint)
+        of_nodes |= dict.fromkeys(here)
+        of_instances |= dict.fromkeys(there)
+    return list(of_nodes), list(of_instances)

@@ -1,0 +1,260 @@
+"""What is supposed of a cluster: laws, refusals, and the same numbers as a cluster that really is so."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hspace_cases import from_text, hspace_text, text_of
+
+from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.capacity import capacity
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.placing import place
+from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
+from gpolicy.cluster.sources import read_state
+from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.what_if.load import instances_on
+from gpolicy.what_if.supposing import suppose
+from gpolicy.what_if.words import WhatIf, read_more, read_move, read_upgrade
+
+GIB = 1024
+POLICY = "4096,2,20480,1,1,1|512,1,1024,1,1,1;8192,4,102400,4,1,2|plain,drbd|4.0|32.0"
+TWO_GROUPS = Path(__file__).resolve().parents[2] / "policies" / "two-groups.snapshot.json"
+
+
+def node(name: str, *, free: int = 60 * GIB, disk: int = 900 * GIB, group: str = "u") -> str:
+    return f"{name}|{64 * GIB}|{4 * GIB}|{free}|{1000 * GIB}|{disk}|16|N|{group}|8||N|0|0|1.0"
+
+
+def cluster(nodes: list[str], instances: list[str] | None = None) -> ClusterState:
+    groups = ["g|u|preferred||", "h|v|preferred||"]
+    policies = [f"|{POLICY}", f"g|{POLICY}", f"h|{POLICY}"]
+    return from_text(text_of(groups, nodes, instances or [], [], policies))
+
+
+def instance(name: str, primary: str, secondary: str = "", *, memory: int = 8 * GIB, disk: int = 100 * GIB) -> str:
+    template = "drbd" if secondary else "plain"
+    return f"{name}|{memory}|{disk}|2|running|Y|{primary}|{secondary}|{template}||1|-"
+
+
+@pytest.fixture
+def small() -> ClusterState:
+    """Three nodes, of which the first has an instance with a mirror and one without."""
+    nodes = [node("n1", free=44 * GIB, disk=800 * GIB), node("n2", disk=900 * GIB), node("n3", disk=1000 * GIB)]
+    return cluster([*nodes], [instance("web", "n1", "n2"), instance("db", "n1")])
+
+
+def same(one: ClusterState, other: ClusterState) -> None:
+    """Hold that the allocator sees the same cluster, but for names."""
+    assert plain(one) == plain(other)
+
+
+def plain(state: ClusterState) -> str:
+    return re.sub(r"n1\+", "new", hspace_text(cluster_data(state)))
+
+
+def test_a_node_like_another_is_that_node_without_its_instances(small: ClusterState) -> None:
+    found = suppose(small, WhatIf(more=(read_more("2x like:n1"),)))
+    new = node("new", disk=1000 * GIB)
+    nodes = [node("n1", free=44 * GIB, disk=800 * GIB), node("n2", disk=900 * GIB), node("n3", disk=1000 * GIB)]
+    same(
+        found,
+        cluster(
+            [*nodes, new.replace("new", "new1"), new.replace("new", "new2")],
+            [instance("web", "n1", "n2"), instance("db", "n1")],
+        ),
+    )
+    assert list(found.nodes)[3:] == ["n1+1", "n1+2"]
+    assert found.supposed == ("2 more nodes like n1 in group g",)
+    assert capacity(found).what_if == found.supposed
+
+
+def test_nodes_of_two_suppositions_have_different_names(small: ClusterState) -> None:
+    found = suppose(small, WhatIf(more=(read_more("like:n1"), read_more("like:n1 in h"))))
+    assert [(name, item.group) for name, item in list(found.nodes.items())[3:]] == [("n1+1", "g"), ("n1+2", "h")]
+
+
+def test_more_nodes_never_make_room_less(small: ClusterState) -> None:
+    now = capacity(small, group="g").groups[0].standard.fits
+    more = capacity(suppose(small, WhatIf(more=(read_more("like:n3"),))), group="g").groups[0].standard.fits
+    assert more > now
+
+
+def test_an_upgrade_is_the_node_with_other_figures(small: ClusterState) -> None:
+    found = suppose(small, WhatIf(upgrades=(read_upgrade("n3 memory=+64G disk=2000G cpus=+8"),)))
+    now = small.nodes["n3"].resources
+    made = replace(
+        now,
+        memory_total=128 * GIB,
+        memory_free=124 * GIB,
+        disk_total=2000 * GIB,
+        disk_free=2000 * GIB,
+        cpu_total=24,
+    )
+    assert found.nodes["n3"].resources == made
+    assert found.supposed == ("64G more of memory and 2000G of disk and 8 more CPUs in n3",)
+
+
+def test_instances_that_come_and_go_leave_nothing_behind(small: ClusterState) -> None:
+    more = suppose(small, WhatIf(more=(read_more("6x 1 in g"), read_more("2x 1:max in g"))))
+    assert len(more.instances) == len(small.instances) + 8
+    less = suppose(replace(more, supposed=()), WhatIf(less=("1+*",)))
+    same(less, small)
+
+
+@pytest.mark.parametrize("template", ["drbd", "plain"])
+def test_an_instance_comes_where_hail_places_it(small: ClusterState, template: str) -> None:
+    state = small
+    if template == "plain":
+        policy = {**state.groups["g"].effective, ("ipolicy", "disk-templates"): ["plain"]}
+        state = replace(state, groups={**state.groups, "g": replace(state.groups["g"], effective=policy)})
+    for number in range(1, 5):
+        pair = cluster_data(state).groups[0].policy.minmax[0]
+        asked = place(state, of_spec(PlaceRequest(group="g"), pair.min, state, "g"))
+        state = suppose(state, WhatIf(more=(read_more("1 in g"),)))
+        came = state.instances[f"1+{number}"]
+        assert (came.primary_node, *came.secondary_nodes) == asked.nodes
+        assert came.disk_template == template
+
+
+def test_on_dedicated_nodes_it_comes_where_hail_places_it() -> None:
+    state = read_state(f"snapshot:{TWO_GROUPS}")
+    pair = next(group for group in cluster_data(state).groups if group.name == "dedicated").policy.minmax[0]
+    asked = place(state, of_spec(PlaceRequest(group="dedicated", memory=64 * GIB), pair.min, state, "dedicated"))
+    found = suppose(state, WhatIf(more=(read_more("1x 1 in dedicated"),)))
+    assert asked.ok
+    assert found.instances["1+1"].primary_node in {item.nodes[0] for item in asked.candidates if item.ok}
+
+
+def test_a_lost_node_is_offline_and_its_mirrored_instances_run_elsewhere(small: ClusterState) -> None:
+    found = suppose(small, WhatIf(lost=("n1",)))
+    assert found.nodes["n1"].offline
+    web, db = found.instances["web"], found.instances["db"]
+    assert (web.primary_node, web.secondary_nodes) == ("n2", ("n1",))
+    assert db.primary_node == "n1"
+    assert found.nodes["n2"].resources.memory_free == 52 * GIB
+    assert found.supposed == ("n1 lost (and with it db)",)
+
+
+def test_an_instance_does_not_fail_over_to_a_node_that_is_lost_as_well(small: ClusterState) -> None:
+    found = suppose(small, WhatIf(lost=("n1,n2",)))
+    assert found.instances["web"].primary_node == "n1"
+    assert found.supposed == ("n1, n2 lost (and with them db, web)",)
+
+
+def test_an_offline_node_keeps_its_instances(small: ClusterState) -> None:
+    found = suppose(small, WhatIf(offline=("n1",)))
+    assert {item.name for item in instances_on(found, "n1")} == {"web", "db"}
+    assert found.instances["web"].status == "ERROR_nodeoffline"
+    assert capacity(found, group="g").groups[0].nodes == 3
+
+
+def test_a_node_moves(small: ClusterState) -> None:
+    found = suppose(small, WhatIf(moves=(read_move("n3 to h"),)))
+    assert found.nodes["n3"].group == "h"
+    assert capacity(found, group="h").groups[0].nodes == 1
+
+
+def test_hardware_comes_before_load(small: ClusterState) -> None:
+    more = (read_more("40x 1:max in g"), read_more("8x like:n3 in g"))
+    found = suppose(small, WhatIf(more=more))
+    assert found.supposed == ("8 more nodes like n3 in group g", "40 more the maximum of pair 1 in group g")
+
+
+@pytest.mark.parametrize(
+    ("what_if", "said"),
+    [
+        (WhatIf(more=(read_more("like:n9"),)), "there is no node 'n9'"),
+        (WhatIf(more=(read_more("like:n?"),)), "'n?' means 3 nodes"),
+        (WhatIf(more=(read_more("like:n1 in j"),)), "there is no group 'j'"),
+        (WhatIf(more=(read_more("2x huge in g"),)), "there is no spec pair 'huge' in group g"),
+        (WhatIf(more=(read_more("999x 1:max in g"),)), r"only \d+ of 999 pair 1 fit in group g"),
+        (WhatIf(less=("n1",)), "instances db, web are on node n1"),
+        (WhatIf(less=("n2",)), "instance web is on node n2"),
+        (WhatIf(less=("*",)), r"'\*' means nodes and instances"),
+        (WhatIf(less=("mail",)), "there is no node or instance 'mail'"),
+        (WhatIf(lost=("n1,x",)), "there is no node 'x'"),
+        (WhatIf(upgrades=(read_upgrade("n1 memory=8G"),)), "n1 uses 20G of its memory: no less can be there"),
+        (WhatIf(upgrades=(read_upgrade("n1 pvs=+1"),)), "n1 has no exclusive storage: volumes do not count"),
+        (WhatIf(upgrades=(read_upgrade("n1 cpus=0"),)), "n1 would have no cpus left"),
+        (WhatIf(moves=(read_move("n1 to x"),)), "there is no group 'x'"),
+        (WhatIf(offline=("n1",), upgrades=(read_upgrade("n2,n2 disk=+1G"),), lost=("zz",)), "there is no node 'zz'"),
+    ],
+)
+def test_what_is_impossible_is_refused(small: ClusterState, what_if: WhatIf, said: str) -> None:
+    with pytest.raises(GpolicyError, match=said.replace("?", r"\?")):
+        suppose(small, what_if)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "2x", "2x 1 in", "2x 1 in g h", "like: in g", "1:most", "0x 1", "1001x like:n1", "20001x 1", "-1x 1", "2 1"],
+)
+def test_words_that_mean_nothing_are_refused(words: str, small: ClusterState) -> None:
+    with pytest.raises(GpolicyError):
+        suppose(small, WhatIf(more=(read_more(words),)))
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["", "n1", "memory=4G", "n1 mem=4G", "n1 memory=", "n1 memory=x", "n1 cpus=4G", "n1 cpus=1 cpus=2", "n1 4G"],
+)
+def test_an_upgrade_that_means_nothing_is_refused(words: str) -> None:
+    with pytest.raises(UsageError):
+        read_upgrade(words)
+
+
+@pytest.mark.parametrize("words", ["", "n1", "n1 to", "n1 h", "n1 to h now"])
+def test_a_move_that_means_nothing_is_refused(words: str) -> None:
+    with pytest.raises(UsageError):
+        read_move(words)
+
+
+def test_the_hardware_of_an_offline_node_is_not_known(small: ClusterState) -> None:
+    away = suppose(small, WhatIf(offline=("n1",)))
+    with pytest.raises(UsageError, match="nobody measures its hardware"):
+        suppose(away, WhatIf(more=(read_more("like:n1"),)))
+
+
+def test_nodes_do_not_go_where_storage_is_another() -> None:
+    state = read_state(f"snapshot:{TWO_GROUPS}")
+    for what_if in (
+        WhatIf(moves=(read_move("node1 to dedicated"),)),
+        WhatIf(more=(read_more("like:node1 in dedicated"),)),
+    ):
+        with pytest.raises(UsageError, match="exclusive storage is on in only one of the groups default and dedicated"):
+            suppose(state, what_if)
+
+
+def test_an_empty_node_of_exclusive_storage_has_whole_volumes() -> None:
+    state = read_state(f"snapshot:{TWO_GROUPS}")
+    name = next(
+        item.name for item in state.nodes.values() if item.group == "dedicated" and instances_on(state, item.name)
+    )
+    made = suppose(state, WhatIf(more=(read_more(f"like:{name}"),))).nodes[f"{name}+1"].resources
+    assert made.spindles_free == made.spindles_total
+    assert made.disk_free is not None
+    assert made.disk_total is not None
+    assert made.disk_free <= made.disk_total
+
+
+def test_a_declared_total_grows_with_the_memory(small: ClusterState) -> None:
+    declared = {("hv_state", "kvm", "mem_total"): 64 * GIB, ("hv_state", "kvm", "mem_node"): GIB}
+    state = replace(
+        small,
+        cluster=replace(small.cluster, own={**small.cluster.own, ("enabled_hypervisors",): ["kvm"]}),
+        nodes={**small.nodes, "n3": replace(small.nodes["n3"], own={**small.nodes["n3"].own, **declared})},
+    )
+    found = suppose(state, WhatIf(upgrades=(read_upgrade("n3 memory=+64G"),)))
+    assert found.nodes["n3"].own["hv_state", "kvm", "mem_total"] == 128 * GIB
+    assert found.nodes["n3"].own["hv_state", "kvm", "mem_node"] == GIB
+
+
+def test_sizes_go_by_the_names_of_the_policy(small: ClusterState) -> None:
+    found = suppose(small, WhatIf(more=(read_more("2x tiny in g"),)), PairNames(groups={"g": ("tiny",)}))
+    assert [name for name in found.instances if name.startswith("tiny")] == ["tiny+1", "tiny+2"]
+    assert found.supposed == ("2 more tiny in group g",)
