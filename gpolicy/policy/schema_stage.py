@@ -131,15 +131,18 @@ def _edit() -> Schema:
         "remove_node": {**NAME, "description": "The name of a node to remove; no instance may be on it."},
         "with": {
             **_WORDS,
+            "examples": ["2x like:node1 in shared"],
             "description": "More of something: `2x like:NODE in GROUP` for empty nodes, `10x SPEC in GROUP` for"
             " instances at the minimum of a spec (SPEC:max: at its maximum), where the allocator places them.",
         },
         "upgrade": {
             **_WORDS,
+            "examples": ["node1 memory=+64G"],
             "description": "Other hardware in nodes: `NODE,... memory=+64G disk=4T cpus=32 pvs=+1`.",
         },
         "lost": {
             **_WORDS,
+            "examples": ["node1,node2"],
             "description": "Nodes that are lost (names with commas, or globs): offline, their mirrored instances failed"
             " over.",
         },

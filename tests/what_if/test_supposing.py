@@ -17,6 +17,7 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.ganeti.parameter import Values
 from gpolicy.what_if.load import instances_on
 from gpolicy.what_if.supposing import suppose
 from gpolicy.what_if.words import WhatIf, read_more, read_move, read_upgrade
@@ -110,7 +111,7 @@ def test_instances_that_come_and_go_leave_nothing_behind(small: ClusterState) ->
 def test_an_instance_comes_where_hail_places_it(small: ClusterState, template: str) -> None:
     state = small
     if template == "plain":
-        policy = {**state.groups["g"].effective, ("ipolicy", "disk-templates"): ["plain"]}
+        policy: Values = {**state.groups["g"].effective, ("ipolicy", "disk-templates"): ["plain"]}
         state = replace(state, groups={**state.groups, "g": replace(state.groups["g"], effective=policy)})
     for number in range(1, 5):
         pair = cluster_data(state).groups[0].policy.minmax[0]
@@ -243,7 +244,7 @@ def test_an_empty_node_of_exclusive_storage_has_whole_volumes() -> None:
 
 
 def test_a_declared_total_grows_with_the_memory(small: ClusterState) -> None:
-    declared = {("hv_state", "kvm", "mem_total"): 64 * GIB, ("hv_state", "kvm", "mem_node"): GIB}
+    declared: Values = {("hv_state", "kvm", "mem_total"): 64 * GIB, ("hv_state", "kvm", "mem_node"): GIB}
     state = replace(
         small,
         cluster=replace(small.cluster, own={**small.cluster.own, ("enabled_hypervisors",): ["kvm"]}),
