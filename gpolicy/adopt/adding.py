@@ -18,8 +18,8 @@ from gpolicy.adopt.soundness import Place
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.object_units import NODES, set_nodes
 from gpolicy.drift.proof import Proof, look
+from gpolicy.drift.unit import How, Unit, WayToWrite
 from gpolicy.drift.unit_writer import UnitWriter
-from gpolicy.drift.units import How, Unit, WayToWrite
 from gpolicy.fit.desired import Desired, members, resolve
 from gpolicy.plan.change import MEMBERSHIP, NAME
 from gpolicy.plan.part import Key

@@ -18,7 +18,7 @@ _TICK = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ProgramEnd:
     """How a program ended: its exit code, None if we stopped waiting; and the end of its standard error."""
 
     code: int | None
@@ -27,7 +27,7 @@ class Ended:
 
 def run_lines(
     argv: Sequence[str], environ: Mapping[str, str], seconds: float, stop: StopRequests, line: Callable[[str], None]
-) -> Ended:
+) -> ProgramEnd:
     """Run `argv` and call `line` with each line of its output as it comes, its end included: one may be cut short.
 
     When the time is up, or `stop` says at once, the program is ended; the job that it watches goes on in Ganeti. Raise
@@ -39,7 +39,7 @@ def run_lines(
         code = None if errors is None else process.wait()
     finally:
         end(process, grace=2)
-    return Ended(code, errors or "")
+    return ProgramEnd(code, errors or "")
 
 
 def _pump(

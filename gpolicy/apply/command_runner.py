@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from gpolicy.apply.child import Ended, run_lines
+from gpolicy.apply.child import ProgramEnd, run_lines
 from gpolicy.apply.runner import (
     FAILURE,
     FailedJob,
@@ -88,7 +88,7 @@ class CommandRunner:
         refused = ended.code == _USAGE or _REFUSAL in ended.errors
         return JobOutcome(JobResult.FAILED if refused else JobResult.UNKNOWN, _text(ended))
 
-    def _ended(self, job: int, ended: Ended) -> JobOutcome:
+    def _ended(self, job: int, ended: ProgramEnd) -> JobOutcome:
         try:
             status = self._status(job)
         except (UnreachableError, InputError) as error:
@@ -143,7 +143,7 @@ class CommandRunner:
             raise InputError(f"gnt-job list: no answer about job {job}: {said[:80]!r}")
         return job_status(word)
 
-    def _run(self, argv: Sequence[str], line: Callable[[str], None]) -> Ended:
+    def _run(self, argv: Sequence[str], line: Callable[[str], None]) -> ProgramEnd:
         environ = {**self.master.environ, "LC_ALL": "C.UTF-8"}
         return run_lines(self.master.argv(argv), environ, self.patience.job, self.stop, line)
 
@@ -152,7 +152,7 @@ class CommandRunner:
         environ = {**self.master.environ, "LC_ALL": "C.UTF-8"}
         output = run(self.master.argv(argv), environ=environ, seconds=self.seconds, limit=_LARGEST_LIST)
         if output.code:
-            raise UnreachableError(f"{argv[0]} {argv[1]} failed: {_text(Ended(output.code, output.stderr))}")
+            raise UnreachableError(f"{argv[0]} {argv[1]} failed: {_text(ProgramEnd(output.code, output.stderr))}")
         return decode_text(output.stdout, f"{argv[0]} {argv[1]}")
 
 
@@ -163,7 +163,7 @@ def _number(text: str) -> int:
     return number
 
 
-def _text(ended: Ended) -> str:
+def _text(ended: ProgramEnd) -> str:
     """Return what a command complained about, in one line; its exit code if it said nothing."""
     lines = [line.strip() for line in ended.errors.splitlines() if line.strip()]
     text = " ".join(lines)

@@ -94,7 +94,7 @@ def _patience(request: ApplyRequest) -> Patience:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class RunEnd:
     """How a run ended: what the last look found; `direction` is None if the plan has no steps."""
 
     direction: Direction | None
@@ -109,7 +109,7 @@ class Ended:
 
 def run_plan(
     request: ApplyRequest, plan: Plan, runner: Runner, agree: Callable[[Intention], bool], stop: StopRequests
-) -> Ended:
+) -> RunEnd:
     """Run a plan under the locks of its cluster, if `agree` does. Raise ApplyError and others as PlanRun does."""
     from gpolicy.apply.journal import Direction  # noqa: PLC0415
     from gpolicy.apply.plan_run import PlanRun, can_be_carried, right_cluster  # noqa: PLC0415
@@ -121,7 +121,7 @@ def run_plan(
         first = runner.glance()
     right_cluster(plan, first)
     if not plan.steps:
-        return Ended(None)
+        return RunEnd(None)
     with _locks(runner, first.name, first.cluster.identity.uuid) as lock_is_lost:
         history = _own_history(plan, _history(request, plan, journal), journal, runner)  # as it is under the lock
         state = read_for(request, plan, runner)
@@ -141,7 +141,7 @@ def run_plan(
             lock_is_lost=lock_is_lost,
             judging=lambda: working("judging the guards on the cluster as it is now"),
         )
-        return Ended(direction, run.go(state))
+        return RunEnd(direction, run.go(state))
 
 
 def read_for(request: ApplyRequest, plan: Plan, runner: Runner) -> ClusterState:
@@ -240,7 +240,7 @@ def _say(line: str) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), sys.stdout.fileno())
 
 
-def tell_end(request: ApplyRequest, plan: Plan, ended: Ended) -> int:
+def tell_end(request: ApplyRequest, plan: Plan, ended: RunEnd) -> int:
     """Report how a run ended, and return the exit code."""
     if ended.direction is None:
         _say("nothing to do: the plan has no steps")

@@ -32,12 +32,11 @@ from gpolicy.opening import real_path
 from gpolicy.printable import as_text, count, some
 from gpolicy.report.fleet_report import worst_exit_code
 from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_reports
-from gpolicy.rollout.deciding import Action, Carry
-from gpolicy.rollout.looking import Look
+from gpolicy.rollout.looking import LookResult
+from gpolicy.rollout.next_action import COMPLETE, REVERTED, Action, Carry, PlanStage, stage_of
 from gpolicy.rollout.rollout_journal import NAME, RolloutHistory, rollout_history
 from gpolicy.rollout.rollout_run import Member, RolloutRun, lost_journals
-from gpolicy.rollout.stage import COMPLETE, REVERTED, Stage, stage_of
-from gpolicy.settings.rollout_settings import RolloutSettings, Wave, waves_of
+from gpolicy.settings.rollout_settings import RolloutSettings, RolloutWave, waves_of
 
 if TYPE_CHECKING:
     from gpolicy.cli.options import RolledOutClusters
@@ -64,7 +63,7 @@ class _Rollout:
 
     request: RolloutRequest
     clusters: Mapping[str, NamedCluster]
-    waves: tuple[Wave, ...]
+    waves: tuple[RolloutWave, ...]
     members: Mapping[str, ClusterPlan]
     settings: RolloutSettings
     without: tuple[str, ...]
@@ -238,7 +237,7 @@ def _steps(member: ClusterPlan, found: Preview | None) -> int:
     return 1 if member.history() is not None or found is None or found.refusal else found.steps
 
 
-def _consent(rollout: _Rollout, previews: Mapping[str, Preview], stages: Mapping[str, Stage]) -> Iterator[str]:
+def _consent(rollout: _Rollout, previews: Mapping[str, Preview], stages: Mapping[str, PlanStage]) -> Iterator[str]:
     """Yield every change of every cluster, wave by wave in the order of the run."""
     back = rollout.request.rollback
     what = "rollback" if back else "roll-out"
@@ -259,7 +258,7 @@ def _consent(rollout: _Rollout, previews: Mapping[str, Preview], stages: Mapping
                 yield from more
 
 
-def _number(waves: Sequence[Wave], wave: Wave) -> str:
+def _number(waves: Sequence[RolloutWave], wave: RolloutWave) -> str:
     return f"{waves.index(wave) + 1} of {len(waves)} ({wave.label}): {', '.join(wave.clusters)}"
 
 
@@ -312,7 +311,7 @@ class _Voice:
         """The roll-out waits before it looks at a wave."""
         _say([f"waiting {seconds:g} s before the look at this wave"])
 
-    def looked(self, cluster: str, look: Look) -> None:
+    def looked(self, cluster: str, look: LookResult) -> None:
         """A cluster was looked at."""
         _say(f"{cluster}: {text}" for text in (look.troubles or ("all is well",)))
         _say(f"{cluster}:   note: {text}" for text in look.notes)

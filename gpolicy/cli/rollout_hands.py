@@ -13,8 +13,8 @@ from gpolicy.cli.many_clusters import ProgressLines
 from gpolicy.cli.rollout_members import ClusterPlan, Preview, carry, look, preview, preview_untouched
 from gpolicy.errors import ExitCode
 from gpolicy.fleet.workers import Failed, results_as_they_come
-from gpolicy.rollout.looking import Look
-from gpolicy.rollout.rollout_run import Outcome
+from gpolicy.rollout.looking import LookResult
+from gpolicy.rollout.rollout_run import RunResult
 
 if TYPE_CHECKING:
     from gpolicy.apply.journal import History
@@ -46,21 +46,21 @@ class SideBySide:
         jobs = [partial(preview_untouched if name in untouched else preview, self.members[name]) for name in clusters]
         found = {}
         for name, result in self._each(clusters, jobs, most=self.readers, seconds=self.seconds):
-            failed = Outcome(int(ExitCode.COULD_NOT_RUN), result.reason) if isinstance(result, Failed) else None
+            failed = RunResult(int(ExitCode.COULD_NOT_RUN), result.reason) if isinstance(result, Failed) else None
             found[name] = Preview(refusal=failed) if isinstance(result, Failed) else result
         return found
 
-    def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, Outcome]]:
+    def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
         """Run the plans of clusters, or take them back."""
         jobs = [partial(carry, self.members[name], self.shown.get(name, frozenset()), self.stop) for name in clusters]
         for name, result in self._each(clusters, jobs, most=self.most, seconds=math.inf, may_begin=may_begin):
-            yield name, Outcome(int(ExitCode.FINDINGS), result.reason) if isinstance(result, Failed) else result
+            yield name, RunResult(int(ExitCode.FINDINGS), result.reason) if isinstance(result, Failed) else result
 
-    def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, Look]]:
-        """Look at clusters."""
+    def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, LookResult]]:
+        """LookResult at clusters."""
         jobs = [partial(look, self.members[name], told.get(name, frozenset())) for name in clusters]
         for name, result in self._each(clusters, jobs, most=self.readers, seconds=self.seconds):
-            yield name, Look((f"cannot be looked at: {result.reason}",)) if isinstance(result, Failed) else result
+            yield name, LookResult((f"cannot be looked at: {result.reason}",)) if isinstance(result, Failed) else result
 
     @staticmethod
     def _each(

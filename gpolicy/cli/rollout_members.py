@@ -29,8 +29,8 @@ from gpolicy.drift.comparing import find_drift
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.plan.plan import check_safe, policy_digest
 from gpolicy.plan.plan_file import read_plan
-from gpolicy.rollout.looking import Look, look_at
-from gpolicy.rollout.rollout_run import Outcome
+from gpolicy.rollout.looking import LookResult, look_at
+from gpolicy.rollout.rollout_run import RunResult
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
@@ -83,7 +83,7 @@ class Preview:
     lines: tuple[str, ...] = ()
     keys: frozenset[str] = frozenset()
     steps: int = 0
-    refusal: Outcome | None = None
+    refusal: RunResult | None = None
 
 
 def preview(member: ClusterPlan) -> Preview:
@@ -133,7 +133,7 @@ def preview_untouched(member: ClusterPlan) -> Preview:
     return Preview(("nothing to take back: the cluster is as the plan saw it",), steps=len(plan.steps))
 
 
-def carry(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests) -> Outcome:
+def carry(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests) -> RunResult:
     """Run the plan, or take it back: no task but those that were `shown`. Each line says whose it is."""
     Signals(stop, silent=True).catch()
     request = member.run_request()
@@ -151,7 +151,7 @@ def carry(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests) -> O
             outcome = _outcome(error)
             complain(outcome.message, outcome.hint or None)
             return outcome
-    return Outcome(code, "" if code == ExitCode.FINE else "the cluster is not as it should be after all steps")
+    return RunResult(code, "" if code == ExitCode.FINE else "the cluster is not as it should be after all steps")
 
 
 def _agree(shown: AbstractSet[str], intention: Intention) -> bool:
@@ -160,8 +160,8 @@ def _agree(shown: AbstractSet[str], intention: Intention) -> bool:
     raise RefusedError("more is to be done than was shown; nothing was done", hint="begin the roll-out again")
 
 
-def look(member: ClusterPlan, told: AbstractSet[int]) -> Look:
-    """Look at the cluster after its plan: its changes, its policy, its guards, its jobs."""
+def look(member: ClusterPlan, told: AbstractSet[int]) -> LookResult:
+    """LookResult at the cluster after its plan: its changes, its policy, its guards, its jobs."""
     try:
         plan = member.read_plan()
         runner = runner_for(member.request, StopRequests())
@@ -169,10 +169,10 @@ def look(member: ClusterPlan, told: AbstractSet[int]) -> Look:
         found = look_at(plan, runner, state, member.history(), told)
         return found if found.troubles else _with_policy(member, plan, state, found)
     except (GpolicyError, OSError) as error:
-        return Look((f"cannot be looked at: {_outcome(error).message}",))
+        return LookResult((f"cannot be looked at: {_outcome(error).message}",))
 
 
-def _with_policy(member: ClusterPlan, plan: Plan, state: ClusterState, found: Look) -> Look:
+def _with_policy(member: ClusterPlan, plan: Plan, state: ClusterState, found: LookResult) -> LookResult:
     """Return a look with what differs from the policy as well, if the plan was made from just this policy."""
     if member.policy is None:
         return found
@@ -190,7 +190,7 @@ def _with_policy(member: ClusterPlan, plan: Plan, state: ClusterState, found: Lo
     return replace(found, troubles=tuple(f"{item.object} {item.name} is not as the policy declares" for item in drift))
 
 
-def _outcome(error: GpolicyError | OSError) -> Outcome:
+def _outcome(error: GpolicyError | OSError) -> RunResult:
     if isinstance(error, GpolicyError):
-        return Outcome(int(error.exit_code), error.message, error.hint or "")
-    return Outcome(int(ExitCode.COULD_NOT_RUN), f"{error.filename or 'the system'}: {error.strerror or error}")
+        return RunResult(int(error.exit_code), error.message, error.hint or "")
+    return RunResult(int(ExitCode.COULD_NOT_RUN), f"{error.filename or 'the system'}: {error.strerror or error}")

@@ -13,8 +13,8 @@ from gpolicy.cluster import unreadable
 from gpolicy.cluster.assembly import by_name, check_references, filled_group, identity, instance_of, numbered
 from gpolicy.cluster.config_data import forthcoming_note
 from gpolicy.cluster.live import missing_notes, resources
-from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.own_values import CLUSTER_SINGLES, cluster_values, default_of, own_values
+from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Instance, Node, Resources, Unreadable
 from gpolicy.errors import InputError

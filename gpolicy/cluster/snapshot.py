@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 
 from gpolicy.cluster.assembly import check_references, identity
 from gpolicy.cluster.json_input import parse_json, read_bytes
-from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.own_values import own_values
+from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.private_file import write_private
 from gpolicy.cluster.record import Record
 from gpolicy.cluster.state import (

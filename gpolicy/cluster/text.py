@@ -14,8 +14,8 @@ from typing import Any
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.assembly import by_name, check_references, numbered
 from gpolicy.cluster.json_input import decode_text, read_bytes
-from gpolicy.cluster.numbers import check_numbers
 from gpolicy.cluster.own_values import own_values
+from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.record import shown
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Identity, Instance, Node, Resources
 from gpolicy.errors import InputError

@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.units import How, Unit, WayToWrite, own_place
+from gpolicy.drift.unit import How, Unit, WayToWrite, own_place
 from gpolicy.fit.desired import Desired, is_glob, matches
 from gpolicy.plan.change import MEMBERSHIP, NAME, ChangeAction
 from gpolicy.plan.part import Key

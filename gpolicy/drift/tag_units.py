@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.units import How, Unit, WayToWrite, add_value, own_place
+from gpolicy.drift.unit import How, Unit, WayToWrite, add_value, own_place
 from gpolicy.drift.value_units import new_set, sets_of
 from gpolicy.fit.desired import Desired, members
 from gpolicy.ganeti.parameter import Level

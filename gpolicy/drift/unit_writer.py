@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpolicy.drift.proof import Proof
-from gpolicy.drift.units import How, Unit
+from gpolicy.drift.unit import How, Unit
 from gpolicy.plan.part import Key
 from gpolicy.policy.source_file import Pointer
 from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError

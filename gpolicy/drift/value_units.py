@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.units import How, Unit, WayToWrite, add_value, own_place
+from gpolicy.drift.unit import How, Unit, WayToWrite, add_value, own_place
 from gpolicy.fit.desired import Desired
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at

@@ -17,8 +17,8 @@ from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.drift.object_units import ObjectUnits
 from gpolicy.drift.proof import Proof, look
 from gpolicy.drift.tag_units import TagUnits
+from gpolicy.drift.unit import How, Unit
 from gpolicy.drift.unit_writer import UnitWriter
-from gpolicy.drift.units import How, Unit
 from gpolicy.drift.value_units import ValueUnits
 from gpolicy.findings import Span
 from gpolicy.fit.desired import Desired, resolve

@@ -13,9 +13,9 @@ from gpolicy.printable import count, some
 from gpolicy.provenance import Provenance
 from gpolicy.report.answer import Answer, Entries, Entry, Name, Section, Table, Weight
 from gpolicy.report.fleet_report import ClusterReport
-from gpolicy.rollout.looking import Look
-from gpolicy.rollout.rollout_run import Outcome
-from gpolicy.rollout.stage import COMPLETE, REVERTED, Stage
+from gpolicy.rollout.looking import LookResult
+from gpolicy.rollout.next_action import COMPLETE, REVERTED, PlanStage
+from gpolicy.rollout.rollout_run import RunResult
 
 FORMAT_VERSION: Final = "1.0"
 
@@ -27,12 +27,12 @@ class RolledOut:
     name: str
     labels: Mapping[str, str]
     wave: str
-    stage: Stage
+    stage: PlanStage
     plan: str
     plan_digest: str
     journal: str
-    outcome: Outcome | None = None
-    look: Look | None = None
+    outcome: RunResult | None = None
+    look: LookResult | None = None
 
     @property
     def troubles(self) -> tuple[str, ...]:
@@ -47,7 +47,7 @@ def rollout_reports(clusters: Sequence[RolledOut], *, back: bool) -> list[Cluste
     return [_report(item, wanted) for item in clusters]
 
 
-def _report(item: RolledOut, wanted: AbstractSet[Stage]) -> ClusterReport:
+def _report(item: RolledOut, wanted: AbstractSet[PlanStage]) -> ClusterReport:
     is_right = item.stage in wanted
     troubles = item.troubles
     code = item.outcome.exit_code if item.outcome else int(ExitCode.FINE)
@@ -127,7 +127,7 @@ def _verdict(clusters: Sequence[RolledOut], *, back: bool) -> str:
     troubled = [item.name for item in clusters if item.troubles]
     told = [f"trouble with {some(troubled)}"] if troubled else []
     stages = [item.stage for item in clusters]
-    told += [f"{stages.count(stage)} {stage}" for stage in Stage if stage in stages]
+    told += [f"{stages.count(stage)} {stage}" for stage in PlanStage if stage in stages]
     wanted = REVERTED if back else COMPLETE
     whole = not troubled and all(stage in wanted for stage in stages)
     return f"{'taken back' if back else 'done'}: {', '.join(told)}" if whole else ", ".join(told)

@@ -18,7 +18,7 @@ from gpolicy.plan.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class LookResult:
     """What a look found: `troubles` stop the roll-out. `failed_jobs` are the jobs that it tells of."""
 
     troubles: tuple[str, ...] = ()
@@ -28,7 +28,7 @@ class Look:
 
 def look_at(
     plan: Plan, runner: Runner, state: ClusterState, history: History | None, told: AbstractSet[int] = frozenset()
-) -> Look:
+) -> LookResult:
     """Return what is wrong with a cluster after its plan: missing changes, guards that fail, jobs that failed since.
 
     `history` is what the plan's journal says. Jobs that were `told` of before are a note: who resumes knows them.
@@ -39,7 +39,7 @@ def look_at(
     try:
         right_cluster(plan, state)
     except RefusedError as error:
-        return Look((error.message,))
+        return LookResult((error.message,))
     final = judge_applied(plan.changes, Sight.of(state))
     for item in final.differences:
         where = f"{item.object} {path_text(item.path)}".rstrip()
@@ -57,7 +57,7 @@ def look_at(
             else:
                 troubles.append(text)
                 failed += (number,)
-    return Look(tuple(troubles), tuple(notes), failed)
+    return LookResult(tuple(troubles), tuple(notes), failed)
 
 
 def _failed_since(plan: Plan, runner: Runner, history: History) -> Iterable[tuple[int, str]]:

@@ -17,15 +17,14 @@ from gpolicy.apply.journal_file import JournalError, JournalFile, create_journal
 from gpolicy.apply.runner import StopRequests, pause
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.ganeti.parameter import Value
-from gpolicy.rollout.deciding import Action, Carry, next_back, next_forward
-from gpolicy.rollout.looking import Look
+from gpolicy.rollout.looking import LookResult
+from gpolicy.rollout.next_action import COMPLETE, REVERTED, Action, Carry, PlanStage, next_back, next_forward, stage_of
 from gpolicy.rollout.rollout_journal import FORMAT_VERSION, KIND, RolloutEvent, RolloutHistory
-from gpolicy.rollout.stage import COMPLETE, REVERTED, Stage, stage_of
-from gpolicy.settings.rollout_settings import Wave
+from gpolicy.settings.rollout_settings import RolloutWave
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunResult:
     """How the run of one cluster's plan ended: the exit code of `apply`, and why where it is not 0."""
 
     exit_code: int
@@ -40,16 +39,16 @@ class Hands(Protocol):
         """Return what the journal of the cluster's plan says; None without one. Raise InputError if it is damaged."""
         ...
 
-    def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, Outcome]]:
+    def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
         """Run the plans of clusters, or take them back. Right before each begins, `may_begin` is asked."""
         ...
 
-    def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, Look]]:
-        """Look at clusters; `told` are the failed jobs that earlier looks have told of."""
+    def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, LookResult]]:
+        """LookResult at clusters; `told` are the failed jobs that earlier looks have told of."""
         ...
 
 
-class Progressing(Protocol):
+class RolloutProgress(Protocol):
     """Receives the progress of a roll-out."""
 
     def wave(self, action: Action, number: int, count: int) -> None:
@@ -58,7 +57,7 @@ class Progressing(Protocol):
     def pausing(self, seconds: float) -> None:
         """The roll-out waits before it looks at a wave."""
 
-    def looked(self, cluster: str, look: Look) -> None:
+    def looked(self, cluster: str, look: LookResult) -> None:
         """A cluster was looked at."""
 
 
@@ -78,17 +77,17 @@ class RolloutRun:
     Afterwards `outcomes` and `looks` say what came of each cluster that this run came to.
     """
 
-    waves: Sequence[Wave]
+    waves: Sequence[RolloutWave]
     members: Mapping[str, Member]
     hands: Hands
     journal_file: Path
-    progressing: Progressing
+    progressing: RolloutProgress
     direction: Direction = Direction.APPLY
     history: RolloutHistory | None = None
     seconds: float = 0.0
     stop: StopRequests = field(default_factory=StopRequests)
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
-    looks: dict[str, Look] = field(default_factory=dict)
+    outcomes: dict[str, RunResult] = field(default_factory=dict)
+    looks: dict[str, LookResult] = field(default_factory=dict)
     _lost: JournalError | None = field(default=None, init=False)
 
     def go(self) -> None:
@@ -99,7 +98,7 @@ class RolloutRun:
             else:
                 self._forward(journal)
 
-    def stages(self) -> dict[str, Stage]:
+    def stages(self) -> dict[str, PlanStage]:
         """Return how far each cluster is, as the journals on disk say."""
         return {name: stage_of(member.steps, self.hands.history(name)) for name, member in self.members.items()}
 
@@ -150,7 +149,7 @@ class RolloutRun:
             pause(min(0.2, self.seconds), self.stop)
 
     def _carry(
-        self, journal: JournalFile, action: Carry, wanted: AbstractSet[Stage], *, may_go_on: Callable[[], bool]
+        self, journal: JournalFile, action: Carry, wanted: AbstractSet[PlanStage], *, may_go_on: Callable[[], bool]
     ) -> None:
         """Run the plans of a wave. Each is in the journal before it begins."""
 
@@ -164,7 +163,7 @@ class RolloutRun:
             outcome = told
             if not told.exit_code and stage_of(self.members[cluster].steps, history) not in wanted:
                 reason = "its run ended well, but its journal does not say that all is done"
-                outcome = Outcome(int(ExitCode.FINDINGS), reason)
+                outcome = RunResult(int(ExitCode.FINDINGS), reason)
             self.outcomes[cluster] = outcome
             self._write(
                 journal,
@@ -177,7 +176,7 @@ class RolloutRun:
         if self._lost:
             raise self._lost
 
-    def _look(self, journal: JournalFile, wave: Wave) -> None:
+    def _look(self, journal: JournalFile, wave: RolloutWave) -> None:
         told = {} if self.history is None else self.history.failed_jobs
         for cluster, look in self.hands.look(wave.clusters, told):
             self.looks[cluster] = look

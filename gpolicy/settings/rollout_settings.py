@@ -25,7 +25,7 @@ _EXAMPLE: Final = 'waves = ["stage=canary", "name=*"]'
 
 
 @dataclass(frozen=True, slots=True)
-class Wave:
+class RolloutWave:
     """Clusters that a roll-out comes to together: those with a label."""
 
     label: str
@@ -84,14 +84,14 @@ def _has(cluster: NamedCluster, label: str) -> bool:
     return key in cluster.labels and fnmatchcase(cluster.labels[key], glob)
 
 
-def waves_of(clusters: Sequence[NamedCluster], settings: RolloutSettings) -> tuple[Wave, ...]:
+def waves_of(clusters: Sequence[NamedCluster], settings: RolloutSettings) -> tuple[RolloutWave, ...]:
     """Return these clusters in waves, without empty ones. Raise InputError for clusters that belong to none."""
-    left, waves = list(clusters), list[Wave]()
+    left, waves = list(clusters), list[RolloutWave]()
     for label in settings.labels:
         mine = [cluster for cluster in left if _has(cluster, label)]
         left = [cluster for cluster in left if cluster not in mine]
         if mine:
-            waves.append(Wave(label, tuple(cluster.name for cluster in mine)))
+            waves.append(RolloutWave(label, tuple(cluster.name for cluster in mine)))
     if left:
         names = some([cluster.name for cluster in left])
         message = f"{left[0].source}: [rollout] `waves` has no label of: {names}"

@@ -17,11 +17,11 @@ from gpolicy.apply.journal_file import read_journal
 from gpolicy.apply.runner import StopRequests
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.plan.plan import Plan
-from gpolicy.rollout.deciding import Action
-from gpolicy.rollout.looking import Look, look_at
+from gpolicy.rollout.looking import LookResult, look_at
+from gpolicy.rollout.next_action import Action
 from gpolicy.rollout.rollout_journal import RolloutHistory, read_rollout
-from gpolicy.rollout.rollout_run import Member, Outcome, RolloutRun, lost_journals
-from gpolicy.settings.rollout_settings import Wave
+from gpolicy.rollout.rollout_run import Member, RolloutRun, RunResult, lost_journals
+from gpolicy.settings.rollout_settings import RolloutWave
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Told:
     def pausing(self, seconds: float) -> None:
         self.said.append(f"pause {seconds}")
 
-    def looked(self, cluster: str, look: Look) -> None:
+    def looked(self, cluster: str, look: LookResult) -> None:
         self.said.append(f"{cluster} {look.troubles}")
 
 
@@ -55,7 +55,7 @@ class Fleet:
 
     directory: Path
     clusters: dict[str, OneCluster]
-    waves: Sequence[Wave]
+    waves: Sequence[RolloutWave]
     direction: Direction = Direction.APPLY
     child_dies: bool = False
     seconds: float = 0.0
@@ -71,29 +71,29 @@ class Fleet:
             return history(self.journal(cluster))
         return None
 
-    def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, Outcome]]:
+    def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
         for name in clusters:
             if may_begin(name):
                 self.begun.append(name)
                 yield name, self._outcome(name)
 
-    def _outcome(self, name: str) -> Outcome:
+    def _outcome(self, name: str) -> RunResult:
         one = self.clusters[name]
         try:
             look = run(one.plan, one.runner, self.journal(name), direction=self.direction, stop=self.stop)
         except ApplyError as error:
-            return Outcome(int(error.exit_code), error.message)
+            return RunResult(int(error.exit_code), error.message)
         except GpolicyError as error:
-            return Outcome(3, error.message)
+            return RunResult(3, error.message)
         except KilledError:
             if not self.child_dies:
                 raise
             MortalJournal.left = -1
-            return Outcome(1, "its process ended without an answer (signal 9)")
+            return RunResult(1, "its process ended without an answer (signal 9)")
         assert look is not None
-        return Outcome(0 if look.good else 1, "" if look.good else "not as planned")
+        return RunResult(0 if look.good else 1, "" if look.good else "not as planned")
 
-    def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, Look]]:
+    def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, LookResult]]:
         for name in clusters:
             self.between(name)
             one = self.clusters[name]

@@ -19,10 +19,10 @@ from gpolicy.apply import journal_file
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.journal_file import JournalError
 from gpolicy.errors import InputError
+from gpolicy.rollout.next_action import PlanStage
 from gpolicy.rollout.rollout_journal import read_rollout
 from gpolicy.rollout.rollout_run import RolloutRun, lost_journals
-from gpolicy.rollout.stage import Stage
-from gpolicy.settings.rollout_settings import Wave
+from gpolicy.settings.rollout_settings import RolloutWave
 
 POLICIES = {
     "ham": (
@@ -64,7 +64,7 @@ POLICIES = {
         """,
     ),
 }
-WAVES = (Wave("stage=canary", ("ham",)), Wave("name=*", ("ber", "cam")))
+WAVES = (RolloutWave("stage=canary", ("ham",)), RolloutWave("name=*", ("ber", "cam")))
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +105,7 @@ def test_waves_come_one_after_another_and_each_is_looked_at(tmp_path: Path) -> N
         "Carry name=* 2/2", "Look name=* 2/2", "ber ()", "cam ()",
     ]  # fmt: skip
     assert jobs(made) == steps(made)
-    assert set(run.stages().values()) == {Stage.DONE}
+    assert set(run.stages().values()) == {PlanStage.DONE}
     assert not run.has_trouble
     whole = made.whole_history()
     assert whole is not None
@@ -117,13 +117,13 @@ def test_a_failure_stops_the_roll_out_and_it_goes_on_later(tmp_path: Path) -> No
     made = fleet(tmp_path)
     made.clusters["ber"].ganeti.mishaps = [fails("disk full")]
     run = made.roll()
-    assert run.stages() == {"ham": Stage.DONE, "ber": Stage.PARTLY, "cam": Stage.UNTOUCHED}
+    assert run.stages() == {"ham": PlanStage.DONE, "ber": PlanStage.PARTLY, "cam": PlanStage.UNTOUCHED}
     assert "disk full" in run.outcomes["ber"].message
     assert made.begun == ["ham", "ber"]
     assert not made.clusters["cam"].ganeti.jobs
     again = made.roll()
     assert said(again)[0] == "Look stage=canary 1/2"
-    assert set(again.stages().values()) == {Stage.DONE}
+    assert set(again.stages().values()) == {PlanStage.DONE}
     assert made.begun == ["ham", "ber", "ber", "cam"]
 
 
@@ -159,7 +159,7 @@ def test_a_job_that_failed_since_stops_once(tmp_path: Path) -> None:
     again = made.roll()
     assert not again.has_trouble
     assert "an earlier look has told of it" in again.looks["ham"].notes[0]
-    assert set(again.stages().values()) == {Stage.DONE}
+    assert set(again.stages().values()) == {PlanStage.DONE}
 
 
 def test_a_step_that_was_tried_twice_is_no_trouble(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_a_rollback_takes_back_what_was_done_last_wave_first(tmp_path: Path) -> 
     made.roll()
     back = made.roll(Direction.ROLLBACK)
     assert made.begun == ["ham", "ber", "ber", "ham"]
-    assert back.stages() == {"ham": Stage.BACK, "ber": Stage.BACK, "cam": Stage.UNTOUCHED}
+    assert back.stages() == {"ham": PlanStage.BACK, "ber": PlanStage.BACK, "cam": PlanStage.UNTOUCHED}
     assert {name: item.ganeti.content() for name, item in made.clusters.items()} == before
 
 
@@ -186,10 +186,10 @@ def test_trouble_with_one_cluster_does_not_hinder_the_rollback_of_others(tmp_pat
     made.roll()
     made.clusters["cam"].ganeti.mishaps = [fails("no")]
     back = made.roll(Direction.ROLLBACK)
-    assert back.stages() == {"ham": Stage.BACK, "ber": Stage.BACK, "cam": Stage.PARTLY_BACK}
+    assert back.stages() == {"ham": PlanStage.BACK, "ber": PlanStage.BACK, "cam": PlanStage.PARTLY_BACK}
     assert back.has_trouble
     again = made.roll(Direction.ROLLBACK)
-    assert set(again.stages().values()) == {Stage.BACK}
+    assert set(again.stages().values()) == {PlanStage.BACK}
 
 
 def test_a_request_to_stop_begins_no_other_cluster(tmp_path: Path) -> None:
@@ -197,11 +197,11 @@ def test_a_request_to_stop_begins_no_other_cluster(tmp_path: Path) -> None:
     ham = made.clusters["ham"]
     ham.ganeti.mishaps = [then(lambda _: made.stop.ask())]
     run = made.roll()
-    assert run.stages()["ham"] is Stage.PARTLY
+    assert run.stages()["ham"] is PlanStage.PARTLY
     made.stop.requests = 0
     made.between = lambda _: made.stop.ask()
     run = made.roll()
-    assert (made.begun, run.stages()["ber"]) == (["ham", "ham"], Stage.UNTOUCHED)
+    assert (made.begun, run.stages()["ber"]) == (["ham", "ham"], PlanStage.UNTOUCHED)
     whole = made.whole_history()
     assert whole is not None
     assert whole.ended == "stopped"
@@ -213,7 +213,7 @@ def test_a_pause_ends_at_the_first_request_to_stop(tmp_path: Path) -> None:
     ham = made.clusters["ham"]
     ham.ganeti.mishaps = [*[None] * (len(ham.plan.steps) - 1), then(lambda _: made.stop.ask())]
     run = made.roll()
-    assert run.stages()["ham"] is Stage.DONE
+    assert run.stages()["ham"] is PlanStage.DONE
     assert not run.looks
 
 
@@ -269,8 +269,8 @@ def test_a_roll_out_killed_after_any_event_goes_on_and_rolls_back(
             assert not run.has_trouble, (run.outcomes, run.looks)
             if direction is Direction.APPLY:
                 assert jobs(made) == steps(made)
-                assert set(run.stages().values()) == {Stage.DONE}
-        assert set(run.stages().values()) == {Stage.BACK}
+                assert set(run.stages().values()) == {PlanStage.DONE}
+        assert set(run.stages().values()) == {PlanStage.BACK}
         assert {name: item.ganeti.content() for name, item in made.clusters.items()} == before
         undo = {
             name: sum(len(step.inverse.commands) for step in item.plan.steps) for name, item in made.clusters.items()

@@ -8,7 +8,7 @@ import pytest
 
 from gpolicy.errors import InputError
 from gpolicy.settings.named_clusters import NamedCluster, named_clusters
-from gpolicy.settings.rollout_settings import RolloutSettings, Wave, rollout_settings, waves_of
+from gpolicy.settings.rollout_settings import RolloutSettings, RolloutWave, rollout_settings, waves_of
 from gpolicy.settings.settings_file import settings_file
 
 CLUSTERS = (
@@ -31,7 +31,7 @@ def test_a_cluster_is_in_the_first_wave_that_names_it(tmp_path: Path) -> None:
     assert found is not None
     assert found.pause == 1.5
     assert waves_of(clusters, found) == (
-        Wave("stage=can*", ("ham",)), Wave("site=north", ("ber",)), Wave("name=*", ("muc",)),
+        RolloutWave("stage=can*", ("ham",)), RolloutWave("site=north", ("ber",)), RolloutWave("name=*", ("muc",)),
     )  # fmt: skip
     assert waves_of(clusters[1:], found)[0].label == "site=north"  # no wave is empty
 

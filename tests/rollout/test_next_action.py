@@ -5,19 +5,18 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.rollout.deciding import Carry, Look, next_back, next_forward
-from gpolicy.rollout.stage import COMPLETE, REVERTED, Stage
-from gpolicy.settings.rollout_settings import Wave
+from gpolicy.rollout.next_action import COMPLETE, REVERTED, Carry, Look, PlanStage, next_back, next_forward
+from gpolicy.settings.rollout_settings import RolloutWave
 
-WAVES = (Wave("a", ("one",)), Wave("b", ("two", "three")), Wave("c", ("four",)))
+WAVES = (RolloutWave("a", ("one",)), RolloutWave("b", ("two", "three")), RolloutWave("c", ("four",)))
 NAMES = [name for wave in WAVES for name in wave.clusters]
-STAGES = st.fixed_dictionaries({name: st.sampled_from(Stage) for name in NAMES})
+STAGES = st.fixed_dictionaries({name: st.sampled_from(PlanStage) for name in NAMES})
 LABELS = st.sets(st.sampled_from([wave.label for wave in WAVES]))
 
 
 @given(STAGES, LABELS)
 def test_no_wave_begins_before_those_before_it_are_done_and_looked_at(
-    stages: dict[str, Stage], looked_at: set[str]
+    stages: dict[str, PlanStage], looked_at: set[str]
 ) -> None:
     action = next_forward(WAVES, stages, looked_at)
     number = len(WAVES) if action is None else WAVES.index(action.wave)
@@ -33,7 +32,7 @@ def test_no_wave_begins_before_those_before_it_are_done_and_looked_at(
 
 
 @given(STAGES, st.sets(st.sampled_from(NAMES)))
-def test_what_is_left_to_take_back_comes_last_wave_first(stages: dict[str, Stage], tried: set[str]) -> None:
+def test_what_is_left_to_take_back_comes_last_wave_first(stages: dict[str, PlanStage], tried: set[str]) -> None:
     left = [name for name in NAMES if stages[name] not in REVERTED and name not in tried]
     action = next_back(WAVES, stages, tried)
     if action is None:
