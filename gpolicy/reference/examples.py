@@ -132,7 +132,7 @@ def _of_form(schema: Schema) -> Any:
             return None if item is None else {"medium": item}
         case "string":
             words = PATTERNS.get(schema.get("pattern", ""))
-            return words.example if words else "gold"
+            return words.example if words else next(iter(schema.get("examples", ())), "gold")
     return None
 
 
