@@ -68,12 +68,13 @@ def one_document_each(files: list[Path], directory: Path) -> list[str]:
     """Return the check-jsonschema command for the same documents: it reads one document a file, as a JSON list."""
     import json
 
+    from gpolicy.policy.schema_kinds import whole_schema
     from gpolicy.policy.yaml_reader import read_yaml
 
     documents = [document.root for file in files for document in read_yaml(file.read_text(), str(file)).documents]
     whole = directory / "documents.yaml"
     whole.write_text(json.dumps(documents, indent=1))
-    schema = json.loads((ROOT / "schemas" / "policy.json").read_text())
+    schema = whole_schema()
     definitions = schema.pop("definitions")
     del schema["$schema"]
     listing = {

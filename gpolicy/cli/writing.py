@@ -143,20 +143,24 @@ def schema(kind: str | None, output: Path | None) -> int:
     from gpolicy.data import data_directory  # noqa: PLC0415
     from gpolicy.policy.kinds import KINDS  # noqa: PLC0415
     from gpolicy.policy.schema_files import file_name  # noqa: PLC0415
+    from gpolicy.policy.schema_kinds import WHOLE, whole_schema  # noqa: PLC0415
 
     if kind is not None:
         known = {name.lower(): name for name in KINDS}
         if kind.lower() not in known:
             raise UsageError(f"there is no kind `{kind}`", hint=did_you_mean_one_of(kind, "kinds", KINDS))
         kind = known[kind.lower()]
-    directory = data_directory("schemas")
-    names = [*(file_name(each) for each in KINDS), "policy.json", "gpolicy-toml.json"]
+
+    def text_of(name: str) -> str:
+        if name == WHOLE:
+            return json.dumps(whole_schema(), indent=2, ensure_ascii=False) + "\n"
+        return (data_directory("schemas") / name).read_text(encoding="utf-8")
+
     if output is None:
-        text = (directory / (file_name(kind) if kind else "policy.json")).read_text(encoding="utf-8")
-        write_long(json.dumps(json.loads(text), indent=2, ensure_ascii=False) + "\n")
+        write_long(text_of(file_name(kind) if kind else WHOLE))
         return int(ExitCode.FINE)
     output.mkdir(parents=True, exist_ok=True)
-    for name in names:
-        write_public(output / name, (directory / name).read_bytes())
+    for name in (*map(file_name, KINDS), WHOLE, "gpolicy-toml.json"):
+        write_public(output / name, text_of(name).encode())
         sys.stdout.write(as_text([f"wrote {output / name}"]))
     return int(ExitCode.FINE)

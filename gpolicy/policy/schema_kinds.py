@@ -35,6 +35,9 @@ from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
 MOST_BASES: Final = 100
 """The greatest number of direct bases of a document: all of them are compared."""
 
+WHOLE: Final = "policy.json"
+"""The file of the schema of any document."""
+
 DRAFT: Final = "http://json-schema.org/draft-07/schema#"
 _VERSION_KEY: Final[Schema] = {
     "const": "v1",
@@ -43,11 +46,21 @@ _VERSION_KEY: Final[Schema] = {
 
 
 def schemas() -> dict[str, Schema]:
-    """Return all schemas by file name: one per kind, and `policy.json` that takes any document of a policy."""
+    """Return all schemas by file name: one per kind, and `policy.json` of any document, which refers to the others."""
     by_kind = {kind: _KINDS[kind][0]() for kind in KINDS}
-    result = {file_name(kind): for_editors(schema) for kind, schema in by_kind.items()}
-    result["policy.json"] = for_editors(_any_kind(by_kind))
-    return result
+    whole = _any_kind({kind: (schema, file_name(kind)) for kind, schema in by_kind.items()})
+    return {file_name(kind): for_editors(schema) for kind, schema in by_kind.items()} | {WHOLE: for_editors(whole)}
+
+
+def whole_schema() -> Schema:
+    """Return the schema of any document of a policy, which needs no other file."""
+    by_kind = {kind: _KINDS[kind][0]() for kind in KINDS}
+    definitions: Schema = {}
+    for kind, schema in by_kind.items():
+        definitions |= schema["definitions"]
+        definitions[kind] = {key: value for key, value in schema.items() if key not in ("$schema", "definitions")}
+    whole = _any_kind({kind: (schema, f"#/definitions/{kind}") for kind, schema in by_kind.items()})
+    return for_editors({**whole, "definitions": definitions})
 
 
 def example_document(kind: str) -> str:
@@ -56,15 +69,13 @@ def example_document(kind: str) -> str:
     return f"gpolicy: v1\nkind: {kind}\n{body}"
 
 
-def _any_kind(by_kind: dict[str, Schema]) -> Schema:
-    definitions: Schema = {}
+def _any_kind(by_kind: dict[str, tuple[Schema, str]]) -> Schema:
+    """Return the schema of a document of any kind, from the schema of each and the reference to it."""
     rules: list[Schema] = []
-    for kind, schema in by_kind.items():
-        definitions |= schema["definitions"]
-        definitions[kind] = {key: value for key, value in schema.items() if key not in ("$schema", "definitions")}
+    for kind, (_, reference) in by_kind.items():
         condition = {"properties": {"kind": {"const": kind}}, "required": ["kind"]}
-        rules.append({"if": condition, "then": {"$ref": f"#/definitions/{kind}"}})
-    whole = [document_snippet(kind, schema["description"], _KINDS[kind][1]) for kind, schema in by_kind.items()]
+        rules.append({"if": condition, "then": {"$ref": reference}})
+    whole = [document_snippet(kind, schema["description"], _KINDS[kind][1]) for kind, (schema, _) in by_kind.items()]
     rules.append({"if": {"required": ["kind"]}, "else": {"defaultSnippets": whole}})
     return {
         "$schema": DRAFT,
@@ -74,13 +85,12 @@ def _any_kind(by_kind: dict[str, Schema]) -> Schema:
             "gpolicy": _VERSION_KEY,
             "kind": {
                 "enum": list(by_kind),
-                "enumDescriptions": [schema["description"] for schema in by_kind.values()],
+                "enumDescriptions": [schema["description"] for schema, _ in by_kind.values()],
                 "description": "What this document describes.",
             },
         },
         "required": ["gpolicy", "kind"],
         "allOf": rules,
-        "definitions": definitions,
     }
 
 

@@ -10,7 +10,7 @@ from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.parameters import default_in, parameter_at
 from gpolicy.ganeti.releases import DEFAULT_VERSION
 from gpolicy.ganeti.values import FAMILIES, canonical, unflatten
-from gpolicy.policy.schema_kinds import schemas
+from gpolicy.policy.schema_kinds import whole_schema
 from gpolicy.writing.first_keys import BELOW
 from gpolicy.writing.written import NotWritten, written_value
 from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow, flow_fits, scalar
@@ -137,7 +137,7 @@ def compared_with(reference: Values | None, name: str, same: str = "", *, versio
 
 def schema_text() -> str:
     """Return the schema for editors."""
-    return json.dumps(schemas()["policy.json"], indent=1) + "\n"
+    return json.dumps(whole_schema(), indent=1) + "\n"
 
 
 def left_out_lines(left_out: Iterable[NotWritten], *, with_object: bool = False) -> list[str]:

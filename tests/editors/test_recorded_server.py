@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from editor_cases import CASES
 
-from gpolicy.policy.schema_kinds import schemas
+from gpolicy.policy.schema_kinds import whole_schema
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded.json").read_text(encoding="utf-8"))
 SNIPPETS_OF_THE_SERVER = ("object(", "gpolicy: a document")
@@ -40,7 +40,7 @@ def test_every_case_is_recorded() -> None:
 def test_offered_completions_are_still_in_the_schema(name: str) -> None:
     offered = [word for word in RECORDED["answers"][name] if not word.startswith(SNIPPETS_OF_THE_SERVER)]
     assert offered
-    known = words(schemas()["policy.json"])
+    known = words(whole_schema())
     names = {"pair", "spec", "simulatedGroup", "existingInstance"}  # definitions, which the server names as well
     assert set(offered) - names <= known
 
@@ -55,6 +55,6 @@ def test_marks_are_on_the_line_of_the_error(name: str) -> None:
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.ask == "hover"])
 def test_hover_texts_are_in_the_schema(name: str) -> None:
-    text = json.dumps(schemas()["policy.json"], ensure_ascii=False)
+    text = json.dumps(whole_schema(), ensure_ascii=False)
     sentence = RECORDED["answers"][name].split("\n\n")[1].split(". ")[0]
     assert json.dumps(sentence, ensure_ascii=False)[1:-1] in text

@@ -22,6 +22,7 @@ from xml.etree import ElementTree as ET
 import typer
 
 from gpolicy.cli.app import app
+from gpolicy.policy.schema_kinds import whole_schema
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 DATA: Final = ROOT / "tests" / "data"
@@ -521,7 +522,7 @@ def _vocabulary() -> list[bytes]:
             for below in value:
                 walk(below)
 
-    walk(json.loads((ROOT / "schemas" / "policy.json").read_text(encoding="utf-8")))
+    walk(whole_schema())
     return [
         piece
         for word in sorted(words)

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from gpolicy.policy.schema_kinds import whole_schema
+
 Files = dict[str, str]
 Maker = Callable[[int], Files]
 
@@ -522,8 +524,7 @@ Place = tuple[str | int, ...]
 
 def places() -> Iterator[tuple[str, Place, dict[str, Any]]]:
     """Yield every place that a document can have: its kind, where it is, and the schema of what stands there."""
-    whole = json.loads((ROOT / "schemas" / "policy.json").read_text(encoding="utf-8"))
-    definitions = whole["definitions"]
+    definitions = whole_schema()["definitions"]
     for kind in definitions:
         if kind[0].isupper():
             yield from _below(kind, (), definitions[kind], definitions)

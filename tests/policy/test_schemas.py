@@ -8,12 +8,14 @@ import pytest
 from hypothesis import assume, example, given, settings
 from jsonschema import Draft7Validator
 from mutated import DOCUMENTS, mutations
+from referencing import Registry
+from referencing.jsonschema import DRAFT7
 
 from gpolicy.policy.conformance import UnknownKeywordError, compile_schema, conforms
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.schema_errors import shape_findings
 from gpolicy.policy.schema_files import file_name, schema_of
-from gpolicy.policy.schema_kinds import schemas
+from gpolicy.policy.schema_kinds import schemas, whole_schema
 
 SCHEMAS = schemas()
 
@@ -53,6 +55,8 @@ def test_every_key_is_described_for_the_editor(kind: str) -> None:
 
 
 FAST = {kind: compile_schema(schema_of(kind)) for kind in KIND_NAMES}
+FILES = Registry[Any]().with_resources((name, DRAFT7.create_resource(schema)) for name, schema in SCHEMAS.items())
+BY_REFERENCE = Draft7Validator(SCHEMAS["policy.json"], registry=FILES)
 SLOW = {kind: Draft7Validator(schema_of(kind)) for kind in KIND_NAMES}
 
 
@@ -61,14 +65,15 @@ SLOW = {kind: Draft7Validator(schema_of(kind)) for kind in KIND_NAMES}
 def test_fast_conformance_is_what_jsonschema_says(document: Any) -> None:
     kind = str(document.get("kind")) if isinstance(document, dict) else ""
     assume(kind in KIND_NAMES)
-    assert FAST[kind](document) == SLOW[kind].is_valid(document)
+    assert FAST[kind](document) == SLOW[kind].is_valid(document) == BY_REFERENCE.is_valid(document)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: str(document.get("name", document["kind"])))
 def test_the_examples_conform_both_ways_and_to_the_schema_of_all_kinds(document: Any) -> None:
     assert FAST[document["kind"]](document)
     assert SLOW[document["kind"]].is_valid(document)
-    assert Draft7Validator(SCHEMAS["policy.json"]).is_valid(document)
+    assert Draft7Validator(whole_schema()).is_valid(document)
+    assert BY_REFERENCE.is_valid(document)
 
 
 @settings(max_examples=150, deadline=None)
