@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import cluster_score
-from gpolicy.allocator.engines import EngineCluster, engine_cluster
+from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import (
     Moved,
@@ -149,46 +149,31 @@ def law_search(movable: Sequence[int], rules: StepRules) -> Search:
 class EngineSearch:
     """The search by the compiled engine, which keeps the state after each step that it finds.
 
-    The law searches for steps of forthcoming instances, which the engine does not know, and for all steps if there is
-    no engine or it cannot answer.
+    The law searches if there is no engine or it cannot answer.
     """
 
-    def __init__(self, instances: Mapping[int, Instance], movable: Sequence[int], rules: StepRules) -> None:
-        """Prepare the search for steps of the instances `movable` (ascending)."""
+    def __init__(
+        self, nodes: Nodes, instances: Mapping[int, Instance], movable: Sequence[int], rules: StepRules
+    ) -> None:
+        """Begin with the state before the first step of the instances `movable` (ascending)."""
         self._rules = _numbered(rules)
-        self._movable = [number for number in movable if not instances[number].forthcoming]
-        self._law_for_all = law_search(movable, rules)
-        self._law = law_search([number for number in movable if instances[number].forthcoming], rules)
-        self._engine: EngineCluster | None = None
-        self._answers = True
+        self._movable = movable
+        self._law = law_search(movable, rules)
+        self._engine = engine_cluster(nodes, instances)
 
     def __call__(self, nodes: Nodes, instances: Mapping[int, Instance], score: float) -> tuple[Step, float] | None:
         """Return the best step from a state: the first one, or the state after the last step."""
-        if self._engine is None and self._answers:
-            self._engine = engine_cluster(nodes, instances)
-        found = None
+        if self._engine is None:
+            return self._law(nodes, instances, score)
         try:
-            if self._engine is not None:
-                found = self._engine.balance(self._movable, self._rules)
+            found = self._engine.balance(self._movable, self._rules)
         except UnfitError:
             self._engine = None
-        if self._engine is None:
-            self._answers = False
-            return self._law_for_all(nodes, instances, score)
-        best = None
-        if found is not None:
-            number, kind, target, after = found
-            best = Step(StepKind(kind), instances[number], target), after
-        other = self._law(nodes, instances, score)
-        if other is not None and (best is None or _is_better(other, best)):
-            self._engine = None  # it has taken another step
-            return other
-        return best
-
-
-def _is_better(other: tuple[Step, float], best: tuple[Step, float]) -> bool:
-    """Whether a step of another instance has a better score, or the same and comes earlier."""
-    return (other[1], other[0].instance.index) < (best[1], best[0].instance.index)
+            return self._law(nodes, instances, score)
+        if found is None:
+            return None
+        number, kind, target, after = found
+        return Step(StepKind(kind), instances[number], target), after
 
 
 def _numbered(rules: StepRules) -> StepRule:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.native.library import Leaving, NativeResult, StepRule
+    from gpolicy.allocator.native.library import Leaving, NativeResult, StepRule, Unlisted
     from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
     from gpolicy.allocator.redundancy import Instances
 
@@ -106,7 +106,7 @@ class CompiledAllocator(Allocator):
         self, question: Question, state: AllocationState, instance: Instance, limit: int | None
     ) -> AllocationState | None:
         """Ask the engine; None if only the law can answer."""
-        if instance.index >= 0:  # its number becomes that of the first one placed: only tests do this
+        if instance.index >= 0 or instance.forthcoming:  # only tests do this; the number becomes that of the first one
             return None
         with self.session.lock:
             return self._ask(question, state, instance, limit)
@@ -256,7 +256,9 @@ class EngineCluster:
         homes = (self.cluster.indices[row] if row >= 0 else NO_NODE for row in rows)
         return dict(zip(residents, homes, strict=True))
 
-    def move(self, instance: Instance, leaving: Leaving, candidates: Sequence[int], *, force: bool) -> tuple[int, ...]:
+    def move(
+        self, instance: Instance, leaving: Leaving, unlisted: Unlisted, candidates: Sequence[int], *, force: bool
+    ) -> tuple[int, ...]:
         """Move the instance to the best of `candidates` (ascending); return its nodes, or none if no candidate takes
         it.
 
@@ -264,7 +266,7 @@ class EngineCluster:
         unusable.
         """
         record = self.cluster.instance(instance, candidates)
-        status, result = self.engine.move_away(record, leaving, force=force)
+        status, result = self.engine.move_away(record, leaving, unlisted, force=force)
         _answered(status, self.engine, self.nodes, fit=True)
         return _nodes_of(result, self.cluster)
 

@@ -17,7 +17,7 @@ from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.group_choice import RequestError, Wanted, choose_group, search_ordinary
 from gpolicy.allocator.instance_moves import Moved, failover, failover_to, node_at, replace_secondary
-from gpolicy.allocator.native.library import Leaving
+from gpolicy.allocator.native.library import Leaving, Unlisted
 from gpolicy.allocator.native.streams import UnfitError
 from gpolicy.allocator.node import Node
 
@@ -96,7 +96,7 @@ def evacuate(
     if not mirrored and mode is EvacuationMode.SECONDARY:
         raise EvacuationError(f"Instances with disk template '{template.value}' can't execute change secondary")
     if engine is not None:
-        candidates = engine.narrow(instance, mode, candidates, force=force)
+        candidates = engine.narrow(nodes, instance, mode, candidates, force=force)
     if not mirrored:
         return _one_node(nodes, instance, group, candidates, failover_to, force=force)
     if mode is EvacuationMode.PRIMARY:
@@ -115,20 +115,19 @@ class Narrowing:
     Without an engine, or if it cannot answer, the law tries all candidates.
     """
 
-    def __init__(self, nodes: Nodes, instances: Mapping[int, Instance], wanted: Sequence[int]) -> None:
-        """Begin with the state before the instances `wanted` move."""
-        # an instance that is named twice moves with its old record, though its nodes no longer list it
-        self._engine = engine_cluster(nodes, instances) if len(set(wanted)) == len(wanted) else None
+    def __init__(self, nodes: Nodes, instances: Mapping[int, Instance]) -> None:
+        """Begin with the state before the first move."""
+        self._engine = engine_cluster(nodes, instances)
 
     def narrow(
-        self, instance: Instance, mode: EvacuationMode, candidates: Sequence[int], *, force: bool
+        self, nodes: Nodes, instance: Instance, mode: EvacuationMode, candidates: Sequence[int], *, force: bool
     ) -> Sequence[int]:
         """Return the candidates of the best move or, if there is none, those that the error message names."""
         if self._engine is None:
             return candidates
         mirrored = instance.template is DiskTemplate.DRBD
         try:
-            found = self._engine.move(instance, _LEAVING[mode], candidates, force=force)
+            found = self._engine.move(instance, _LEAVING[mode], _unlisted(nodes, instance), candidates, force=force)
         except UnfitError:
             self._engine = None
             return candidates
@@ -136,6 +135,17 @@ class Narrowing:
             return [node for node in candidates if node in found]
         # the message names the last pair that failed, or each single node
         return candidates[-2:] if mirrored and mode is EvacuationMode.ALL else candidates
+
+
+def _unlisted(nodes: Nodes, instance: Instance) -> Unlisted:
+    """Return the nodes of a record that do not list it: an instance named twice moves again by its old record."""
+    primary, secondary = nodes[instance.primary], nodes.get(instance.secondary)
+    result = Unlisted(0)
+    if instance.index not in primary.primaries:
+        result |= Unlisted.PRIMARY
+    if secondary is not None and instance.index not in secondary.secondaries:
+        result |= Unlisted.SECONDARY
+    return result
 
 
 _LEAVING = {
@@ -162,7 +172,7 @@ def evacuate_nodes(
         if mode is not EvacuationMode.PRIMARY and instance.template is DiskTemplate.DRBD:
             leaving.add(instance.secondary)
 
-    engine = Narrowing(nodes, instances, wanted)
+    engine = Narrowing(nodes, instances)
 
     def go(state: Nodes, _table: Mapping[int, Instance], instance: Instance) -> Evacuated:
         group = nodes[instance.primary].facts.group
@@ -229,7 +239,7 @@ def change_group(
         if number in allowed:
             allowed.remove(number)
 
-    engine = Narrowing(nodes, instances, wanted)
+    engine = Narrowing(nodes, instances)
 
     def go(state: Nodes, table: Mapping[int, Instance], instance: Instance) -> Evacuated:
         populated = [group for group in groups.values() if any(n.facts.group == group.index for n in state.values())]

@@ -7,7 +7,7 @@ external storage move, all others need room for a copy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -83,13 +83,16 @@ def evacuate(
     """Move the instances of `lost` away within `state`, one by one: mirrored ones, shared ones, then copies.
 
     Yield each instance before it moves, with its new node, the reason against its fail-over, or None if `choose` (by
-    default `best_home`) finds no node. An instance without a new node stays where it is. With `cpus` no node takes an
-    instance beyond its vcpu-ratio, which htools does not ask here.
+    default `best_home`) finds no node. An instance without a new node stays where it is. One that a node lists twice
+    (`merge`) moves again, from where it is then (htools, GlobalN1). With `cpus` no node takes an instance beyond its
+    vcpu-ratio, which htools does not ask here.
     """
     group = state[lost[0]].facts.group
     escape = [other for other, node in state.items() if node.facts.group == group and other not in lost]
-    residents = [instances[number] for index in lost for number in state[index].primaries]
-    for instance in residents:
+    residents = [number for index in lost for number in state[index].primaries]
+    table = {number: instances[number] for number in residents}
+    for number in residents:
+        instance = table[number]
         if instance.template is DiskTemplate.DRBD and (len(lost) == 1 or instance.secondary not in lost):
             moved = failover(state, instance, force=True)
             if isinstance(moved, FailReason):
@@ -99,15 +102,23 @@ def evacuate(
             else:
                 yield instance, instance.secondary
                 state.update(moved.changed)
-    others = [instance for instance in residents if instance.template is not DiskTemplate.DRBD]
-    for instance in sorted(others, key=lambda item: (0, 0) if item.template.movable_foreign else (1, -item.memory)):
+                table[number] = moved.instance
+
+    def turn(number: int) -> tuple[int, int]:
+        return (0, 0) if table[number].template.movable_foreign else (1, -table[number].memory)
+
+    for number in sorted((one for one in residents if table[one].template is not DiskTemplate.DRBD), key=turn):
+        instance = table[number]
         allowed = [index for index in escape if keeps_vcpu_ratio(state[index], instance)] if cpus else escape
         home = (choose or best_home)(state, instance, allowed)
         yield instance, home
         if home is not None:
-            if instance.template.movable_foreign:
-                state[instance.primary] = remove_primary(state[instance.primary], instance)
-            state[home] = accepted(add_primary(state[home], instance, force=True))
+            taken = accepted(add_primary(state[home], instance, force=True))
+            left = remove_primary(state[instance.primary], instance) if instance.template.movable_foreign else None
+            state[home] = taken
+            if left is not None:  # if the instance is at home already, it comes off its node
+                state[instance.primary] = left
+                table[number] = replace(instance, primary=home)
 
 
 def best_home(state: Nodes, instance: Instance, escape: Sequence[int], weights: Weights = WEIGHTS) -> int | None:

@@ -147,7 +147,7 @@ def _balance(options: Options, group: GroupState, movable: frozenset[int], optim
     )
     goal = Goal(optimum, options.limit, options.min_score, options.min_gain, options.min_gain_limit)
     candidates = [index for index in group.instances if index in movable]
-    search = EngineSearch(group.instances, candidates, rules)
+    search = EngineSearch(group.nodes, group.instances, candidates, rules)
     lines = StepLines(group)
     steps: list[Balanced] = []
     for step in balance(group.nodes, group.instances, rules, goal, search):

@@ -37,7 +37,7 @@ def taken(where: Cluster, rules: StepRules, goal: Goal, *, law: bool) -> Found:
         for number, item in where.instances.items()
         if item.template.balanced and item.auto_balance and item.secondary in {NO_NODE, *where.nodes}
     ]
-    search: Search = law_search(movable, rules) if law else EngineSearch(where.instances, movable, rules)
+    search: Search = law_search(movable, rules) if law else EngineSearch(where.nodes, where.instances, movable, rules)
     steps = balance(where.nodes, where.instances, rules, goal, search)
     return [(step.instance.index, step.step.kind, step.step.target, step.score) for step in steps]
 

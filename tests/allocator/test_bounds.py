@@ -61,7 +61,7 @@ def balanced(count: int) -> int:
         for number, pair in enumerate(pairs)
     ]
     where = cluster([node(place, 65_536, 1_000_000) for place in range(count)], ring)
-    search = EngineSearch(where.instances, list(where.instances), StepRules())
+    search = EngineSearch(where.nodes, where.instances, list(where.instances), StepRules())
     return len(list(balance(where.nodes, where.instances, StepRules(), Goal(optimum=0.0, limit=5), search)))
 
 

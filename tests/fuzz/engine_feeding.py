@@ -1,7 +1,7 @@
 """Feed the compiled engine: `python -m engine_feeding FIRST COUNT` prints the result for each seed.
 
 A line is JSON: the statuses of the answers, or the fault. Each seed is a cluster, as Python's values or as streams of
-numbers, sound or damaged, and some questions one after the other on one engine. GPOLICY_ENGINE names another library
+numbers, sound or damaged, and some questions one after the other on one engine. GPOLICY_SANITIZED names another library
 than the one that is installed (tests/sanitizers.py).
 """
 
@@ -20,15 +20,28 @@ from dataclasses import replace
 
 import sanitizers
 from engine_inputs import Values, damaged, some_values
+from htools.three_ways import by_the_law
 from patience import TooSlow, within
 
 from gpolicy.allocator.balancing import EngineSearch, Goal, Search, StepRules, law_search
 from gpolicy.allocator.balancing import balance as balance_nodes
+from gpolicy.allocator.dedicated_nodes import search_dedicated
 from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy, make_allocator
 from gpolicy.allocator.enumerations import NO_NODE
-from gpolicy.allocator.native.library import EngineStoppedError, Leaving, NativeEngine, Question, Status, StepRule, load
+from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
+from gpolicy.allocator.group_choice import RequestOptions, Wanted
+from gpolicy.allocator.native.library import (
+    EngineStoppedError,
+    Leaving,
+    NativeEngine,
+    Question,
+    Status,
+    StepRule,
+    Unlisted,
+    load,
+)
 from gpolicy.allocator.native.streams import ClusterNumbers, Numbers, UnfitError
-from gpolicy.allocator.placement import Attempt, try_allocate
+from gpolicy.allocator.placement import Attempt, PairCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
 from gpolicy.allocator.repeated_allocation import AllocationState, DivisionError
 from gpolicy.errors import InputError
@@ -59,7 +72,7 @@ def fed(seed: int) -> dict[str, object]:
     """Ask what belongs to a seed; return the names of the statuses, or the fault."""
     rng = random.Random(seed)
     try:
-        if rng.random() < 0.3:
+        if rng.random() < 0.4:
             return {"asked": by_values(rng)}
         return {"asked": by_streams(rng)}
     except Exception:  # noqa: BLE001 (whatever it is, it is a fault)
@@ -129,7 +142,9 @@ def move_away(rng: random.Random, engine: NativeEngine, wanted: Numbers, nodes: 
     record = Numbers(wanted.integers + array("q", [count, *rows]), wanted.reals)
     with stopped_after(engine, PATIENCE):
         try:
-            status, result = engine.move_away(record, rng.choice(list(Leaving)), force=rng.random() < 0.5)
+            status, result = engine.move_away(
+                record, rng.choice(list(Leaving)), Unlisted(rng.choice([0, 0, 1, 2, 3])), force=rng.random() < 0.5
+            )
         except EngineStoppedError:
             return Status.STOPPED
     assert -1 <= result.primary < nodes
@@ -192,7 +207,18 @@ def stopped_after(engine: NativeEngine, seconds: float) -> Iterator[None]:
 def by_values(rng: random.Random) -> list[str]:
     """Ask through the functions that the rest of gpolicy calls; hold what is soon answered against the law."""
     values = some_values(rng)
-    match rng.randrange(4):
+    match rng.randrange(6):
+        case 5:
+            mode, leaving = rng.choice(list(EvacuationMode)), _several(rng, values)
+            return [
+                _same(
+                    "evacuate",
+                    lambda: _evacuate(values, mode, leaving, law=True),
+                    lambda: _evacuate(values, mode, leaving, law=False),
+                )
+            ]
+        case 4:
+            return [_same("dedicated", lambda: _dedicated(values, law=True), lambda: _dedicated(values, law=False))]
         case 3:
             return [_same("balance", lambda: _balance(values, law=True), lambda: _balance(values, law=False))]
         case 0:
@@ -226,15 +252,45 @@ def _balance(values: Values, *, law: bool) -> object:
     movable = [
         number
         for number, item in instances.items()
-        if item.primary in nodes and item.template.balanced and number in nodes[item.primary].primaries
+        if item.primary in nodes
+        and item.template.balanced
+        and (item.forthcoming or number in nodes[item.primary].primaries)
     ]
     if any(instances[number].secondary not in {NO_NODE, *nodes} for number in movable):
         return None
     rules = StepRules(disk_moves=values.checked, restricted_migration=values.rules.cpus, force=values.force)
     goal = Goal(optimum=-1e300, limit=3, min_gain=0.0)
-    search: Search = law_search(movable, rules) if law else EngineSearch(instances, movable, rules)
+    search: Search = law_search(movable, rules) if law else EngineSearch(nodes, instances, movable, rules)
     steps = balance_nodes(nodes, instances, rules, goal, search)
     return [(step.step.kind, step.instance.index, step.step.target, step.score) for step in steps]
+
+
+def _several(rng: random.Random, values: Values) -> list[int]:
+    """Return some instances that are where their records say."""
+    nodes = values.nodes
+    there = [
+        number
+        for number, item in values.instances.items()
+        if item.primary in nodes and item.secondary in {NO_NODE, *nodes}
+    ]
+    chosen = rng.sample(there, min(len(there), rng.choice([1, 1, 2, 4])))
+    return chosen + chosen[:1] if rng.random() < 0.2 else chosen
+
+
+def _evacuate(values: Values, mode: EvacuationMode, wanted: list[int], *, law: bool) -> object:
+    with by_the_law() if law else contextlib.nullcontext():
+        found = evacuate_nodes(values.nodes, values.instances, mode, wanted, force=values.force)
+    return found.moved, found.failed
+
+
+def _dedicated(values: Values, *, law: bool) -> object:
+    """Place an instance by the lost allocations, on any candidates of one group."""
+    options = RequestOptions(ignore_soft_errors=values.force)
+    group = next(iter(values.nodes.values())).facts.group if values.nodes else 0
+    members = [index for index, node in values.nodes.items() if node.facts.group == group]
+    wanted = Wanted(values.wanted, 2 if isinstance(values.candidates, PairCandidates) else 1)
+    with by_the_law() if law else contextlib.nullcontext():
+        return search_dedicated(wanted, options, values.nodes, values.instances, members)
 
 
 def _attempt_by_law(values: Values) -> object:

@@ -60,7 +60,9 @@ def some_values(rng: random.Random) -> Values:
     data = _sound(rng.randrange(300))
     if rng.random() < 0.5:
         data = _odd_cluster(rng, data)
-    cluster = merge(data)
+    if rng.random() < 0.3:
+        data = replace(data, instances=tuple(_sometimes_forthcoming(rng, item) for item in data.instances))
+    cluster = merge(data, twice=rng.random() < 0.2)  # as -I of hspace and hbal
     nodes = {index: with_offline(node) if rng.random() < 0.1 else node for index, node in cluster.nodes.items()}
     instances = dict(cluster.instances)
     if rng.random() < 0.1:  # a group without its nodes, or nothing at all
@@ -85,6 +87,10 @@ def some_values(rng: random.Random) -> Values:
         force=rng.random() < 0.4,
         checked=rng.random() < 0.6,
     )
+
+
+def _sometimes_forthcoming(rng: random.Random, item: Instance) -> Instance:
+    return replace(item, forthcoming=rng.random() < 0.5)
 
 
 def _odd_cluster(rng: random.Random, data: ClusterData) -> ClusterData:
@@ -173,6 +179,7 @@ def _wanted(rng: random.Random, cluster: Cluster) -> Instance:
             template=rng.choice([DiskTemplate.DRBD, DiskTemplate.PLAIN, *DiskTemplate]),
             auto_balance=rng.random() < 0.8,
             spindle_use=rng.choice([0, 1, 3]),
+            forthcoming=rng.random() < 0.1,
             exclusion_tags=("svc:a", "svc:b", "svc:c")[: rng.randrange(4)],
             desired_tags=frozenset(("power:a", "power:z")[: rng.randrange(3)]),
         )

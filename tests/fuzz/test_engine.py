@@ -50,7 +50,7 @@ def test_inputs_reach_answers_of_all_kinds() -> None:
     asked = [word for line in lines for word in json.loads(line).get("asked", ())]
     assert asked.count("DONE") > len(asked) // 5
     assert asked.count("INVALID") > len(asked) // 5
-    for kind in ("attempt", "redundancy", "standard", "tiered", "balance"):
+    for kind in ("attempt", "redundancy", "standard", "tiered", "balance", "dedicated", "evacuate"):
         assert asked.count(f"{kind} EQUAL") > 12
 
 

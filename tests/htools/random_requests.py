@@ -53,6 +53,16 @@ def make_case(kind: str, seed: int, most_nodes: int = 7) -> Case:
     if kind == BALANCE:
         return _balancing_case(rng, seed, template, cluster)
     data = parse_cluster(cluster.text)
+    if kind in FROM_DOCUMENT:
+        text = json.dumps(document(rng, data, allocation(rng, template, cluster)))
+        if kind == BALANCE_DOCUMENT:
+            more, files = balancing_files(rng, cluster)
+            arguments = ("-I", "r.json", *balancing_options(rng, cluster), *more, "-C", "-S", "saved")
+            return Case(kind, seed, "hbal", arguments, cluster.text, text, files=files)
+        # the default policy of such a cluster takes the real hspace minutes
+        size = rng.choice(["2000,1500,4,3", "1300,5000,2,1", "4g,2g,3", "512,1g,8"])
+        arguments = ("-I", "r.json", f"--tiered-alloc={size}", *hspace_options(rng, template), "-S", "saved")
+        return Case(kind, seed, "hspace", arguments, cluster.text, text)
     if kind == FROM_RAPI:
         arguments = ("-m", "file://.", *hspace_options(rng, template)[rng.random() < 0.3 :], "-S", "saved")
         return Case(kind, seed, "hspace", arguments, "", rapi=rapi_documents.documents(rng, data))
@@ -247,7 +257,10 @@ REQUESTS: dict[str, Callable[[random.Random, str, RandomCluster, ClusterData], d
 }
 FROM_RAPI = "hspace from RAPI"
 BALANCE = "hbal"
-KINDS = ("hspace", FROM_RAPI, BALANCE, *REQUESTS)
+BALANCE_DOCUMENT = "hbal -I"
+FROM_DOCUMENT = ("hspace -I", BALANCE_DOCUMENT)
+"""The two programs load the instances of an iallocator document twice."""
+KINDS = ("hspace", FROM_RAPI, BALANCE, *FROM_DOCUMENT, *REQUESTS)
 
 
 def document(rng: random.Random, data: ClusterData, request: dict[str, Any]) -> dict[str, Any]:

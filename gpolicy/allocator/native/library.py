@@ -51,6 +51,13 @@ class Leaving(IntEnum):
     BOTH = 2
 
 
+class Unlisted(IntFlag):
+    """The nodes of an instance's record that do not list it."""
+
+    PRIMARY = 1
+    SECONDARY = 2
+
+
 class NativeResult(ctypes.Structure):
     """`struct result` of library.c; a row is -1 if there is no node."""
 
@@ -145,7 +152,7 @@ def _declare(library: ctypes.CDLL) -> None:
         ctypes.c_int,
         ctypes.POINTER(NativeResult),
     )
-    library.gpolicy_move_away.argtypes = (engine, ctypes.c_int, ctypes.c_int, *numbers, ctypes.POINTER(NativeResult))
+    library.gpolicy_move_away.argtypes = (engine, *(ctypes.c_int,) * 3, *numbers, ctypes.POINTER(NativeResult))
     steps = (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(NativeStep))
     library.gpolicy_balance.argtypes = (engine, ctypes.c_int, *steps)
     lost = (ctypes.c_void_p, ctypes.c_int64)
@@ -216,10 +223,12 @@ class NativeEngine:
         arguments = keep, question, *numbers, -1 if limit is None else limit, checked, ctypes.byref(result)
         return self._call(self._library.gpolicy_ask, *arguments), result
 
-    def move_away(self, instance: Numbers, leaving: Leaving, *, force: bool) -> tuple[Status, NativeResult]:
+    def move_away(
+        self, instance: Numbers, leaving: Leaving, unlisted: Unlisted, *, force: bool
+    ) -> tuple[Status, NativeResult]:
         """Move an instance away from its nodes; keep the new state. Raises EngineStoppedError after `stop`."""
         result = NativeResult()
-        arguments = leaving, force, *instance.arguments, ctypes.byref(result)
+        arguments = leaving, unlisted, force, *instance.arguments, ctypes.byref(result)
         return self._call(self._library.gpolicy_move_away, *arguments), result
 
     def balance(self, slots: Sequence[int], rules: StepRule) -> tuple[Status, NativeStep]:

@@ -158,8 +158,6 @@ class ClusterNumbers:
         """
         integers: list[int] = []
         reals: list[float] = []
-        if instance.forthcoming:
-            raise UnfitError("the instance is forthcoming")
         self._add_instance(instance, integers, reals)
         if candidates is not None:
             integers += (len(candidates), *(self.rows[index] for index in candidates))
@@ -174,7 +172,7 @@ class ClusterNumbers:
         """Return the number of the list of each possible primary and secondary (by index), and the number of lists."""
         if isinstance(candidates, SingleCandidates):
             _ascending(candidates.nodes)
-            return dict.fromkeys(candidates.nodes, 0), {}, 1
+            return dict.fromkeys(candidates.nodes, 0), {}, int(bool(candidates.nodes))
         return pair_lists(candidates)
 
     def _add_node(self, index: int, node: Node, rules: CapacityRules, integers: list[int]) -> None:
@@ -263,6 +261,7 @@ class ClusterNumbers:
             occupying and not instance.forthcoming,
             online and instance.auto_balance,
             instance.ignores_policy,
+            instance.forthcoming,
             len(tags),
         )
         if tags:

@@ -52,9 +52,10 @@ static void sort_by_score(struct scored *order, int64_t count) {
     if (count > 0 && !isnan(order[0].score)) qsort(order, (size_t)count, sizeof *order, best_first);
 }
 
-/* Whether some mirrored instance, perhaps the new one, has no secondary. The simulation may meet it and fail. */
+/* Whether some mirrored instance, perhaps the new one, has no secondary: the simulation may meet it and fail. A
+ * forthcoming instance moves the score, but is never evacuated itself. */
 static bool only_simulation_tells(const struct engine *engine, const struct instance *instance) {
-    return engine->missing > 0 || (instance->evacuation == FAIL_OVER && !engine->mirrored);
+    return engine->missing > 0 || (instance->evacuation == FAIL_OVER && !engine->mirrored) || instance->forthcoming;
 }
 
 /* Whether an instance breaks N+1 on every row. Answers only if few rows are not yet known to be `broken`: then this is
@@ -211,7 +212,7 @@ static void choose_pair(struct engine *engine, const struct instance *instance, 
         struct pair best = best_pair(engine, NULL);
         choose(attempt, best.primary, best.secondary, best.score);
     } else if (all_mirrored(engine) && !is_strict(engine) && own_number(engine, instance, number) &&
-               !pair_scores_are_undefined(engine)) {
+               !instance->forthcoming && !pair_scores_are_undefined(engine)) {
         choose_mirrored(engine, instance, number, attempt);
     } else {
         for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {

@@ -9,17 +9,17 @@
 #include "spread.h"
 #include "whole_score.h"
 
-/* A step that may be the best, and the lower bound of the score after it. */
-struct contender { struct step step; double low; };
+/* A move that may be the best, and the lower bound of the score after it. */
+struct contender { struct move move; double low; };
 
 /* What a node that an instance leaves becomes as its secondary again, given what it reserves for the new primary: only
  * that depends on the target, and is mostly 0. `change` is that of all nodes but the target. */
 struct secondary_side { bool known, fits; int64_t peer; struct change change; };
 
-/* The search in one state. `limit`: a step whose score is surely above it is not the best. */
+/* The search in one state. `limit`: a move whose score is surely above it is not the best. */
 struct search {
     struct engine *engine;
-    const struct step_rules *rules;
+    const struct move_rules *rules;
     struct spread spread;
     double limit;
     struct buffer *contenders;
@@ -28,16 +28,41 @@ struct search {
 
 /* The trials of one instance: both nodes are in the state without it. `old` and `kept` are the nodes before that,
  * `passed` the secondary after the instance has run on it for a moment. The changes are those of all nodes but the
- * target of a step. `moved` has no location score, which is added to the bounds. */
+ * target of a move. `moved` has no location score, which is added to the bounds. */
 struct trial {
     const struct instance *instance;
     struct instance moved;
     int64_t slot;
-    bool allowed[STEP_KINDS], force_old, force_kept;
+    bool allowed[MOVE_KINDS], force_old, force_kept;
     struct node old, kept, passed;
     struct change without_old, without_kept, stays, swapped;
     struct secondary_side demoted, again; /* the primary, and the secondary */
 };
+
+/* Whether an instance may be moved at all; then `allowed` says which kinds of moves are tried for each target, and
+ * whether a fail-over is tried before them. */
+static bool allowed_kinds(const struct engine *engine, const struct instance *instance, const struct move_rules *rules,
+                          bool allowed[MOVE_KINDS]) {
+    bool mirrored = instance->evacuation == FAIL_OVER, has_secondary = instance->secondary != NOWHERE;
+    bool offline = engine->facts[instance->primary].offline;
+    bool secondary_offline = has_secondary && engine->facts[instance->secondary].offline;
+    memset(allowed, 0, MOVE_KINDS * sizeof *allowed);
+    if (rules->evacuation && !offline && !(mirrored && secondary_offline)) return false;
+    if (!mirrored) return allowed[MOVE_FAIL_OVER_TO] = rules->instance_moves;
+    bool fails_over = has_secondary && !secondary_offline && rules->instance_moves;
+    allowed[MOVE_FAIL_OVER] = fails_over;
+    allowed[MOVE_REPLACE_SECONDARY] = rules->disk_moves;
+    if (!rules->disk_moves || !rules->instance_moves || (rules->restricted_migration && !offline)) return true;
+    allowed[MOVE_REPLACE_AND_FAIL_OVER] = true;
+    allowed[MOVE_REPLACE_PRIMARY] = fails_over && !rules->restricted_migration;
+    allowed[MOVE_FAIL_OVER_AND_REPLACE] = fails_over;
+    return true;
+}
+
+/* Whether a row can be the target of an instance. */
+static bool is_target(const struct engine *engine, const struct instance *instance, int64_t row) {
+    return !engine->facts[row].offline && row != instance->primary && row != instance->secondary;
+}
 
 /* Drop contenders that later ones have excluded. */
 static void drop_excluded(struct search *search) {
@@ -49,7 +74,7 @@ static void drop_excluded(struct search *search) {
     search->count = left;
 }
 
-static void judge(struct search *search, const struct trial *trial, enum step_kind kind, int64_t target,
+static void judge(struct search *search, const struct trial *trial, enum move_kind kind, int64_t target,
                   const struct change *one, const struct change *other, double more) {
     struct bounds_of_score bounds = bound_score_after(&search->spread, one, other, more);
     if (!(bounds.low <= search->limit)) return;
@@ -68,7 +93,7 @@ static double located(const struct search *search, const struct trial *trial, in
     const struct exclusions *exclusions = &engine->exclusions;
     int64_t count = exclusions->sum - exclusions->above;
     double score = 0.0;
-    if (!engine->facts[primary].offline) {
+    if (!engine->facts[primary].offline && !trial->moved.forthcoming) {
         if (trial->moved.tag_count > 0) count += exclusion_change(engine, primary, &trial->moved, exclusions->counts);
         score = secondary == NOWHERE ? (double)trial->instance->location_score
                                      : (double)common_locations(engine, primary, secondary);
@@ -120,10 +145,10 @@ static struct change target_as_primary(const struct search *search, const struct
     return change;
 }
 
-/* The steps after which the target is the secondary. */
-static void try_as_secondary(struct search *search, const struct trial *trial, int64_t target, enum step_kind kind) {
+/* The moves after which the target is the secondary. */
+static void try_as_secondary(struct search *search, const struct trial *trial, int64_t target, enum move_kind kind) {
     struct engine *engine = search->engine;
-    bool stays = kind == REPLACE_SECONDARY_STEP;
+    bool stays = kind == MOVE_REPLACE_SECONDARY;
     int64_t primary = stays ? trial->instance->primary : trial->instance->secondary;
     int64_t peer = peer_memory(engine, target, primary);
     bool force = stays ? trial->force_kept : trial->force_old;
@@ -133,17 +158,17 @@ static void try_as_secondary(struct search *search, const struct trial *trial, i
           located(search, trial, primary, target));
 }
 
-/* The steps after which the target is the primary of a mirrored instance. */
+/* The moves after which the target is the primary of a mirrored instance. */
 static void try_as_primary(struct search *search, struct trial *trial, int64_t target) {
     struct engine *engine = search->engine;
     int64_t old = trial->instance->primary, kept = trial->instance->secondary;
     const struct secondary_side *demoted = NULL, *again = NULL;
-    if (trial->allowed[REPLACE_AND_FAIL_OVER_STEP] && may_migrate(engine, old, target) &&
+    if (trial->allowed[MOVE_REPLACE_AND_FAIL_OVER] && may_migrate(engine, old, target) &&
         primary_reason(engine, target, &trial->moved, search->rules->force) == FITS) {
         demoted = secondary_side(search, trial, &trial->demoted, old, &trial->old, &engine->nodes[old],
                                  &trial->without_kept, peer_memory(engine, old, target), trial->force_kept);
     }
-    if (trial->allowed[REPLACE_PRIMARY_STEP] && may_migrate(engine, kept, target) &&
+    if (trial->allowed[MOVE_REPLACE_PRIMARY] && may_migrate(engine, kept, target) &&
         primary_reason(engine, target, &trial->moved, trial->force_old) == FITS) {
         again = secondary_side(search, trial, &trial->again, kept, &trial->kept, &trial->passed, &trial->without_old,
                                peer_memory(engine, kept, target), trial->force_old);
@@ -152,11 +177,11 @@ static void try_as_primary(struct search *search, struct trial *trial, int64_t t
     if (!demotes && !keeps) return;
     struct change change = target_as_primary(search, trial, target);
     if (demotes) {
-        judge(search, trial, REPLACE_AND_FAIL_OVER_STEP, target, &demoted->change, &change,
+        judge(search, trial, MOVE_REPLACE_AND_FAIL_OVER, target, &demoted->change, &change,
               located(search, trial, target, old));
     }
     if (keeps) {
-        judge(search, trial, REPLACE_PRIMARY_STEP, target, &again->change, &change,
+        judge(search, trial, MOVE_REPLACE_PRIMARY, target, &again->change, &change,
               located(search, trial, target, kept));
     }
 }
@@ -174,10 +199,10 @@ static void try_fail_over(struct search *search, const struct trial *trial) {
     with_secondary(engine, old, moved, peer, &secondary);
     add_change(engine, &search->spread, kept, &trial->kept, &primary, &change);
     add_change(engine, &search->spread, old, &trial->old, &secondary, &change);
-    judge(search, trial, FAIL_OVER_STEP, NOWHERE, &change, &nothing, located(search, trial, kept, NOWHERE));
+    judge(search, trial, MOVE_FAIL_OVER, NOWHERE, &change, &nothing, located(search, trial, kept, NOWHERE));
 }
 
-/* Work out what all targets of a mirrored instance share; kinds of steps that fail for all of them are not allowed. */
+/* Work out what all targets of a mirrored instance share; kinds of moves that fail for all of them are not allowed. */
 static void prepare(struct search *search, struct trial *trial) {
     struct engine *engine = search->engine;
     const struct spread *spread = &search->spread;
@@ -188,11 +213,11 @@ static void prepare(struct search *search, struct trial *trial) {
         trial->stays = trial->without_kept;
         add_change(engine, spread, old, &trial->old, &stays, &trial->stays);
     } else {
-        trial->allowed[REPLACE_SECONDARY_STEP] = false;
+        trial->allowed[MOVE_REPLACE_SECONDARY] = false;
     }
     if (!may_migrate(engine, old, kept) || primary_reason(engine, kept, &trial->moved, trial->force_old) != FITS) {
-        trial->allowed[FAIL_OVER_STEP] = trial->allowed[REPLACE_PRIMARY_STEP] = false;
-        trial->allowed[FAIL_OVER_AND_REPLACE_STEP] = false;
+        trial->allowed[MOVE_FAIL_OVER] = trial->allowed[MOVE_REPLACE_PRIMARY] = false;
+        trial->allowed[MOVE_FAIL_OVER_AND_REPLACE] = false;
         return;
     }
     struct node swapped = as_primary(engine, trial, kept);
@@ -200,7 +225,7 @@ static void prepare(struct search *search, struct trial *trial) {
     add_change(engine, spread, kept, &trial->kept, &swapped, &trial->swapped);
     struct mark before = engine->journal.top;
     add_primary(engine, kept, &trial->moved);
-    remove_primary(engine, kept, &trial->moved, true);
+    remove_primary(engine, kept, &trial->moved);
     trial->passed = engine->nodes[kept];
     take_back(engine, before);
 }
@@ -210,16 +235,16 @@ static void try_mirrored(struct search *search, struct trial *trial) {
     const struct instance *instance = trial->instance;
     prepare(search, trial);
     if (failed(engine)) return;
-    if (trial->allowed[FAIL_OVER_STEP]) try_fail_over(search, trial);
+    if (trial->allowed[MOVE_FAIL_OVER]) try_fail_over(search, trial);
     if (!search->rules->disk_moves) return;
     for (int64_t target = 0; target < engine->node_count; target++) {
         if (!is_target(engine, instance, target)) continue;
-        if (trial->allowed[REPLACE_SECONDARY_STEP]) {
-            try_as_secondary(search, trial, target, REPLACE_SECONDARY_STEP);
+        if (trial->allowed[MOVE_REPLACE_SECONDARY]) {
+            try_as_secondary(search, trial, target, MOVE_REPLACE_SECONDARY);
         }
         try_as_primary(search, trial, target);
-        if (trial->allowed[FAIL_OVER_AND_REPLACE_STEP]) {
-            try_as_secondary(search, trial, target, FAIL_OVER_AND_REPLACE_STEP);
+        if (trial->allowed[MOVE_FAIL_OVER_AND_REPLACE]) {
+            try_as_secondary(search, trial, target, MOVE_FAIL_OVER_AND_REPLACE);
         }
     }
 }
@@ -231,7 +256,7 @@ static void try_external(struct search *search, const struct trial *trial) {
         if (!is_target(engine, trial->instance, target) || !may_migrate(engine, source, target)) continue;
         if (primary_reason(engine, target, &trial->moved, trial->force_old) != FITS) continue;
         struct change change = target_as_primary(search, trial, target);
-        judge(search, trial, FAIL_OVER_TO_STEP, target, &trial->without_old, &change,
+        judge(search, trial, MOVE_FAIL_OVER_TO, target, &trial->without_old, &change,
               located(search, trial, target, NOWHERE));
     }
 }
@@ -263,12 +288,12 @@ static void try_instance(struct search *search, int64_t slot) {
     trial.moved.location_score = 0;
     trial.force_old = search->rules->force || engine->facts[old].offline;
     trial.old = engine->nodes[old];
-    remove_primary(engine, old, instance, true);
+    remove_primary(engine, old, instance);
     add_change(engine, &search->spread, old, &trial.old, &engine->nodes[old], &trial.without_old);
     if (mirrored) {
         trial.force_kept = search->rules->force || engine->facts[kept].offline;
         trial.kept = engine->nodes[kept];
-        remove_secondary(engine, kept, instance, true);
+        remove_secondary(engine, kept, instance);
         try_mirrored(search, &trial);
     } else if (!failed(engine)) {
         try_external(search, &trial);
@@ -276,13 +301,13 @@ static void try_instance(struct search *search, int64_t slot) {
     take_back(engine, before);
 }
 
-/* Whether two instances have the same steps with the same scores. */
+/* Whether two instances have the same moves with the same scores. */
 static bool are_alike(const struct instance *a, const struct instance *b) {
     return a->primary == b->primary && a->secondary == b->secondary && a->evacuation == b->evacuation &&
            same_change(a, b);
 }
 
-/* Try all steps of all instances. Of instances that are alike, the first stands for all: its steps come first. */
+/* Try all moves of all instances. Of instances that are alike, the first stands for all: its moves come first. */
 static void try_all(struct search *search, const int64_t *slots, int64_t count) {
     struct engine *engine = search->engine;
     /* chains of instances tried with the same primary: the last place for each row, and for each place the one before */
@@ -301,8 +326,8 @@ static void try_all(struct search *search, const int64_t *slots, int64_t count) 
     }
 }
 
-bool take_best_step(struct engine *engine, const struct step_rules *rules, const int64_t *slots, int64_t count,
-                    struct step *best, double *score) {
+bool take_best_move(struct engine *engine, const struct move_rules *rules, const int64_t *slots, int64_t count,
+                    struct move *best, double *score) {
     struct search search = {.engine = engine, .rules = rules, .contenders = &engine->contenders};
     struct mark before = engine->journal.top;
     bool found = false;
@@ -315,19 +340,19 @@ bool take_best_step(struct engine *engine, const struct step_rules *rules, const
     for (int64_t place = 0; place < search.count && !ended(engine); place++) {
         const struct contender *contender = &contenders[place];
         if (contender->low > search.limit) continue;
-        struct instance instance = engine->table.items[contender->step.slot];
-        enum reason reason = take_step(engine, &contender->step, &instance, rules->force);
+        struct instance instance = engine->table.items[contender->move.slot];
+        enum reason reason = take_move(engine, &contender->move, &instance, rules->force);
         double after = reason == FITS && !failed(engine) ? whole_score(engine, EVERYWHERE) : INFINITY;
         take_back(engine, before);
         if (!(after < *score)) continue;
         found = true;
-        *best = contender->step;
+        *best = contender->move;
         *score = after;
         search.limit = lesser(search.limit, after);
     }
     if (!found || failed(engine)) return false;
     struct instance instance = engine->table.items[best->slot];
-    if (take_step(engine, best, &instance, rules->force) != FITS) fail(engine, INVALID);
+    if (take_move(engine, best, &instance, rules->force) != FITS) fail(engine, INVALID);
     if (failed(engine)) return false;
     engine->table.items[best->slot] = instance;
     return true;

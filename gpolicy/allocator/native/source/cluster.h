@@ -47,7 +47,9 @@ struct instance {
     int64_t primary, secondary, secondary_index, location_score, desired, disk_template;
     enum evacuation evacuation;
     bool diskless, online, uses_memory, needs_secondary_memory, local;
+    bool forthcoming;    /* not created yet: it counts only in the `forth_*` fields of nodes, and in no list */
     bool ignores_policy; /* no policy is held against it (beyond htools) */
+    bool no_primary_entry, no_secondary_entry; /* the lists of its nodes do not have it under its own number */
     const int64_t *tags;
     int64_t tag_count;
     double load[4];
@@ -149,7 +151,7 @@ struct engine {
     double weights[COMPONENTS]; /* of the components of the score */
 
     struct node *nodes;
-    struct list *primaries; /* for each node slots of `table`, the newest last */
+    struct list *primaries; /* for each node slots of `table`, the newest last; see MOST_LISTED of input.c */
     struct shares *peers;
     int32_t *tags, *located_tags; /* primaries by node and tag; the second without forthcoming ones */
     struct exclusions exclusions; /* computed from `located_tags` */
@@ -157,6 +159,7 @@ struct engine {
     int64_t unmirrored; /* instances of the input that are not mirrored */
     int64_t missing;    /* mirrored instances that have a primary but no secondary */
     bool clashing;      /* two instances share a number: N+1 must be simulated */
+    bool doubled;       /* a node lists an instance twice: its moves in the N+1 test must be simulated */
     int64_t *changed;   /* for each row the value of `clock` at its last change */
     int64_t clock;
     struct journal journal;

@@ -41,9 +41,9 @@ static void judge_state(struct search *search, int64_t primary, int64_t secondar
 
 static enum reason move_one(struct search *search, struct instance *instance, int64_t target) {
     if (instance->evacuation == FAIL_OVER) {
-        return replace_secondary(search->engine, instance, target, true, search->force);
+        return replace_secondary(search->engine, instance, target, search->force);
     }
-    return fail_over_to(search->engine, instance, target, true, search->force);
+    return fail_over_to(search->engine, instance, target, search->force);
 }
 
 static void try_nodes(struct search *search, const int64_t *rows, int64_t count) {
@@ -58,9 +58,9 @@ static void try_nodes(struct search *search, const int64_t *rows, int64_t count)
 static bool change_primary(struct search *search, struct instance *instance, int64_t target) {
     struct engine *engine = search->engine;
     bool offline = engine->facts[instance->primary].offline;
-    if (offline && fail_over(engine, instance, true, search->force) != FITS) return false;
-    if (replace_secondary(engine, instance, target, true, search->force) != FITS) return false;
-    return fail_over(engine, instance, true, search->force) == FITS;
+    if (offline && fail_over(engine, instance, search->force) != FITS) return false;
+    if (replace_secondary(engine, instance, target, search->force) != FITS) return false;
+    return fail_over(engine, instance, search->force) == FITS;
 }
 
 static void try_pairs(struct search *search, const int64_t *rows, int64_t count) {
@@ -73,7 +73,7 @@ static void try_pairs(struct search *search, const int64_t *rows, int64_t count)
             for (int64_t second = 0; second < count && !ended(engine); second++) {
                 struct instance instance = moved;
                 if (second == first) continue;
-                enum reason reason = replace_secondary(engine, &instance, rows[second], true, search->force);
+                enum reason reason = replace_secondary(engine, &instance, rows[second], search->force);
                 if (reason == FITS) judge_state(search, rows[first], rows[second]);
                 take_back(engine, there);
             }
@@ -89,7 +89,7 @@ bool move_away(struct engine *engine, struct instance *instance, enum leaving le
     bool mirrored = instance->evacuation == FAIL_OVER;
     if (mirrored && leaving == PRIMARY) {
         struct instance moved = *instance;
-        search.found = fail_over(engine, &moved, true, force) == FITS;
+        search.found = fail_over(engine, &moved, force) == FITS;
         if (!search.found) take_back(engine, search.before);
         *instance = moved;
         return search.found && !failed(engine);
@@ -106,7 +106,7 @@ bool move_away(struct engine *engine, struct instance *instance, enum leaving le
     if (!search.found || failed(engine)) return false;
     if (mirrored && leaving == BOTH) {
         change_primary(&search, instance, search.primary);
-        replace_secondary(engine, instance, search.secondary, true, force);
+        replace_secondary(engine, instance, search.secondary, force);
     } else {
         move_one(&search, instance, search.primary);
     }

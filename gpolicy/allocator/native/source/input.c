@@ -12,6 +12,7 @@ static const int64_t ORDINARY = (int64_t)1 << 41; /* the greatest amount in MiB;
 static const int64_t MOST_NUMBERS = (int64_t)1 << 32;
 enum { MOST_ITEMS = 1 << 20 /* nodes, and instances */, MOST_TAGS = 1 << 12 /* of an instance; Ganeti's own limit */ };
 enum { MOST_WEIGHT = 1000 }; /* of a component of the score */
+enum { MOST_LISTED = 2 };    /* how often a node may list an instance: hspace and hbal load what -I names twice */
 enum { TEMPLATES = 9, DISKLESS = 0, SHARED_FILE = 2, PLAIN = 3, DRBD = 5, RBD = 6 };
 
 /* Return the next number, which must be in its range. After an error it is `from`; for counts that is 0, so all loops
@@ -208,6 +209,7 @@ static void read_record(struct reader *reader, struct instance *instance) {
     instance->uses_memory = flag(reader);
     instance->needs_secondary_memory = flag(reader);
     instance->ignores_policy = flag(reader);
+    instance->forthcoming = flag(reader);
     instance->tag_count = integer(reader, 0, MOST_TAGS);
     if (failed(engine)) return;
     instance->tags = block(reader, instance->tag_count, 0, engine->tag_count - 1);
@@ -233,13 +235,16 @@ static void read_instances(struct reader *reader) {
         engine->unmirrored += !mirrored;
         engine->missing += mirrored && instance->secondary == NOWHERE;
     }
-    bool *listed = zeroed(engine, table->count, sizeof *listed);
+    int *listed = zeroed(engine, table->count, sizeof *listed);
     for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {
         const struct list *primaries = &engine->primaries[row];
         for (int64_t place = 0; place < primaries->count; place++) {
             int64_t slot = primaries->items[place];
-            if (table->items[slot].primary != row || listed[slot]) fail(engine, INVALID);
-            listed[slot] = true;
+            const struct instance *instance = &table->items[slot];
+            bool sound = instance->primary == row && !instance->forthcoming && listed[slot] < MOST_LISTED;
+            if (!sound) fail(engine, INVALID);
+            engine->doubled = engine->doubled || listed[slot] > 0;
+            listed[slot] += sound;
         }
     }
     release(engine, listed);

@@ -24,8 +24,8 @@
 /* The answer to an attempt or a run. */
 struct result { int64_t failures[REASONS], attempted, successes, primary, secondary; double score; };
 
-/* One step of balancing, and the score after it; `slot` is NOWHERE if no step improves the score. */
-struct taken_step { int64_t slot, kind, target; double score; };
+/* One move of balancing, and the score after it; `slot` is NOWHERE if no move improves the score. */
+struct taken_move { int64_t slot, kind, target; double score; };
 
 /* One placement: the rows of its nodes, and the size to which the instance was shrunk. */
 struct placement { int64_t primary, secondary, memory, least_disk, vcpus, spindles; };
@@ -136,9 +136,10 @@ EXPORTED int gpolicy_ask(struct engine *engine, int64_t keep, int kind, const in
 }
 
 /* Move an instance away from its nodes (evacuation.h). The integers are its record, then the count of candidates and
- * their rows, ascending. `result` has its new nodes; if no candidate takes it, the primary is NOWHERE and the state is
- * unchanged. After a move, only further moves can be asked for. */
-EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int force, const int64_t *integers,
+ * their rows, ascending. `unlisted`: 1 if its primary does not list it (any more), plus 2 if its secondary does not.
+ * `result` has its new nodes; if no candidate takes it, the primary is NOWHERE and the state is unchanged. After a move,
+ * only further moves can be asked for. */
+EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int unlisted, int force, const int64_t *integers,
                                int64_t integer_count, const double *reals, int64_t real_count, struct result *result) {
     struct numbers numbers = {integers, integer_count, reals, real_count};
     struct list rows = {NULL, 0, 0};
@@ -149,6 +150,8 @@ EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int force, co
     struct mark before = engine->journal.top;
     read_instance(engine, &numbers, &rows, &instance);
     if (!failed(engine) && instance.primary == NOWHERE) fail(engine, INVALID);
+    instance.no_primary_entry = (unlisted & 1) != 0;
+    instance.no_secondary_entry = (unlisted & 2) != 0;
     if (!failed(engine) && move_away(engine, &instance, (enum leaving)leaving, force != 0, rows.items, rows.count)) {
         result->primary = instance.primary;
         result->secondary = instance.secondary;
@@ -160,36 +163,37 @@ EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int force, co
     return end(engine, 0, before);
 }
 
-/* Whether the list of its primary has the instance at `slot`; after the first step of balancing, lists show it no
- * longer. */
-static bool is_listed(const struct engine *engine, int64_t slot) {
+/* Whether the instance at `slot` is where its record says; after the first move of balancing, lists show it no longer.
+ */
+static bool is_on_its_primary(const struct engine *engine, int64_t slot) {
     if (slot < 0 || slot >= engine->table.count || engine->table.items[slot].primary == NOWHERE) return false;
+    if (engine->balanced || engine->table.items[slot].forthcoming) return true;
     const struct list *primaries = &engine->primaries[engine->table.items[slot].primary];
     int64_t place = 0;
-    while (!engine->balanced && place < primaries->count && primaries->items[place] != slot) place++;
-    return engine->balanced || place < primaries->count;
+    while (place < primaries->count && primaries->items[place] != slot) place++;
+    return place < primaries->count;
 }
 
 enum { NO_DISK_MOVES = 1, NO_INSTANCE_MOVES = 2, EVACUATION = 4, RESTRICTED = 8, FORCE = 16, ALL_RULES = 31 };
 
-/* Take the best step of balancing (balancing.h) of the instances at `slots`; `rules` is a sum of the numbers above.
- * After a step, only further steps can be asked for. */
+/* Take the best move of balancing (balancing.h) of the instances at `slots`; `rules` is a sum of the numbers above.
+ * After a move, only further moves can be asked for. */
 EXPORTED int gpolicy_balance(struct engine *engine, int rules, const int64_t *slots, int64_t count,
-                             struct taken_step *taken) {
-    *taken = (struct taken_step){NOWHERE, 0, NOWHERE, 0.0};
+                             struct taken_move *taken) {
+    *taken = (struct taken_move){NOWHERE, 0, NOWHERE, 0.0};
     bool sensible = rules >= 0 && rules <= ALL_RULES && count >= 0 && count <= engine->table.count;
     if (!sensible || (engine->moved && !engine->balanced) || !begin(engine, 0)) return INVALID;
     for (int64_t place = 0; place < count; place++) {
-        if (!is_listed(engine, slots[place]) || (place > 0 && slots[place - 1] >= slots[place])) return INVALID;
+        if (!is_on_its_primary(engine, slots[place]) || (place > 0 && slots[place - 1] >= slots[place])) return INVALID;
     }
-    struct step_rules allowed = {(rules & NO_DISK_MOVES) == 0, (rules & NO_INSTANCE_MOVES) == 0,
+    struct move_rules allowed = {(rules & NO_DISK_MOVES) == 0, (rules & NO_INSTANCE_MOVES) == 0,
                                  (rules & EVACUATION) != 0, (rules & RESTRICTED) != 0, (rules & FORCE) != 0};
     struct mark before = engine->journal.top;
-    struct step step;
-    if (take_best_step(engine, &allowed, slots, count, &step, &taken->score)) {
-        taken->slot = step.slot;
-        taken->kind = step.kind;
-        taken->target = step.target;
+    struct move move;
+    if (take_best_move(engine, &allowed, slots, count, &move, &taken->score)) {
+        taken->slot = move.slot;
+        taken->kind = move.kind;
+        taken->target = move.target;
         engine->version = ++engine->versions;
         engine->moved = engine->balanced = true;
     }

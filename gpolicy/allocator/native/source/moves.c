@@ -11,28 +11,33 @@ static bool has_secondary(struct engine *engine, const struct instance *instance
 
 /* After a move to another group onto the old primary, both nodes may be the same one. As in htools (Container.hs,
  * `addTwo`), the second of the two results then counts: the node with the new secondary. */
-static enum reason fail_over_in_place(struct engine *engine, const struct instance *instance, bool listed, bool force) {
+static enum reason fail_over_in_place(struct engine *engine, const struct instance *instance, bool force) {
     int64_t row = instance->primary;
     struct mark before = engine->journal.top;
     bool offline = engine->facts[row].offline;
-    remove_secondary(engine, row, instance, listed);
+    remove_secondary(engine, row, instance);
     if (!may_migrate(engine, row, row)) return MIG;
     enum reason reason = primary_reason(engine, row, instance, force || offline);
     if (reason != FITS) return reason;
     take_back(engine, before);
-    remove_primary(engine, row, instance, listed);
+    remove_primary(engine, row, instance);
     reason = secondary_reason(engine, row, instance, peer_memory(engine, row, row), force || offline, offline);
     if (reason == FITS) add_secondary(engine, row, instance, row);
     return reason;
 }
 
-enum reason fail_over(struct engine *engine, struct instance *instance, bool listed, bool force) {
+enum reason fail_over(struct engine *engine, struct instance *instance, bool force) {
     int64_t primary = instance->primary, secondary = instance->secondary;
     if (!has_secondary(engine, instance)) return INTERNAL;
-    if (primary == secondary) return fail_over_in_place(engine, instance, listed, force);
+    if (primary == secondary) {
+        enum reason reason = fail_over_in_place(engine, instance, force);
+        instance->no_primary_entry = true;
+        instance->no_secondary_entry = false;
+        return reason;
+    }
     bool offline = engine->facts[primary].offline;
-    remove_primary(engine, primary, instance, listed);
-    remove_secondary(engine, secondary, instance, listed);
+    remove_primary(engine, primary, instance);
+    remove_secondary(engine, secondary, instance);
     if (!may_migrate(engine, primary, secondary)) return MIG;
     enum reason reason = primary_reason(engine, secondary, instance, force || offline);
     if (reason != FITS) return reason;
@@ -43,35 +48,46 @@ enum reason fail_over(struct engine *engine, struct instance *instance, bool lis
     add_secondary(engine, primary, instance, secondary);
     instance->primary = secondary;
     instance->secondary = primary;
+    instance->no_primary_entry = instance->no_secondary_entry = false;
     return FITS;
 }
 
-enum reason fail_over_to(struct engine *engine, struct instance *instance, int64_t target, bool listed, bool force) {
+/* Return the record on other nodes, which list it, with the location score there. */
+static struct instance on_nodes(const struct engine *engine, const struct instance *instance, int64_t primary,
+                                int64_t secondary) {
+    struct instance moved = *instance;
+    moved.primary = primary;
+    moved.secondary = secondary;
+    moved.location_score = common_locations(engine, primary, secondary);
+    moved.no_primary_entry = moved.no_secondary_entry = false;
+    return moved;
+}
+
+enum reason fail_over_to(struct engine *engine, struct instance *instance, int64_t target, bool force) {
     int64_t source = instance->primary;
     if (!may_migrate(engine, source, target)) return MIG;
     enum reason reason = primary_reason(engine, target, instance, force || engine->facts[source].offline);
     if (reason != FITS) return reason;
     /* if the source is the target, the result is the node without the instance */
     if (target != source) add_primary(engine, target, instance);
-    remove_primary(engine, source, instance, listed);
+    remove_primary(engine, source, instance);
     instance->primary = target;
+    instance->no_primary_entry = false;
     return FITS;
 }
 
-enum reason replace_secondary(struct engine *engine, struct instance *instance, int64_t target, bool listed,
-                              bool force) {
+enum reason replace_secondary(struct engine *engine, struct instance *instance, int64_t target, bool force) {
     int64_t primary = instance->primary, old = instance->secondary;
     if (!has_secondary(engine, instance)) return INTERNAL;
-    struct instance moved = *instance;
-    moved.secondary = target;
-    moved.location_score = common_locations(engine, primary, target);
+    struct instance moved = on_nodes(engine, instance, primary, target);
+    moved.no_secondary_entry = target == primary;
     int64_t peer = peer_memory(engine, target, primary);
     enum reason reason = secondary_reason(engine, target, &moved, peer, force || engine->facts[old].offline, false);
     if (reason != FITS) return reason;
     /* each result is computed from the old node; if nodes are the same, the last one of old, target, primary counts */
     if (target != primary) add_secondary(engine, target, &moved, primary);
-    if (old != target && old != primary) remove_secondary(engine, old, instance, listed);
-    remove_primary(engine, primary, instance, listed);
+    if (old != target && old != primary) remove_secondary(engine, old, instance);
+    remove_primary(engine, primary, instance);
     reason = primary_reason(engine, primary, &moved, true);
     if (reason != FITS) return reason;
     add_primary(engine, primary, &moved);
@@ -79,19 +95,9 @@ enum reason replace_secondary(struct engine *engine, struct instance *instance, 
     return FITS;
 }
 
-/* Return the record on other nodes, with the location score there. */
-static struct instance on_nodes(const struct engine *engine, const struct instance *instance, int64_t primary,
-                                int64_t secondary) {
-    struct instance moved = *instance;
-    moved.primary = primary;
-    moved.secondary = secondary;
-    moved.location_score = common_locations(engine, primary, secondary);
-    return moved;
-}
-
-static void leave(struct engine *engine, const struct instance *instance, bool listed) {
-    remove_primary(engine, instance->primary, instance, listed);
-    remove_secondary(engine, instance->secondary, instance, listed);
+static void leave(struct engine *engine, const struct instance *instance) {
+    remove_primary(engine, instance->primary, instance);
+    remove_secondary(engine, instance->secondary, instance);
 }
 
 /* Put the record `moved` on its nodes if they take it, and make it the instance's record. */
@@ -108,37 +114,47 @@ static enum reason settle(struct engine *engine, struct instance *instance, cons
     return FITS;
 }
 
-enum reason replace_and_fail_over(struct engine *engine, struct instance *instance, int64_t target, bool listed,
-                                  bool force) {
+enum reason replace_and_fail_over(struct engine *engine, struct instance *instance, int64_t target, bool force) {
     if (!has_secondary(engine, instance)) return INTERNAL;
     if (!may_migrate(engine, instance->primary, target)) return MIG;
     bool offline = engine->facts[instance->secondary].offline;
     struct instance moved = on_nodes(engine, instance, target, instance->primary);
-    leave(engine, instance, listed);
+    leave(engine, instance);
     return settle(engine, instance, &moved, force, force || offline);
 }
 
-enum reason replace_primary(struct engine *engine, struct instance *instance, int64_t target, bool listed, bool force) {
+enum reason replace_primary(struct engine *engine, struct instance *instance, int64_t target, bool force) {
     int64_t kept = instance->secondary;
     if (!has_secondary(engine, instance)) return INTERNAL;
     if (!may_migrate(engine, instance->primary, kept) || !may_migrate(engine, kept, target)) return MIG;
     force = force || engine->facts[instance->primary].offline;
     struct instance moved = on_nodes(engine, instance, target, kept);
-    leave(engine, instance, listed);
+    leave(engine, instance);
     enum reason reason = primary_reason(engine, kept, &moved, force);
     if (reason != FITS) return reason;
     add_primary(engine, kept, &moved);
-    remove_primary(engine, kept, &moved, true);
+    remove_primary(engine, kept, &moved);
     return settle(engine, instance, &moved, force, force);
 }
 
-enum reason fail_over_and_replace(struct engine *engine, struct instance *instance, int64_t target, bool listed,
-                                  bool force) {
+enum reason fail_over_and_replace(struct engine *engine, struct instance *instance, int64_t target, bool force) {
     int64_t kept = instance->secondary;
     if (!has_secondary(engine, instance)) return INTERNAL;
     if (!may_migrate(engine, instance->primary, kept)) return MIG;
     force = force || engine->facts[instance->primary].offline;
     struct instance moved = on_nodes(engine, instance, kept, target);
-    leave(engine, instance, listed);
+    leave(engine, instance);
     return settle(engine, instance, &moved, force, force);
+}
+
+enum reason take_move(struct engine *engine, const struct move *move, struct instance *instance, bool force) {
+    switch (move->kind) {
+    case MOVE_FAIL_OVER: return fail_over(engine, instance, force);
+    case MOVE_FAIL_OVER_TO: return fail_over_to(engine, instance, move->target, force);
+    case MOVE_REPLACE_SECONDARY: return replace_secondary(engine, instance, move->target, force);
+    case MOVE_REPLACE_AND_FAIL_OVER: return replace_and_fail_over(engine, instance, move->target, force);
+    case MOVE_REPLACE_PRIMARY: return replace_primary(engine, instance, move->target, force);
+    case MOVE_FAIL_OVER_AND_REPLACE: return fail_over_and_replace(engine, instance, move->target, force);
+    default: return INTERNAL;
+    }
 }

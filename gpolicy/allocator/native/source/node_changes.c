@@ -41,6 +41,7 @@ enum reason primary_reason(const struct engine *engine, int64_t row, const struc
     const struct facts *facts = &engine->facts[row];
     const struct node *node = &engine->nodes[row];
     int64_t unallocated = node->unallocated - memory_used(instance);
+    if (instance->forthcoming) return force ? FITS : forth_primary_reason(facts, node, instance);
     if (unallocated <= 0) return MEM;
     if (instance->local) {
         int64_t disk = node->disk - instance->disk;
@@ -72,7 +73,7 @@ static enum reason forth_secondary_reason(const struct facts *facts, const struc
     if (disk <= 0 || disk < facts->low_disk) return DISK;
     if (facts->exclusive && spindles_after_adding(facts, instance, node->forth_spindles) < 0) return SPINDLES;
     if (spindle_use_after(facts, instance, node->forth_spindle_use, 1) > facts->high_spindles) return DISK;
-    return memory_kept(instance) >= node->forth_memory ? MEM : FITS;
+    return memory_needed(instance) >= node->forth_memory ? MEM : FITS;
 }
 
 enum reason first_secondary_reason(const struct engine *engine, int64_t row, const struct instance *instance,
@@ -81,6 +82,7 @@ enum reason first_secondary_reason(const struct engine *engine, int64_t row, con
     const struct node *node = &engine->nodes[row];
     int64_t disk = node->disk - instance->disk;
     if (instance->evacuation != FAIL_OVER) return DISK;
+    if (instance->forthcoming) return FITS;
     if (!ignore_disk && disk <= 0) return DISK;
     if (!force && disk < facts->low_disk) return DISK;
     if (facts->exclusive && spindles_after_adding(facts, instance, node->free_spindles) < 0) return SPINDLES;
@@ -114,7 +116,6 @@ static void set_disk_values(const struct facts *facts, struct node *node) {
 }
 
 static void set_primary_values(const struct facts *facts, struct node *node) {
-    node->fails_n1 = node->unallocated <= node->reserved;
     node->values[FREE_MEMORY] = (double)node->unallocated / facts->total_memory;
     node->values[CPU_RATIO] = (double)node->cpus / facts->total_cpus / facts->cpu_speed;
     node->values[FORTH_MEMORY] = (double)node->forth_memory / facts->total_memory;
@@ -139,33 +140,42 @@ static int64_t desired_misses(const struct engine *engine, int64_t row, const st
 
 static void take(const struct facts *facts, const struct instance *instance, struct node *node) {
     int64_t disk = instance->local ? instance->disk : 0;
-    node->disk -= disk;
     node->forth_disk -= disk;
-    node->free_spindles = spindles_after_adding(facts, instance, node->free_spindles);
     node->forth_spindles = spindles_after_adding(facts, instance, node->forth_spindles);
-    node->spindle_use = spindle_use_after(facts, instance, node->spindle_use, 1);
     node->forth_spindle_use = spindle_use_after(facts, instance, node->forth_spindle_use, 1);
+    if (instance->forthcoming) return;
+    node->disk -= disk;
+    node->free_spindles = spindles_after_adding(facts, instance, node->free_spindles);
+    node->spindle_use = spindle_use_after(facts, instance, node->spindle_use, 1);
 }
 
 static void give_back(const struct facts *facts, const struct instance *instance, struct node *node) {
     int64_t disk = instance->local ? instance->disk : 0;
-    node->disk += disk;
     node->forth_disk += disk;
-    node->free_spindles = spindles_after_removing(facts, instance, node->free_spindles);
     node->forth_spindles = spindles_after_removing(facts, instance, node->forth_spindles);
-    node->spindle_use = spindle_use_after(facts, instance, node->spindle_use, -1);
     node->forth_spindle_use = spindle_use_after(facts, instance, node->forth_spindle_use, -1);
+    if (instance->forthcoming) return;
+    node->disk += disk;
+    node->free_spindles = spindles_after_removing(facts, instance, node->free_spindles);
+    node->spindle_use = spindle_use_after(facts, instance, node->spindle_use, -1);
+}
+
+/* Change what a primary, other than a forthcoming one, changes: `sign` is 1 if it is added, -1 if it is removed. */
+static void count_primary(const struct engine *engine, int64_t row, const struct instance *instance, int sign,
+                          struct node *node) {
+    node->unallocated -= sign * memory_used(instance);
+    node->cpus += sign * cpus_used(instance);
+    for (int load = 0; load < 4; load++) node->values[CPU_LOAD + load] += sign * instance->load[load];
+    node->location_score += sign * (instance->location_score + desired_misses(engine, row, instance));
+    node->fails_n1 = node->unallocated <= node->reserved;
 }
 
 void with_primary(const struct engine *engine, int64_t row, const struct instance *instance, struct node *node) {
     const struct facts *facts = &engine->facts[row];
-    node->primaries++;
-    node->unallocated -= memory_used(instance);
     node->forth_memory -= instance->memory;
-    node->cpus += cpus_used(instance);
     node->forth_cpus += cpus_used(instance);
-    for (int load = 0; load < 4; load++) node->values[CPU_LOAD + load] += instance->load[load];
-    node->location_score += instance->location_score + desired_misses(engine, row, instance);
+    node->primaries += !instance->forthcoming;
+    if (!instance->forthcoming) count_primary(engine, row, instance, 1, node);
     for (int64_t place = 0; place < instance->tag_count; place++) {
         node->tags++;
         if (engine->tags[row * engine->tag_count + instance->tags[place]] + earlier_in_list(instance, place) == 0) {
@@ -179,9 +189,13 @@ void with_primary(const struct engine *engine, int64_t row, const struct instanc
 void with_secondary(const struct engine *engine, int64_t row, const struct instance *instance, int64_t peer,
                     struct node *node) {
     const struct facts *facts = &engine->facts[row];
+    take(facts, instance, node);
+    if (instance->forthcoming) {
+        set_disk_values(facts, node);
+        return;
+    }
     node->secondaries++;
     node->values[DISK_LOAD] += instance->load[2];
-    take(facts, instance, node);
     set_reserved(facts, node, most(node->reserved, peer + memory_kept(instance)));
 }
 
@@ -191,7 +205,7 @@ void add_primary(struct engine *engine, int64_t row, const struct instance *inst
     for (int64_t place = 0; place < instance->tag_count; place++) {
         int64_t tag = instance->tags[place], cell = row * engine->tag_count + tag;
         set_tag(engine, row, tag, false, engine->tags[cell] + 1);
-        set_tag(engine, row, tag, true, engine->located_tags[cell] + 1);
+        if (!instance->forthcoming) set_tag(engine, row, tag, true, engine->located_tags[cell] + 1);
     }
 }
 
@@ -199,20 +213,17 @@ void add_secondary(struct engine *engine, int64_t row, const struct instance *in
     int64_t peer = peer_memory(engine, row, primary);
     if (!reserve_peer(engine, row) || !save_node(engine, row)) return;
     with_secondary(engine, row, instance, peer, &engine->nodes[row]);
-    set_peer_memory(engine, row, primary, peer + memory_kept(instance), true);
+    if (!instance->forthcoming) set_peer_memory(engine, row, primary, peer + memory_kept(instance), true);
 }
 
-void remove_primary(struct engine *engine, int64_t row, const struct instance *instance, bool listed) {
+void remove_primary(struct engine *engine, int64_t row, const struct instance *instance) {
     const struct facts *facts = &engine->facts[row];
     struct node *node = &engine->nodes[row];
     if (!save_node(engine, row)) return;
-    if (listed) node->primaries--;
-    node->unallocated += memory_used(instance);
     node->forth_memory += instance->memory;
-    node->cpus -= cpus_used(instance);
     node->forth_cpus -= cpus_used(instance);
-    for (int load = 0; load < 4; load++) node->values[CPU_LOAD + load] -= instance->load[load];
-    node->location_score -= instance->location_score + desired_misses(engine, row, instance);
+    node->primaries -= !instance->forthcoming && !instance->no_primary_entry;
+    if (!instance->forthcoming) count_primary(engine, row, instance, -1, node);
     for (int64_t place = 0; place < instance->tag_count; place++) {
         int64_t tag = instance->tags[place], cell = row * engine->tag_count + tag;
         /* a count never falls below 0 */
@@ -222,21 +233,25 @@ void remove_primary(struct engine *engine, int64_t row, const struct instance *i
             if (engine->tags[cell] == 0) node->distinct_tags--;
         }
         int32_t located = engine->located_tags[cell];
-        if (located > 0) set_tag(engine, row, tag, true, located - 1);
+        if (located > 0 && !instance->forthcoming) set_tag(engine, row, tag, true, located - 1);
     }
     give_back(facts, instance, node);
     set_primary_values(facts, node);
 }
 
-void remove_secondary(struct engine *engine, int64_t row, const struct instance *instance, bool listed) {
+void remove_secondary(struct engine *engine, int64_t row, const struct instance *instance) {
     const struct facts *facts = &engine->facts[row];
     struct node *node = &engine->nodes[row];
     int64_t old = peer_memory(engine, row, instance->primary);
     int64_t left = old - memory_kept(instance);
     if (!reserve_peer(engine, row) || !save_node(engine, row)) return;
-    if (listed) node->secondaries--;
+    give_back(facts, instance, node);
+    if (instance->forthcoming) {
+        set_disk_values(facts, node);
+        return;
+    }
+    node->secondaries -= !instance->no_secondary_entry;
     node->values[DISK_LOAD] -= instance->load[2];
     set_peer_memory(engine, row, instance->primary, left, left > 0);
-    give_back(facts, instance, node);
     set_reserved(facts, node, old >= node->reserved ? most_peer_memory(engine, row) : node->reserved);
 }

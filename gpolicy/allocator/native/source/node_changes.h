@@ -21,12 +21,11 @@ void with_primary(const struct engine *engine, int64_t row, const struct instanc
 void with_secondary(const struct engine *engine, int64_t row, const struct instance *instance, int64_t peer,
                     struct node *node);
 
-/* Change the node at `row` itself, after save_node(). `listed`: the node's list calls the instance by its own number.
- */
+/* Change the node at `row` itself, after save_node(). */
 void add_primary(struct engine *engine, int64_t row, const struct instance *instance);
 void add_secondary(struct engine *engine, int64_t row, const struct instance *instance, int64_t primary);
-void remove_primary(struct engine *engine, int64_t row, const struct instance *instance, bool listed);
-void remove_secondary(struct engine *engine, int64_t row, const struct instance *instance, bool listed);
+void remove_primary(struct engine *engine, int64_t row, const struct instance *instance);
+void remove_secondary(struct engine *engine, int64_t row, const struct instance *instance);
 
 /* Return how often the tag at `place` occurs in the instance's list before it. */
 static inline int64_t earlier_in_list(const struct instance *instance, int64_t place) {
@@ -38,8 +37,12 @@ static inline int64_t earlier_in_list(const struct instance *instance, int64_t p
 static inline int64_t memory_used(const struct instance *instance) {
     return instance->uses_memory ? instance->memory : 0;
 }
-static inline int64_t memory_kept(const struct instance *instance) {
+/* What a secondary must have free, and what it reserves. */
+static inline int64_t memory_needed(const struct instance *instance) {
     return instance->needs_secondary_memory ? instance->memory : 0;
+}
+static inline int64_t memory_kept(const struct instance *instance) {
+    return instance->forthcoming ? 0 : memory_needed(instance);
 }
 static inline int64_t cpus_used(const struct instance *instance) { return instance->online ? instance->vcpus : 0; }
 

@@ -21,7 +21,7 @@ static bool same_demand(const struct instance *a, const struct instance *b) {
            a->spindles == b->spindles && a->disks == b->disks && a->least_disk == b->least_disk &&
            a->most_disk == b->most_disk && a->disk_template == b->disk_template && a->online == b->online &&
            a->uses_memory == b->uses_memory && a->needs_secondary_memory == b->needs_secondary_memory &&
-           a->tags == b->tags && a->tag_count == b->tag_count;
+           a->forthcoming == b->forthcoming && a->tags == b->tags && a->tag_count == b->tag_count;
 }
 
 static int8_t primary_code(const struct engine *engine, const struct instance *instance, unsigned unbounded,
@@ -41,7 +41,7 @@ static int8_t secondary_code(const struct engine *engine, const struct instance 
  * a secondary only this one depends on `peer`; only those that count forthcoming instances come after it. */
 static bool refuses(const struct engine *engine, const struct instance *instance, int64_t row, int64_t peer) {
     const struct node *node = &engine->nodes[row];
-    return peer + memory_kept(instance) >= node->unallocated && !node->fails_n1;
+    return !instance->forthcoming && peer + memory_kept(instance) >= node->unallocated && !node->fails_n1;
 }
 
 static int64_t refused_pairs_of(const struct engine *engine, const struct instance *instance, int64_t row) {

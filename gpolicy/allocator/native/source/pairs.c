@@ -194,8 +194,9 @@ static const struct primary_score *score_primary(struct engine *engine, int64_t 
 }
 
 static double common_locations_of(const struct engine *engine, int64_t primary, int64_t secondary) {
-    /* common locations count for the primary, and an offline one does not count */
-    return engine->facts[primary].offline ? 0.0 : (double)common_locations(engine, primary, secondary);
+    /* common locations count for the primary; an offline one does not count, nor does a forthcoming instance */
+    if (engine->facts[primary].offline || engine->pair_search->instance->forthcoming) return 0.0;
+    return (double)common_locations(engine, primary, secondary);
 }
 
 /* Return the sum of the twenty components, in their order. */

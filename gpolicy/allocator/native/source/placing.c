@@ -63,7 +63,7 @@ void place(struct engine *engine, const struct instance *instance, int64_t numbe
     int64_t slot = slot_of(table, number), listed = instance->index < 0 ? slot : slot_of(table, instance->index);
     bool called_otherwise = instance->index >= 0 && instance->index != number;
     bool listed_nowhere = listed == table->count || table->items[listed].primary == NOWHERE;
-    if (called_otherwise && listed_nowhere) fail(engine, ASK_THE_LAW);
+    if (called_otherwise && listed_nowhere && !instance->forthcoming) fail(engine, ASK_THE_LAW);
     if (!reserve_placement(engine, primaries)) return;
     struct placed placed = {.slot = slot, .version = engine->version, .missing = engine->missing,
                             .clashing = engine->clashing, .before = engine->journal.top};
@@ -75,7 +75,7 @@ void place(struct engine *engine, const struct instance *instance, int64_t numbe
     engine->clashing = engine->clashing || clashing;
     engine->missing += instance->evacuation == FAIL_OVER && instance->secondary == NOWHERE;
     engine->version = ++engine->versions;
-    primaries->items[primaries->count++] = listed;
+    if (!instance->forthcoming) primaries->items[primaries->count++] = listed;
     add_primary(engine, instance->primary, instance);
     if (instance->secondary != NOWHERE) add_secondary(engine, instance->secondary, instance, instance->primary);
 }
@@ -85,7 +85,8 @@ void unplace(struct engine *engine, int64_t count) {
     struct table *table = &engine->table;
     while (placements->count > count) {
         const struct placed *placed = &placements->items[--placements->count];
-        engine->primaries[table->items[placed->slot].primary].count--;
+        const struct instance *instance = &table->items[placed->slot];
+        engine->primaries[instance->primary].count -= !instance->forthcoming;
         take_back(engine, placed->before);
         if (placed->slot < table->given) {
             table->items[placed->slot] = ((const struct instance *)placements->replaced.items)[placements->count];

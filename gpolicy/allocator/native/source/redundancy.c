@@ -9,8 +9,10 @@
 #include "statistics.h"
 #include "whole_score.h"
 
-/* An instance on an evacuated node, and its place in the list; `listed`: the node's list calls it by its own number. */
-struct resident { const struct instance *instance; bool listed; int64_t place; };
+/* An instance on an evacuated node, the nodes of its record before, and its place in the list. During a simulation the
+ * record says where the instance is: a node may list it twice, and htools then moves it again from there (GlobalN1.hs).
+ */
+struct resident { struct instance *instance; int64_t primary, secondary, place; };
 
 /* What moves to a node when others fail. */
 struct load { int64_t memory, cpus; };
@@ -33,9 +35,9 @@ bool open_evacuating(struct engine *engine) {
     return evacuating->moving != NULL && evacuating->moving_load != NULL;
 }
 
-/* List the instances of some nodes, node by node, the newest first; NULL after fail(). */
+/* List the instances of some nodes, node by node, the newest first; NULL after fail(). See restore(). */
 static struct resident *residents_of(struct engine *engine, const int64_t *rows, int64_t count) {
-    const struct table *table = &engine->table;
+    struct table *table = &engine->table;
     int64_t total = 0;
     for (int64_t place = 0; place < count; place++) total += engine->primaries[rows[place]].count;
     struct resident *residents = reserve(engine, &engine->evacuating->residents, total, sizeof *residents),
@@ -43,9 +45,10 @@ static struct resident *residents_of(struct engine *engine, const int64_t *rows,
     for (int64_t place = 0; place < count && residents != NULL; place++) {
         const struct list *primaries = &engine->primaries[rows[place]];
         for (int64_t item = primaries->count - 1; item >= 0; item--) {
-            const struct instance *instance = &table->items[primaries->items[item]];
-            bool listed = instance->index == table->numbers[primaries->items[item]];
-            *next = (struct resident){instance, listed, next - residents};
+            struct instance *instance = &table->items[primaries->items[item]];
+            bool other_number = instance->index != table->numbers[primaries->items[item]];
+            *next = (struct resident){instance, instance->primary, instance->secondary, next - residents};
+            instance->no_primary_entry = instance->no_secondary_entry = other_number;
             next++;
         }
     }
@@ -79,20 +82,19 @@ static int64_t move_from_elsewhere(struct engine *engine, const struct lost *los
         struct mark before = engine->journal.top;
         struct instance instance = *resident->instance;
         if (!may_take(engine, lost, other, &instance)) continue;
-        if (fail_over_to(engine, &instance, other, resident->listed, true) == FITS) {
+        if (fail_over_to(engine, &instance, other, true) == FITS) {
             double score = whole_score(engine, lost->group);
             if (best == NOWHERE || !(best_score < score)) best = other, best_score = score;
         }
         take_back(engine, before);
     }
-    struct instance instance = *resident->instance;
-    if (best != NOWHERE) fail_over_to(engine, &instance, best, resident->listed, true);
+    if (best != NOWHERE) fail_over_to(engine, resident->instance, best, true);
     return best;
 }
 
 /* Start an instance on external storage on the best remaining node; return its row, or NOWHERE. */
 static int64_t move(struct engine *engine, const struct lost *lost, const struct resident *resident) {
-    const struct instance *instance = resident->instance;
+    struct instance *instance = resident->instance;
     int64_t count = 0, source = instance->primary;
     int64_t *targets = reserve(engine, &engine->evacuating->targets, engine->node_count, sizeof *targets);
     if (source == NOWHERE) fail(engine, ASK_THE_LAW);
@@ -103,11 +105,13 @@ static int64_t move(struct engine *engine, const struct lost *lost, const struct
         if (primary_reason(engine, other, instance, true) == FITS) targets[count++] = other;
     }
     if (count == 0) return NOWHERE;
-    remove_primary(engine, source, instance, resident->listed);
+    remove_primary(engine, source, instance);
     /* of undefined scores htools takes the last one here (GlobalN1.hs) */
     bool undefined = score_is_undefined(engine, lost->group);
     int64_t target = undefined ? targets[count - 1] : best_row(engine, lost->group, instance, targets, count);
     add_primary(engine, target, instance);
+    instance->primary = target;
+    instance->no_primary_entry = false;
     return target;
 }
 
@@ -137,7 +141,10 @@ static int64_t fail_over_resident(struct engine *engine, const struct lost *lost
     if (failed(engine)) return NOWHERE;
     bool too_many = lost->cpus && swapped.secondary != NOWHERE && !keeps_vcpu_ratio(engine, swapped.secondary, &swapped);
     if (too_many) return NOWHERE;
-    if (fail_over(engine, &swapped, resident->listed, true) == FITS) return swapped.primary;
+    if (fail_over(engine, &swapped, true) == FITS) {
+        *resident->instance = swapped;
+        return swapped.primary;
+    }
     take_back(engine, before);
     return NOWHERE;
 }
@@ -149,12 +156,9 @@ static bool goes_on(const struct resident *resident, int64_t target, int64_t *ta
     return true;
 }
 
-/* Simulate the evacuation; the state is changed. An instance without a target stays where it is. */
-static bool evacuate(struct engine *engine, const struct lost *lost, int64_t *targets) {
-    struct resident *residents = residents_of(engine, lost->rows, lost->count);
-    int64_t count = 0, copies = 0;
-    if (residents == NULL) return false;
-    for (int64_t place = 0; place < lost->count; place++) count += engine->primaries[lost->rows[place]].count;
+/* Let mirrored residents fail over, and move those on external storage. Those without a target stay where they are. */
+static bool move_residents(struct engine *engine, const struct lost *lost, const struct resident *residents,
+                           int64_t count, int64_t *targets) {
     for (int64_t place = 0; place < count && !failed(engine); place++) {
         const struct instance *instance = residents[place].instance;
         if (instance->evacuation != FAIL_OVER) continue;
@@ -165,7 +169,23 @@ static bool evacuate(struct engine *engine, const struct lost *lost, int64_t *ta
         if (residents[place].instance->evacuation != MOVE) continue;
         if (!goes_on(&residents[place], move(engine, lost, &residents[place]), targets)) return false;
     }
-    /* the biggest first; equal ones keep their order */
+    return !failed(engine);
+}
+
+/* Give the records of residents their nodes back. */
+static void restore(const struct resident *residents, int64_t count) {
+    for (int64_t place = 0; place < count; place++) {
+        struct instance *instance = residents[place].instance;
+        instance->primary = residents[place].primary;
+        instance->secondary = residents[place].secondary;
+        instance->no_primary_entry = instance->no_secondary_entry = false;
+    }
+}
+
+/* Place copies of the other residents, the biggest first; equal ones keep their order. */
+static bool copy_residents(struct engine *engine, const struct lost *lost, struct resident *residents, int64_t count,
+                           int64_t *targets) {
+    int64_t copies = 0;
     for (int64_t place = 0; place < count; place++) {
         struct resident resident = residents[place];
         if (resident.instance->evacuation != COPY) continue;
@@ -181,20 +201,28 @@ static bool evacuate(struct engine *engine, const struct lost *lost, int64_t *ta
     return !failed(engine);
 }
 
+/* Simulate the evacuation, and take it back. */
+static bool evacuate(struct engine *engine, const struct lost *lost, int64_t *targets) {
+    struct mark before = engine->journal.top;
+    struct resident *residents = residents_of(engine, lost->rows, lost->count);
+    int64_t count = 0;
+    if (residents == NULL) return false;
+    for (int64_t place = 0; place < lost->count; place++) count += engine->primaries[lost->rows[place]].count;
+    bool moved = move_residents(engine, lost, residents, count, targets);
+    restore(residents, count);
+    bool answer = moved && copy_residents(engine, lost, residents, count, targets);
+    take_back(engine, before);
+    return answer;
+}
+
 void lose(struct engine *engine, const int64_t *rows, int64_t count, bool cpus, int64_t *targets) {
     struct lost lost = {rows, count, engine->facts[rows[0]].group, cpus};
-    struct mark before = engine->journal.top;
     evacuate(engine, &lost, targets);
-    take_back(engine, before);
 }
 
 static bool can_evacuate_all(struct engine *engine, const int64_t *rows, int64_t count) {
-    struct mark before = engine->journal.top;
-    if (ended(engine)) return false;
     struct lost lost = {rows, count, engine->facts[rows[0]].group, engine->cpus};
-    bool answer = evacuate(engine, &lost, NULL);
-    take_back(engine, before);
-    return answer;
+    return !ended(engine) && evacuate(engine, &lost, NULL);
 }
 
 static bool can_evacuate(struct engine *engine, int64_t row) { return can_evacuate_all(engine, &row, 1); }
@@ -243,11 +271,13 @@ static bool can_fail_over(struct engine *engine, int64_t row) {
 /* Answer without a simulation, or with UNSURE. */
 static enum verdict judge(struct engine *engine, int64_t row) {
     const struct list *primaries = &engine->primaries[row];
-    int64_t mirrored = 0;
+    int64_t mirrored = 0, copies = 0;
     for (int64_t place = 0; place < primaries->count; place++) {
         mirrored += engine->table.items[primaries->items[place]].evacuation == FAIL_OVER;
+        copies += engine->table.items[primaries->items[place]].evacuation == COPY;
     }
     if (primaries->count == 0) return YES;
+    if (engine->doubled && copies < primaries->count) return UNSURE;
     if (mirrored == primaries->count) return can_fail_over(engine, row) ? YES : NO;
     if (mirrored > 0 || engine->restricted_moves) return UNSURE;
     return judge_room(engine, row);
@@ -333,7 +363,8 @@ static bool each_set_survives(struct engine *engine, int64_t *rows, int64_t coun
 /* The N+1 test for several nodes at once, or for CPUs. */
 static bool survives(struct engine *engine) {
     struct evacuating *evacuating = engine->evacuating;
-    bool told = engine->clashing || engine->missing > 0; /* a simulation may meet an instance without a secondary */
+    /* a simulation may meet an instance without a secondary */
+    bool told = engine->clashing || engine->doubled || engine->missing > 0;
     if (!told) {
         enum verdict verdict = mirrored_survive(engine);
         if (failed(engine)) return false;
@@ -385,7 +416,8 @@ bool is_redundant(struct engine *engine) {
 }
 
 bool all_mirrored(const struct engine *engine) {
-    bool plain = !engine->restricted_moves && !engine->any_exclusive && engine->missing == 0 && !engine->clashing;
+    bool plain = !engine->restricted_moves && !engine->any_exclusive && engine->missing == 0;
+    plain = plain && !engine->clashing && !engine->doubled;
     for (int64_t row = 0; plain && row < engine->node_count; row++) plain = engine->facts[row].examined;
     return plain && engine->mirrored && engine->unmirrored == 0;
 }

@@ -6,8 +6,8 @@
 
 bool open_evacuating(struct engine *engine);
 
-/* Whether each examined node can be evacuated, and each set of as many nodes of a group as may fail at once. Fails with MISSING_NODE if an instance has to fail over to a node that
- * does not exist. */
+/* Whether each examined node can be evacuated, and each set of as many nodes of a group as may fail at once. Fails with
+ * MISSING_NODE if an instance has to fail over to a node that does not exist. */
 bool is_redundant(struct engine *engine);
 
 /* Find where the instances of `count` nodes of one group run on if these nodes are lost at once. `targets` has an entry

@@ -52,6 +52,12 @@ static struct size size_of(const struct instance *instance) {
     return (struct size){{memory_used(instance), instance->local ? instance->disk : 0, instance->local ? spindles : 0}};
 }
 
+/* Whether an evacuation surely needs room for the instance: a fail-over gives back what it takes, and an instance that
+ * a node lists twice may come off its node when it is moved again. */
+static bool needs_room(const struct engine *engine, const struct instance *instance) {
+    return instance->evacuation == COPY || (instance->evacuation == MOVE && !engine->doubled);
+}
+
 static bool covers(const struct size *big, const struct size *small) {
     for (int place = 0; place < RESOURCES; place++) {
         if (big->of[place] < small->of[place]) return false;
@@ -256,7 +262,7 @@ bool lacks_room(struct engine *engine, int64_t row) {
     if (failed(engine)) return false;
     for (int64_t place = 0; place < primaries->count; place++) {
         const struct instance *instance = &engine->table.items[primaries->items[place]];
-        if (instance->evacuation == FAIL_OVER) return false; /* a fail-over gives back what it takes */
+        if (!needs_room(engine, instance)) return false;
         struct size size = size_of(instance);
         int64_t to = count++;
         for (; to > 0 && wanted[to - 1].of[MEMORY] < size.of[MEMORY]; to--) wanted[to] = wanted[to - 1];
@@ -280,7 +286,7 @@ static void count_row(struct engine *engine, int64_t number, int64_t row) {
     for (int64_t place = 0; place < primaries->count; place++) {
         const struct instance *instance = &engine->table.items[primaries->items[place]];
         struct size own = size_of(instance);
-        if (instance->evacuation == FAIL_OVER || !covers(&own, size)) continue;
+        if (!needs_room(engine, instance) || !covers(&own, size)) continue;
         count++;
         exact += covers(size, &own);
     }
@@ -328,7 +334,7 @@ static void learn_sizes(struct engine *engine, int64_t row) {
         const struct instance *instance = &engine->table.items[primaries->items[place]];
         struct size size = size_of(instance);
         int64_t known = 0;
-        if (instance->evacuation == FAIL_OVER) continue;
+        if (!needs_room(engine, instance)) continue;
         while (known < room->size_count && !same(&room->sizes[known], &size)) known++;
         if (known < room->size_count || known == MOST_SIZES) continue;
         room->sizes[room->size_count] = size;

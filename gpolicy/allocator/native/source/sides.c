@@ -28,8 +28,8 @@ bool same_change(const struct instance *a, const struct instance *b) {
     return a->memory == b->memory && a->disk == b->disk && a->vcpus == b->vcpus && a->spindle_use == b->spindle_use &&
            a->spindles == b->spindles && a->desired == b->desired && a->online == b->online && a->local == b->local &&
            a->location_score == b->location_score && a->uses_memory == b->uses_memory &&
-           a->needs_secondary_memory == b->needs_secondary_memory && same_tags(a, b) &&
-           memcmp(a->load, b->load, sizeof a->load) == 0;
+           a->needs_secondary_memory == b->needs_secondary_memory && a->forthcoming == b->forthcoming &&
+           same_tags(a, b) && memcmp(a->load, b->load, sizeof a->load) == 0;
 }
 
 bool begin_sides(const struct engine *engine, struct sides *sides, const struct instance *instance, double count) {

@@ -73,14 +73,6 @@ void add_change(const struct engine *engine, const struct spread *spread, int64_
     }
 }
 
-void add_changes(struct change *change, const struct change *other) {
-    for (int place = 0; place < SPREADS; place++) {
-        change->sums[place] += other->sums[place];
-        change->squares[place] += other->squares[place];
-    }
-    change->others += other->others;
-    change->size += other->size;
-}
 
 struct bounds_of_score bound_score_after(const struct spread *spread, const struct change *one,
                                          const struct change *other, double more) {

@@ -32,7 +32,6 @@ void begin_spread(struct engine *engine, struct spread *spread);
 /* Add the change of the node at `row`. */
 void add_change(const struct engine *engine, const struct spread *spread, int64_t row, const struct node *before,
                 const struct node *after, struct change *change);
-void add_changes(struct change *change, const struct change *other);
 /* Bound the score after two changes together; `more` is added to the other components. */
 struct bounds_of_score bound_score_after(const struct spread *spread, const struct change *one,
                                          const struct change *other, double more);

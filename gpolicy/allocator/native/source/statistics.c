@@ -100,6 +100,7 @@ int64_t exclusion_change(const struct engine *engine, int64_t row, const struct 
                          const int64_t *merged) {
     const struct facts *facts = &engine->facts[row];
     int64_t change = 0;
+    if (instance->forthcoming) return 0;
     for (int64_t location = 0; location < facts->location_count; location++) {
         for (int64_t place = 0; place < instance->tag_count; place++) {
             int64_t key = facts->locations[location] * engine->tag_count + instance->tags[place];
