@@ -72,7 +72,7 @@ class NativeResult(ctypes.Structure):
 
 
 class NativeStep(ctypes.Structure):
-    """`struct taken_step` of library.c: slot of the instance (-1: no step), kind, row of the target, score after it."""
+    """`struct taken_move` of library.c: slot of the instance (-1: no move), kind, row of the target, score after it."""
 
     _fields_ = (
         ("slot", ctypes.c_int64),

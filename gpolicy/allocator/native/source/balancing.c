@@ -310,7 +310,7 @@ static bool are_alike(const struct instance *a, const struct instance *b) {
 /* Try all moves of all instances. Of instances that are alike, the first stands for all: its moves come first. */
 static void try_all(struct search *search, const int64_t *slots, int64_t count) {
     struct engine *engine = search->engine;
-    /* chains of instances tried with the same primary: the last place for each row, and for each place the one before */
+    /* chains of instances tried with the same primary: the last place for each row, and the one before each place */
     int64_t nodes = engine->node_count;
     int64_t *last = reserve(engine, &engine->chains, nodes + count, sizeof *last), *earlier = last + nodes;
     if (last == NULL) return;

@@ -127,7 +127,7 @@ struct steps;
 struct engine {
     bool open;  /* a cluster has been read */
     bool moved; /* an instance was moved: lists, and records unless balanced, no longer show where it is */
-    bool balanced; /* steps of balancing were taken, and nothing else */
+    bool balanced; /* moves of balancing were taken, and nothing else */
     enum status status;
     atomic_int stop; /* set by another thread */
     int64_t missing_index;

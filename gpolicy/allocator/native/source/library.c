@@ -137,8 +137,8 @@ EXPORTED int gpolicy_ask(struct engine *engine, int64_t keep, int kind, const in
 
 /* Move an instance away from its nodes (evacuation.h). The integers are its record, then the count of candidates and
  * their rows, ascending. `unlisted`: 1 if its primary does not list it (any more), plus 2 if its secondary does not.
- * `result` has its new nodes; if no candidate takes it, the primary is NOWHERE and the state is unchanged. After a move,
- * only further moves can be asked for. */
+ * `result` has its new nodes; if no candidate takes it, the primary is NOWHERE and the state is unchanged. After a
+ * move, only further moves can be asked for. */
 EXPORTED int gpolicy_move_away(struct engine *engine, int leaving, int unlisted, int force, const int64_t *integers,
                                int64_t integer_count, const double *reals, int64_t real_count, struct result *result) {
     struct numbers numbers = {integers, integer_count, reals, real_count};

@@ -139,8 +139,8 @@ static int64_t fail_over_resident(struct engine *engine, const struct lost *lost
     struct instance swapped = *resident->instance;
     if (swapped.primary == NOWHERE) fail(engine, ASK_THE_LAW);
     if (failed(engine)) return NOWHERE;
-    bool too_many = lost->cpus && swapped.secondary != NOWHERE && !keeps_vcpu_ratio(engine, swapped.secondary, &swapped);
-    if (too_many) return NOWHERE;
+    bool watched = lost->cpus && swapped.secondary != NOWHERE;
+    if (watched && !keeps_vcpu_ratio(engine, swapped.secondary, &swapped)) return NOWHERE;
     if (fail_over(engine, &swapped, true) == FITS) {
         *resident->instance = swapped;
         return swapped.primary;
@@ -302,8 +302,8 @@ static void keep_greatest(int64_t *greatest, int64_t count, int64_t number) {
     }
 }
 
-/* Whether all sets of nodes can fail; UNSURE if not all instances are mirrored within their group. A node is worst off if
- * those nodes fail whose instances take most from it; each resource counts alone. */
+/* Whether all sets of nodes can fail; UNSURE if not all instances are mirrored within their group. A node is worst off
+ * if those nodes fail whose instances take most from it; each resource counts alone. */
 static enum verdict mirrored_survive(struct engine *engine) {
     struct load *from = engine->evacuating->moving_load;
     int64_t failures = engine->failures, nodes = engine->node_count;
