@@ -16,10 +16,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
-from gpolicy.posting.posted_comments import NotAllowedError, Service, marker, post
+from gpolicy.posting.posted_texts import NotAllowedError, marker, post
 from gpolicy.printable import one_line
 
 _USAGE = "python -m gpolicy.posting github|gitlab [--only-update | --issue CODE] NAME FILE..."
@@ -50,14 +52,14 @@ def _run(arguments: list[str], environ: Mapping[str, str]) -> str:
     if arguments[1] == "--issue":
         return _issue(arguments, environ)
     kind, name, *files = arguments
-    service = _service(kind, environ)
-    if service is None:
+    posts = _service(kind).comments(environ)
+    if posts is None:
         return "no comment: this is not a pull request or merge request"
     text = _texts(files)
     if not text:
         return "no comment: there is nothing to post"
-    _refuse_long(text, name, service.longest)
-    return f"the comment {marker(name)} {post(service, name, text, begin=begin).value}"
+    _refuse_long(text, name, posts.longest)
+    return f"the comment {marker(name)} {post(posts, name, text, begin=begin).value}"
 
 
 def _issue(arguments: list[str], environ: Mapping[str, str]) -> str:
@@ -66,11 +68,9 @@ def _issue(arguments: list[str], environ: Mapping[str, str]) -> str:
     kind, _, code, name, *files = arguments
     if int(code) not in (ExitCode.FINE, ExitCode.CHANGES):
         return f"the issue {marker(name)} stays: exit code {code} says nothing of the cluster"
-    from gpolicy.posting.posted_issues import issues_of, keep_issue  # noqa: PLC0415 (few runs keep issues)
-
-    issues, text = issues_of(kind, environ), _texts(files)
-    _refuse_long(text, name, issues.longest)
-    return f"the issue {marker(name)} {keep_issue(issues, name, text, is_open=int(code) != ExitCode.FINE).value}"
+    posts, text = _service(kind).issues(environ), _texts(files)
+    _refuse_long(text, name, posts.longest)
+    return f"the issue {marker(name)} {post(posts, name, text, title=name, close=int(code) == ExitCode.FINE).value}"
 
 
 def _texts(files: list[str]) -> str:
@@ -82,14 +82,9 @@ def _refuse_long(text: str, name: str, longest: int) -> None:
         raise UsageError(f"{len(text)} characters are too many for a comment", hint="give --format markdown a --budget")
 
 
-def _service(kind: str, environ: Mapping[str, str]) -> Service | None:
-    if kind == "github":
-        from gpolicy.posting.pull_request import pull_request  # noqa: PLC0415 (one of two)
-
-        return pull_request(environ)
-    from gpolicy.posting.merge_request import merge_request  # noqa: PLC0415
-
-    return merge_request(environ)
+def _service(kind: str) -> ModuleType:
+    """Return the module of the service: github or gitlab."""
+    return import_module(f"gpolicy.posting.{kind}")
 
 
 def _read(file: Path) -> str:

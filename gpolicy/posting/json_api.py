@@ -22,7 +22,7 @@ from urllib.request import (
 )
 
 from gpolicy.errors import InputError, UnreachableError, UsageError
-from gpolicy.posting.posted_comments import NotAllowedError
+from gpolicy.posting.posted_texts import NotAllowedError
 
 _LARGEST: Final = 32 * 1024**2
 _SECONDS: Final = 30.0

@@ -10,7 +10,7 @@ import pytest
 from comment_server import APP, BOT, STRANGER, TOKEN, Comments, running
 
 from gpolicy.posting.__main__ import main
-from gpolicy.posting.posted_comments import marker
+from gpolicy.posting.posted_texts import marker
 
 SERVICES = ("github", "gitlab")
 

@@ -1,46 +1,24 @@
-"""Comments of a pull request on GitHub (or GitHub Enterprise)."""
+"""Comments of a pull request on GitHub (or GitHub Enterprise), and issues."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.posting.json_api import Api, token_of
-from gpolicy.posting.posted_comments import NotAllowedError, PostedComment, read_comments
+from gpolicy.posting.posted_texts import NotAllowedError, Posts
 
+_LONGEST: Final = 65_536
 _WORKFLOW: Final = "github-actions[bot]"
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class PullRequest:
-    """The comments of a pull request (to the API it is an issue as well)."""
-
-    api: Api
-    repository: str
-    number: int
-    longest: int = 65_536
-
-    def comments(self) -> Iterator[PostedComment]:
-        """Yield the comments, oldest first."""
-        found = self.api.pages(f"/repos/{self.repository}/issues/{self.number}/comments")
-        return read_comments(found, written_by_us(self.api), "GitHub: a comment")
-
-    def update(self, number: int, text: str) -> None:
-        """Replace the text of a comment."""
-        self.api.ask("PATCH", f"/repos/{self.repository}/issues/comments/{number}", {"body": text})
-
-    def create(self, text: str) -> None:
-        """Write a new comment."""
-        self.api.ask("POST", f"/repos/{self.repository}/issues/{self.number}/comments", {"body": text})
-
-
-def written_by_us(api: Api) -> Callable[[Mapping[str, Any]], bool]:
+def _written_by_us(api: Api) -> Callable[[Mapping[str, Any]], bool]:
     """Return whether a comment or an issue is by the owner of our token."""
     login = _login(api)
 
@@ -73,24 +51,55 @@ def _login(api: Api) -> str:
     return _WORKFLOW
 
 
-def pull_request(environ: Mapping[str, str]) -> PullRequest | None:
-    """Return the pull request of a workflow; None if there is none. Raise UsageError.
+def comments(environ: Mapping[str, str]) -> Posts | None:
+    """Return the comments of the pull request of a workflow; None if there is none. Raise UsageError.
 
-    GitHub names it in the environment; the token is GITHUB_TOKEN.
+    GitHub names it in the environment; the token is GITHUB_TOKEN. To the API it is an issue as well.
     """
     number = _request_number(environ)
-    return None if number is None else PullRequest(*github(environ), number)
+    if number is None:
+        return None
+    api, repository = _repository(environ)
+    path = f"{repository}/issues/{number}/comments"
+    return Posts(
+        api=api,
+        listed=path,
+        new=path,
+        one=f"{repository}/issues/comments",
+        method="PATCH",
+        called="GitHub: a comment",
+        ours=_written_by_us,
+        longest=_LONGEST,
+    )
 
 
-def github(environ: Mapping[str, str]) -> tuple[Api, str]:
-    """Return the API with its token, and the repository OWNER/NAME. Raise UsageError."""
+def issues(environ: Mapping[str, str]) -> Posts:
+    """Return the open issues of the repository. Raise UsageError."""
+    api, repository = _repository(environ)
+    path = f"{repository}/issues"
+    return Posts(
+        api=api,
+        listed=f"{path}?state=open&sort=created&direction=asc",
+        new=path,
+        one=path,
+        method="PATCH",
+        called="GitHub: an issue",
+        ours=_written_by_us,
+        longest=_LONGEST,
+        keys=("number", "body"),
+        closing={"state": "closed"},
+    )
+
+
+def _repository(environ: Mapping[str, str]) -> tuple[Api, str]:
+    """Return the API with its token, and the path of the repository. Raise UsageError."""
     token, repository = token_of(environ, "GITHUB_TOKEN"), environ.get("GITHUB_REPOSITORY", "")
     if not token:
         raise UsageError("no token to write a comment with", hint="set GITHUB_TOKEN")
     if not _REPOSITORY.fullmatch(repository):
         raise UsageError(f"GITHUB_REPOSITORY is {repository!r}, not OWNER/NAME")
     headers = {"Authorization": f"Bearer {token}", "X-GitHub-Api-Version": "2022-11-28"}
-    return Api(environ.get("GITHUB_API_URL") or "https://api.github.com", headers), repository
+    return Api(environ.get("GITHUB_API_URL") or "https://api.github.com", headers), f"/repos/{repository}"
 
 
 def _request_number(environ: Mapping[str, str]) -> int | None:

@@ -1,0 +1,79 @@
+"""Notes of a merge request on GitLab, and issues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from gpolicy.errors import UsageError
+from gpolicy.posting.json_api import Api, token_of
+from gpolicy.posting.posted_texts import Posts
+
+_LONGEST: Final = 1_000_000
+
+
+def _written_by_us(api: Api) -> Callable[[Mapping[str, Any]], bool]:
+    """Return whether a note or an issue is by the owner of our token."""
+    user = api.ask("GET", "/user")
+    mine = user.get("id") if isinstance(user, dict) else None
+
+    def is_ours(item: Mapping[str, Any]) -> bool:
+        author = item.get("author")
+        return isinstance(author, dict) and mine is not None and author.get("id") == mine
+
+    return is_ours
+
+
+def comments(environ: Mapping[str, str]) -> Posts | None:
+    """Return the notes of the merge request of a pipeline; None if there is none. Raise UsageError.
+
+    GitLab names it in the environment. The token is GPOLICY_GITLAB_TOKEN, a project token with the scope `api`: that of
+    the job may not write notes.
+    """
+    if not environ.get("CI_MERGE_REQUEST_IID"):
+        return None
+    api, project = _project(environ)
+    path = f"{project}/merge_requests/{_number(environ, 'CI_MERGE_REQUEST_IID')}/notes"
+    return Posts(
+        api=api,
+        listed=f"{path}?sort=asc&order_by=created_at",
+        new=path,
+        one=path,
+        method="PUT",
+        called="GitLab: a note",
+        ours=_written_by_us,
+        longest=_LONGEST,
+    )
+
+
+def issues(environ: Mapping[str, str]) -> Posts:
+    """Return the open issues of the project. Raise UsageError."""
+    api, project = _project(environ)
+    path = f"{project}/issues"
+    return Posts(
+        api=api,
+        listed=f"{path}?state=opened&order_by=created_at&sort=asc",
+        new=path,
+        one=path,
+        method="PUT",
+        called="GitLab: an issue",
+        ours=_written_by_us,
+        longest=_LONGEST,
+        keys=("iid", "description"),
+        closing={"state_event": "close"},
+    )
+
+
+def _project(environ: Mapping[str, str]) -> tuple[Api, str]:
+    """Return the API with its token, and the path of the project. Raise UsageError."""
+    token, project = token_of(environ, "GPOLICY_GITLAB_TOKEN"), _number(environ, "CI_PROJECT_ID")
+    if not token:
+        raise UsageError("no token to write a note with", hint="set GPOLICY_GITLAB_TOKEN to a token with the scope api")
+    return Api(environ.get("CI_API_V4_URL", ""), {"PRIVATE-TOKEN": token}), f"/projects/{project}"
+
+
+def _number(environ: Mapping[str, str], name: str) -> int:
+    value = environ.get(name, "")
+    if not (value.isascii() and value.isdigit() and len(value) < 19):
+        raise UsageError(f"{name} is {value!r}, not a number")
+    return int(value)
