@@ -58,23 +58,17 @@ class Answers:
 
 def state_of(answers: Answers, source: str) -> ClusterState:
     """Return the state that `answers` describe. Raise InputError that begins with `source`, ChangedError among them."""
-    info = Record.of(answers.info, f"{source}: /2/info")
-    own = _cluster_own(info)
-    groups = [_group(record, own) for record in records_of(answers.groups, f"{source}: /2/groups")]
-    by_uuid = {group.identity.uuid: group for group in groups}
+    frame = _frame(answers.info, answers.groups, source)
+    by_uuid = {group.identity.uuid: group for group in frame.groups.values()}
     node_own = None if answers.node_own is None else _node_own(answers.node_own, f"{source}: /2/query/node")
     nodes = [_node(record, by_uuid, node_own) for record in records_of(answers.nodes, f"{source}: /2/nodes")]
     records = records_of(answers.instances, f"{source}: /2/instances")
     placed = [record for record in records if record.fields.get("name") and record.fields.get("pnode")]
-    state = ClusterState(
-        source=source,
-        name=info.name("name"),
-        software_version=info.text_or_none("software_version"),
-        cluster=ClusterObject(own=own, tags=info.tags(), identity=identity(info)),
-        groups=by_name(numbered(groups), f"{source}: /2/groups"),
+    state = replace(
+        frame,
         nodes=by_name(numbered(nodes), f"{source}: /2/nodes"),
         instances=by_name(numbered(_instance(record) for record in placed), f"{source}: /2/instances"),
-        unreadable=(*_gaps(info), *(() if node_own is not None else (unreadable.NODE_OWN,))),
+        unreadable=(*frame.unreadable, *(() if node_own is not None else (unreadable.NODE_OWN,))),
         notes=(*(() if node_own is not None else (NO_NODE_OWN,)), *forthcoming_note(len(records) - len(placed))),
     )
     try:
@@ -90,23 +84,29 @@ def configuration_of(info_answer: Value, groups_answer: Value, nodes_answer: Val
 
     `nodes_answer` is the query of `CONFIGURATION_FIELDS`. Raise as `state_of` does.
     """
+    frame = _frame(info_answer, groups_answer, source)
+    by_uuid = {group.identity.uuid: group for group in frame.groups.values()}
+    where = f"{source}: /2/query/node"
+    nodes = _rows(nodes_answer, CONFIGURATION_FIELDS, where)
+    state = replace(frame, nodes=by_name((_configured(record, by_uuid) for record in nodes), where))
+    check_numbers(state, source)
+    return state
+
+
+def _frame(info_answer: Value, groups_answer: Value, source: str) -> ClusterState:
+    """Return the cluster and its groups, without nodes and instances."""
     info = Record.of(info_answer, f"{source}: /2/info")
-    own = _cluster_own(info)
-    groups = [_group(record, own) for record in records_of(groups_answer, f"{source}: /2/groups")]
-    by_uuid = {group.identity.uuid: group for group in groups}
-    nodes = _rows(nodes_answer, CONFIGURATION_FIELDS, f"{source}: /2/query/node")
-    state = ClusterState(
+    own, where = _cluster_own(info), f"{source}: /2/groups"
+    return ClusterState(
         source=source,
         name=info.name("name"),
         software_version=info.text_or_none("software_version"),
         cluster=ClusterObject(own=own, tags=info.tags(), identity=identity(info)),
-        groups=by_name(groups, f"{source}: /2/groups"),
-        nodes=by_name((_configured(record, by_uuid) for record in nodes), f"{source}: /2/query/node"),
+        groups=by_name(numbered(_group(record, own) for record in records_of(groups_answer, where)), where),
+        nodes={},
         instances={},
         unreadable=_gaps(info),
     )
-    check_numbers(state, source)
-    return state
 
 
 def _configured(record: Record, groups: dict[str | None, Group]) -> Node:
