@@ -10,6 +10,7 @@ from typing import Final
 
 from gpolicy.checking.baseline import Baseline
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule
+from gpolicy.checking.consequences import without_consequences
 from gpolicy.checking.context import Context
 from gpolicy.checking.fleet import Fleet
 from gpolicy.checking.rule import Hit, Rule
@@ -81,7 +82,7 @@ def examine(
         else:
             sieve.take(rule.check(context))
     sieve.take(fleet)
-    kept, accepted = sieve.kept, sieve.accepted
+    kept, accepted = without_consequences(sieve.kept), sieve.accepted
     codes = frozenset(rule.info.code for rule in rules if rule.knows_enough(context)) | _ALWAYS_RUN - settings.ignored
 
     def ran(key: str) -> bool:

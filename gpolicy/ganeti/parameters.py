@@ -36,6 +36,11 @@ _BY_PATH: Final = {parameter.path: parameter for parameter in PARAMETERS}
 _POSITION: Final = {parameter.path: position for position, parameter in enumerate(PARAMETERS)}
 
 
+def kvm(name: str) -> Path:
+    """Return the path of a parameter of KVM."""
+    return ("hvparams", "kvm", name)
+
+
 def parameter_at(path: Path) -> Parameter | None:
     """Return the parameter that `path` names, or None if Ganeti (as this table knows it) has none there."""
     return _BY_PATH.get(path) or _BY_PATH.get(_pattern(path))

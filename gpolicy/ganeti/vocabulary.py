@@ -13,6 +13,31 @@ DATA_COLLECTORS: Final = ("cpu-avg-load", "diskstats", "drbd", "inst-status-xen"
 RAPI_PORT: Final = 5080
 GANETI_PORTS: Final = {1811: "ganeti-noded", 1814: "ganeti-confd", 1815: "ganeti-mond", RAPI_PORT: "ganeti-rapi"}
 """The ports of Ganeti's daemons on each node."""
+SERVICE_PORTS: Final = {
+    21: "FTP",
+    23: "telnet",
+    25: "mail",
+    53: "DNS",
+    80: "HTTP",
+    111: "rpcbind",
+    123: "NTP",
+    443: "HTTPS",
+    445: "SMB",
+    631: "CUPS",
+    873: "rsync",
+    2049: "NFS",
+    3260: "iSCSI",
+    3306: "MySQL",
+    5432: "PostgreSQL",
+    3300: "Ceph",
+    6789: "Ceph",
+    8080: "HTTP",
+    16509: "libvirt",
+    24007: "Gluster",
+    24008: "Gluster",
+    **dict.fromkeys(range(5900, 5910), "VNC"),
+}
+"""Ports on which other programs listen by custom."""
 INSTANCE_PORTS: Final = (11000, 14999)
 """The first and the last port that Ganeti gives to DRBD disks and consoles."""
 RAPI_READS: Final = {

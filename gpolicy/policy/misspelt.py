@@ -29,6 +29,11 @@ def surely_meant(word: str, known: Iterable[str]) -> str | None:
     return near[0] if len(near) == 1 and _distance(_plain(word), _plain(near[0])) == 1 else None
 
 
+def is_one_slip(word: str, known: str) -> bool:
+    """Return whether a word, short ones too, is another case of a known one, or one slip away from it."""
+    return word != known and len(word) <= 100 and _distance(_plain(word), _plain(known)) <= 1
+
+
 def name_meant(name: str, known: Iterable[str]) -> str | None:
     """Return the only known name within one slip of `name`; None if there is none or more than one.
 

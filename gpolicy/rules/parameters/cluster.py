@@ -116,6 +116,11 @@ class ReservedVolumesReach(Rule):
                     message = f"{pattern!r} matches no volume: the name vg/lv has no slash before it"
                     hint = f"write {pattern.removeprefix('/dev').removeprefix('/')}"
                     yield self.hit(declared, message, leaf.at(index), hint=hint)
+                elif odd := re.search(
+                    r"(?<!\\)[\s,:;@=]|/$|\\[rntfv]", re.sub(r"\[[^]]*\]|\{[^}]*\}|\(\?.", "", pattern)
+                ):
+                    message = f"{pattern!r} matches no volume: none has {odd[0]!r} there in its name"
+                    yield self.hit(declared, message, leaf.at(index), hint="write one expression an entry: vg/lv")
                 elif re.search(r"/[*?]", pattern):
                     message = f"{pattern!r} is a glob: as a regular expression it matches no volume"
                     hint = f"write {re.sub('/[*]', '/.*', pattern)}" if "/*" in pattern else "write . for any letter"
@@ -228,7 +233,7 @@ class JobLimits(Rule):
                 yield self.hit(declared, message, place, hint=f"write {running.value} or more", related=related)
 
 
-_HOST_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*")
+HOST_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*")
 
 
 class ClusterName(Rule):
@@ -236,7 +241,7 @@ class ClusterName(Rule):
         code="GP164",
         name="cluster-name-impossible",
         severity=Severity.WARNING,
-        summary="The name of the cluster is not a host name.",
+        summary="The name of the cluster is not a host name in lower case.",
         rationale="A cluster is named by the host name of its master address. gpolicy plans only for the cluster of"
         " this name (guard `right-cluster`), so with an impossible name there is never a plan.",
         source="Ganeti 3.0, gnt-cluster(8) init",
@@ -246,7 +251,14 @@ class ClusterName(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster
-        if cluster is not None and not _HOST_NAME.fullmatch(cluster.name):
-            message = f"no cluster can be called {cluster.name!r}: it is not a host name"
+        name = cluster.name if cluster is not None else ""
+        is_word = name in ("none", "null", "default", "inherit", "localhost")
+        if cluster is not None and (is_word or name != name.lower() or not HOST_NAME.fullmatch(name)):
+            reason = (
+                "Ganeti writes it in lower case"
+                if HOST_NAME.fullmatch(name) and not is_word
+                else "it is not a host name"
+            )
+            message = f"no cluster can be called {name!r}: {reason}"
             hint = "write the name that `gnt-cluster info` shows"
             yield self.hit(cluster, message, cluster.span, hint=hint)

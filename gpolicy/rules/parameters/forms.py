@@ -28,7 +28,8 @@ def misformed(context: Context, forms: Mapping[Path, Form]) -> Iterator[tuple[De
     for declared, leaf in context.explicit_at(*forms):
         form, text = forms[leaf.path], str(leaf.value)[:_LONGEST]
         words = [word.strip() for word in text.split(form.between)] if form.between and text else [text]
-        wrong = next((word for word in words if not re.fullmatch(form.pattern, word)), None)
+        is_list = len(words) > 1
+        wrong = next((word for word in words if not re.fullmatch(form.pattern, word) or (is_list and not word)), None)
         if wrong is not None:
             verb = "cannot be" if len(words) == 1 else "has"
             yield declared, leaf, f"{leaf.dotted} {verb} {wrong!r}", f"write {form.wanted}"

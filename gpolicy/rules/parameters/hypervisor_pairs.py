@@ -15,7 +15,7 @@ from gpolicy.checking.in_force import InForce, in_force, places
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.parameters import default_in, parameter_at
+from gpolicy.ganeti.parameters import default_in, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
 from gpolicy.policy.model import ClusterPolicy
 from gpolicy.rules.examples import CLUSTER
@@ -39,8 +39,8 @@ class NeedsAnother(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        pairs = [(_kvm(item.first), _kvm(item.second), item.refused) for item in self._contradictions(context)]
-        pairs += [(path, _kvm("spice_bind"), lambda value, bind: bool(value) and not bind) for path in SPICE]
+        pairs = [(kvm(item.first), kvm(item.second), item.refused) for item in self._contradictions(context)]
+        pairs += [(path, kvm("spice_bind"), lambda value, bind: bool(value) and not bind) for path in SPICE]
         for first, second, refused in pairs:
             for declared, leaf in context.explicit_at(first, second):
                 other = second if leaf.path == first else first
@@ -57,10 +57,6 @@ class NeedsAnother(Rule):
     def _contradictions(self, context: Context) -> Iterator[Any]:
         version = release_key(context.version)
         return (item for item in CONTRADICTIONS if version >= release_key(item.since))
-
-
-def _kvm(name: str) -> Path:
-    return ("hvparams", "kvm", name)
 
 
 def _default(context: Context, path: Path) -> Any:
@@ -129,8 +125,8 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         by_default=True,
     ),
     _Mismatch(
-        _kvm("boot_order"),
-        _kvm("floppy_image_path"),
+        kvm("boot_order"),
+        kvm("floppy_image_path"),
         lambda order, image: order == "floppy" and image == "",
         "instances are to boot from a floppy disk, but floppy_image_path is empty",
         "name an image, or boot from disk",
@@ -152,16 +148,16 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         "write the same: xl, since Xen 4.5",
     ),
     _Mismatch(
-        _kvm("boot_order"),
-        _kvm("kernel_path"),
+        kvm("boot_order"),
+        kvm("kernel_path"),
         lambda order, kernel: order != "disk" and kernel != "",
         "boot_order is not used: kernel_path names a kernel to boot",
         'write kernel_path: "", or boot_order: disk',
     ),
     *(
         _Mismatch(
-            _kvm(name),
-            _kvm("nic_type"),
+            kvm(name),
+            kvm("nic_type"),
             lambda value, nic: (value is True or value > 1) and nic != "paravirtual",
             f"{name} is not used: only network interfaces of nic_type paravirtual have it",
             "write nic_type: paravirtual, or leave it out",
@@ -169,15 +165,15 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         for name in ("vhost_net", "virtio_net_queues")
     ),
     _Mismatch(
-        _kvm("scsi_controller_type"),
-        _kvm("disk_type"),
+        kvm("scsi_controller_type"),
+        kvm("disk_type"),
         lambda _, disk: not disk.startswith("scsi"),
         "scsi_controller_type is not used: disk_type is not one of SCSI",
         "write a disk_type such as scsi-hd, or leave it out",
     ),
     _Mismatch(
-        _kvm("root_path"),
-        _kvm("disk_type"),
+        kvm("root_path"),
+        kvm("disk_type"),
         lambda root, disk: disk == "paravirtual" and _on_other_disks(root),
         "the kernel does not find root_path: disks of disk_type paravirtual are /dev/vda, /dev/vdb, …",
         "write /dev/vda1, or another disk_type",
@@ -190,29 +186,29 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         "write both alike: /dev/xvda1 and xvd",
     ),
     _Mismatch(
-        _kvm("cpu_type"),
-        _kvm("kvm_flag"),
+        kvm("cpu_type"),
+        kvm("kvm_flag"),
         lambda cpu, flag: cpu.partition(",")[0] == "host" and flag == "disabled",
         "no instance starts: cpu_type host needs hardware virtualisation, which kvm_flag disables",
         "write kvm_flag: enabled, or another cpu_type",
     ),
     _Mismatch(
-        _kvm("security_domain"),
-        _kvm("security_model"),
+        kvm("security_domain"),
+        kvm("security_model"),
         lambda domain, model: domain == "root" and model == "user",
         "security_domain is root: instances run as root, as with security_model none",
         "name a user without rights",
     ),
     _Mismatch(
         ("enabled_user_shutdown",),
-        _kvm("user_shutdown"),
+        kvm("user_shutdown"),
         lambda of_cluster, own: of_cluster is True and own is False,
         "enabled_user_shutdown is not used for KVM: its user_shutdown is false",
         "write user_shutdown: true for kvm as well, or turn both off",
     ),
     _Mismatch(
-        _kvm("kernel_args"),
-        _kvm("root_path"),
+        kvm("kernel_args"),
+        kvm("root_path"),
         lambda arguments, root: any(word.startswith("root=") and word[5:] != root for word in arguments.split()),
         "kernel_args names another root device than root_path, which Ganeti passes on as well",
         "name the device in root_path alone",
@@ -225,7 +221,7 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         "write vif_type: ioemu, or nic_type: paravirtual",
     ),
     _Mismatch(
-        _kvm("user_shutdown"),
+        kvm("user_shutdown"),
         ("enabled_user_shutdown",),
         lambda own, of_cluster: own is True and of_cluster is False,
         "user_shutdown is not used: the cluster's enabled_user_shutdown is false",

@@ -11,6 +11,7 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.parameters import kvm
 from gpolicy.ganeti.vocabulary import (
     KVM_CPU_MODELS,
     KVM_GRAPHICS,
@@ -23,14 +24,11 @@ from gpolicy.ganeti.vocabulary import (
 )
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.misspelt import surely_meant
+from gpolicy.printable import some
 from gpolicy.rules.examples import CLUSTER
 from gpolicy.rules.parameters.forms import Form, misformed
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
-
-
-def _kvm(name: str) -> Path:
-    return ("hvparams", "kvm", name)
 
 
 class CapabilityUnknown(Rule):
@@ -46,18 +44,19 @@ class CapabilityUnknown(Rule):
         good=f'{CLUSTER}hvparams:\n  kvm: {{migration_caps: "xbzrle:auto-converge"}}\n',
     )
     _KNOWN: Final = {
-        _kvm("migration_caps"): (":", QEMU_MIGRATION_CAPABILITIES),
+        kvm("migration_caps"): (":", QEMU_MIGRATION_CAPABILITIES),
         ("hvparams", "lxc", "drop_capabilities"): (",", LINUX_CAPABILITIES),
     }
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*self._KNOWN):
             between, known = self._KNOWN[leaf.path]
-            for word in str(leaf.value).split(between)[:100] if leaf.value else ():
-                if word.strip() not in known:
-                    hint = did_you_mean(word.strip(), known, f"write known words, with {between!r} between them")
-                    message = f"{leaf.path[-1]}: there is no capability {word.strip()!r}"
-                    yield self.hit(declared, message, leaf.span, hint=hint)
+            words = [word.strip() for word in str(leaf.value).split(between)[:100]] if leaf.value else []
+            unknown = [word for word in words if word not in known]
+            if unknown:
+                hint = did_you_mean(unknown[0], known, f"write known words, with {between!r} between them")
+                message = f"{leaf.path[-1]}: there is no capability {some([repr(word) for word in unknown], 5)}"
+                yield self.hit(declared, message, leaf.span, hint=hint)
 
 
 _PCI: Final[dict[Path, Form]] = {
@@ -106,10 +105,17 @@ _NEWEST: Final = 20
 """No machine type of QEMU has a later version."""
 
 
-_ROOT: Final = Form("(/.+|[A-Z]+=.+)?", "a device such as /dev/vda1, or UUID=…")
+_ROOT: Final = Form(
+    r"(/dev/((xv|[shv])d[a-z]{1,2}[0-9]{0,3}|(?!(xv|[shv])d)([\w.+:-]+/)*[\w.+:-]*\w)|[A-Z]+=\S+)?",
+    "a device such as /dev/vda1, or UUID=…",
+)
+_CPU_MODEL: Final = Form(r"([A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a CPU model, such as host")
+_MACHINE: Final = Form(r"([A-Za-z][\w.+-]+(,[\w.-]+=[^,\s]*)*,?)?", "a machine type, such as pc-q35-7.2")
 _DISK_PREFIX: Final = Form("(ioemu:)?[a-z]*d", "the first letters of the names of disks: xvd, sd or hd")
 _TEXT_FORMS: Final[dict[Path, Form]] = {
-    _kvm("root_path"): _ROOT,
+    kvm("root_path"): _ROOT,
+    kvm("cpu_type"): _CPU_MODEL,
+    kvm("machine_version"): _MACHINE,
     ("hvparams", "xen-pvm", "root_path"): _ROOT,
     ("hvparams", "xen-pvm", "blockdev_prefix"): _DISK_PREFIX,
     ("hvparams", "xen-hvm", "blockdev_prefix"): _DISK_PREFIX,
@@ -127,8 +133,9 @@ class HypervisorText(Rule):
         name="hypervisor-text-form",
         severity=Severity.WARNING,
         summary="A text that Ganeti hands on to the hypervisor does not have the form that it needs.",
-        rationale="Ganeti stores any text for a root device, a prefix of disk names, the devices and control groups of"
-        " containers, and letters of a boot order in any number. With another form no instance starts.",
+        rationale="Ganeti stores any text for a root device, a CPU model, a machine type, a prefix of disk names, the"
+        " devices and control groups of containers, and letters of a boot order in any number. With another form no"
+        " instance starts.",
         source=f"{_SOURCE}; lxc.container.conf(5), xl.cfg(5)",
         bad=f'{CLUSTER}hvparams:\n  lxc: {{devices: "c 1:3"}}\n',
         good=f'{CLUSTER}hvparams:\n  lxc: {{devices: "c 1:3 rw,c 1:5 rw"}}\n',
@@ -153,15 +160,15 @@ class KvmWordMisspelt(Rule):
         good=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswell, vga: std}}\n",
     )
     _KNOWN: Final = {
-        _kvm("cpu_type"): _Words(KVM_CPU_MODELS, "CPU model", are_all=False, ignored=re.compile(r"(,.*|-v[0-9]+)$")),
-        _kvm("machine_version"): _Words(
+        kvm("cpu_type"): _Words(KVM_CPU_MODELS, "CPU model", are_all=False, ignored=re.compile(r"(,.*|-v[0-9]+)$")),
+        kvm("machine_version"): _Words(
             KVM_MACHINES, "machine type", are_all=False, ignored=re.compile(r"(,.*|-[0-9][0-9.]*)$")
         ),
-        _kvm("keymap"): _Words(KVM_KEYMAPS, "keyboard layout"),
-        _kvm("vga"): _Words(KVM_GRAPHICS, "graphics card"),
-        _kvm("soundhw"): _SOUND,
+        kvm("keymap"): _Words(KVM_KEYMAPS, "keyboard layout"),
+        kvm("vga"): _Words(KVM_GRAPHICS, "graphics card"),
+        kvm("soundhw"): _SOUND,
         ("hvparams", "xen-hvm", "soundhw"): _SOUND,
-        _kvm("usb_devices"): _Words(USB_DEVICES, "USB device", ignored=re.compile(":.*$"), between=","),
+        kvm("usb_devices"): _Words(USB_DEVICES, "USB device", ignored=re.compile(":.*$"), between=","),
     }
 
     def check(self, context: Context) -> Iterator[Hit]:

@@ -12,17 +12,13 @@ from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleInfo, Severity, Span
 from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.parameters import PARAMETERS
+from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
-
-
-def _kvm(name: str) -> Path:
-    return ("hvparams", "kvm", name)
 
 
 class ConsoleOpen(Rule):
@@ -38,12 +34,12 @@ class ConsoleOpen(Rule):
         good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0, vnc_password_file: /etc/ganeti/vnc-password}}\n",
     )
     finds_more_with_state = True
-    _PASSWORDS: Final = {_kvm("vnc_bind_address"): "vnc_password_file", _kvm("spice_bind"): "spice_password_file"}
+    _PASSWORDS: Final = {kvm("vnc_bind_address"): "vnc_password_file", kvm("spice_bind"): "spice_password_file"}
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*self._PASSWORDS):
             name = self._PASSWORDS[leaf.path]
-            password = in_force(context, declared, _kvm(name))
+            password = in_force(context, declared, kvm(name))
             if leaf.value in _EVERY_ADDRESS and (password is None or password.value == ""):
                 message = f"{leaf.path[-1]} {leaf.value} opens consoles to every network, and {name} is "
                 message += "empty" if password is not None else "not declared"
@@ -132,7 +128,7 @@ class KvmExtra(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_kvm("kvm_extra")):
+        for declared, leaf in context.explicit_at(kvm("kvm_extra")):
             words, mistake = _split(str(leaf.value), context.version)
             options = [word.lstrip("-") for word in words if word.startswith("-")]
             for option in dict.fromkeys(option for option in options if option in _OF_KVM):
@@ -262,7 +258,7 @@ class DisksBeyondBus(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        leaf, hypervisors = context.cluster_leaf(_kvm("disk_type")), context.enabled_hypervisors()
+        leaf, hypervisors = context.cluster_leaf(kvm("disk_type")), context.enabled_hypervisors()
         is_alone = hypervisors is not None and tuple(hypervisors.values) == ("kvm",)
         for declared, pair in context.each_pair() if leaf is not None and leaf.value == "ide" and is_alone else ():
             if leaf is not None and pair.maximum["disk-count"] > _ON_IDE:
@@ -276,7 +272,7 @@ _TOPOLOGY: Final = ("cpu_sockets", "cpu_cores", "cpu_threads")
 
 
 def _given(context: Context, name: str) -> Leaf | None:
-    leaf = context.cluster_leaf(_kvm(name))
+    leaf = context.cluster_leaf(kvm(name))
     return leaf if leaf is not None and leaf.value else None
 
 
@@ -303,7 +299,7 @@ class DefaultOfOneInstance(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         enabled = context.enabled_templates()
-        for declared, leaf in context.explicit_at(_kvm("disk_type")):
+        for declared, leaf in context.explicit_at(kvm("disk_type")):
             if leaf.value in _REAL_DEVICES and enabled is not None and not _WITH_DEVICES.issuperset(enabled.values):
                 message = f"disk_type {leaf.value} is for real SCSI devices, which the disks of most templates are not"
                 yield self.hit(declared, message, leaf.span, hint="write scsi-hd or paravirtual")

@@ -16,16 +16,12 @@ from gpolicy.checking.in_force import in_force, places, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.ganeti.parameters import PARAMETERS
+from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
 from gpolicy.rules.examples import CLUSTER
 
 _SOURCE: Final = "Ganeti 3.0.2, run: the checks of its hypervisors; gnt-instance(8)"
-
-
-def _kvm(name: str) -> Path:
-    return ("hvparams", "kvm", name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +115,7 @@ class HypervisorContradiction(Rule):
         for item in CONTRADICTIONS:
             if release_key(context.version) < release_key(item.since):
                 continue
-            for declared, (first, second) in together(context, _kvm(item.first), _kvm(item.second)):
+            for declared, (first, second) in together(context, kvm(item.first), kvm(item.second)):
                 if item.refused(first.value, second.value):
                     place, related, note = places(context, declared, first, second)
                     yield self.hit(declared, f"{item.message}{note}", place, hint=item.hint, related=related)
@@ -151,7 +147,7 @@ class SpiceWithoutBind(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for path in SPICE:
-            for declared, (parameter, bind) in together(context, path, _kvm("spice_bind")):
+            for declared, (parameter, bind) in together(context, path, kvm("spice_bind")):
                 if parameter.value and not bind.value:
                     place, related, note = places(context, declared, parameter, bind)
                     message = f"{path[-1]} needs spice_bind, which is empty{note}"
@@ -173,8 +169,8 @@ class SerialSpeed(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_kvm("serial_speed")):
-            console = in_force(context, declared, _kvm("serial_console"))
+        for declared, leaf in context.explicit_at(kvm("serial_speed")):
+            console = in_force(context, declared, kvm("serial_console"))
             if number(leaf) not in SERIAL_SPEEDS and not (console and console.value is False):
                 message = f"serial_speed is {leaf.value}, which is not the speed of a serial line"
                 hint = f"write one of {', '.join(map(str, SERIAL_SPEEDS))}"
@@ -231,7 +227,7 @@ class BindAddressUnlikely(Rule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(_kvm("vnc_bind_address"), _kvm("spice_bind")):
+        for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind")):
             text = str(leaf.value)
             path = text.startswith("/") and leaf.path[-1] == "vnc_bind_address"
             if not text or path or _ip_version(text) or _may_be_interface(text):
@@ -241,7 +237,7 @@ class BindAddressUnlikely(Rule):
 
 
 def _may_be_interface(text: str) -> bool:
-    form = re.fullmatch(rf"[^\s/:]{{1,{_MOST_LETTERS}}}", text)
+    form = re.fullmatch(rf"[A-Za-z][\w.@-]{{0,{_MOST_LETTERS - 1}}}", text)
     is_host = text == "localhost" or re.fullmatch(r"[0-9.]+|[^.]+(\.[^.]+)+\.[a-z]+", text)
     return form is not None and not is_host
 

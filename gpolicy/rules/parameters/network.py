@@ -12,6 +12,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean_one_of
+from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.rules.examples import CLUSTER
 from gpolicy.rules.parameters.nodes import OVS_LINK, OVS_NAME
 
@@ -148,7 +149,7 @@ class RoutedBridge(Rule):
         code="GP169",
         name="routed-bridge",
         severity=Severity.WARNING,
-        summary="Network interfaces are routed, but their link is the name of a bridge.",
+        summary="Network interfaces are routed, but their link is a bridge or a card, or cannot be a routing table.",
         rationale="With mode routed the link is a routing table, a number or a name of /etc/iproute2/rt_tables. With"
         " another word the interface is not set up when an instance starts.",
         source="gnt-instance(8), link",
@@ -159,7 +160,9 @@ class RoutedBridge(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (mode, link) in together(context, _MODE, _LINK):
-            if mode.value == "routed" and (_BRIDGE_NAME.fullmatch(str(link.value)) or _CARD.fullmatch(str(link.value))):
+            text = str(link.value)
+            is_table = re.fullmatch(r"[0-9]{1,10}|[A-Za-z_][\w.-]*", text) and not _BRIDGE_NAME.fullmatch(text)
+            if mode.value == "routed" and text and not (is_table and not _CARD.fullmatch(text)):
                 place, related, note = places(context, declared, link, mode)
                 message = f"link {link.value} is no routing table, but mode routed wants one{note}"
                 yield self.hit(declared, message, place, hint="write the table, or mode: bridged", related=related)
@@ -167,6 +170,19 @@ class RoutedBridge(Rule):
 
 _MOST_BYTES: Final = 15
 _INTERFACES: Final[tuple[Path, ...]] = (("master_netdev",), OVS_NAME, OVS_LINK, _LINK)
+
+
+def _card_meant(name: str) -> str:
+    """Return what to write instead of a name that is almost one of a network card; nothing if it is none."""
+    parts = re.fullmatch(r"([A-Za-z]+)([0-9]*)", name)
+    stem, number = (parts[1], parts[2]) if parts else ("", "")
+    if not number:
+        return "write its number as well" if stem in ("bond", "eno", "ens", "eth") else ""
+    if stem.isupper() and stem.lower() in ("bond", "br", "eth"):
+        return f"Did you mean `{name.lower()}`?"
+    is_slip = stem != "eth" and set(stem.lower()) <= set("eth") and is_one_slip(stem, "eth")
+    is_eth = is_slip or (stem == "eth" and number[0] == "0" and len(number) > 1)
+    return f"Did you mean `eth{int(number[:4])}`?" if is_eth else ""
 
 
 class InterfaceName(Rule):
@@ -193,6 +209,10 @@ class InterfaceName(Rule):
             elif re.search(r"[/:,\s]", name) or name in (".", ".."):
                 reason = "it is one name, without slash, colon, comma or blank"
                 hint = f"write {re.split('[:/, ]', name.removeprefix('/dev/'))[0] or 'the name alone'}"
+            elif name and not re.match(r"\w[\w.+@-]*$", name):
+                reason, hint = "no interface has such a name", "write the name that `ip link` shows"
+            elif meant := _card_meant(name):
+                reason, hint = "Linux gives no card such a name", meant
             elif name == "lo":
                 reason, hint = "nothing outside of a node reaches its loopback", "write the interface of the network"
             else:

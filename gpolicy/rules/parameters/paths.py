@@ -12,9 +12,10 @@ from gpolicy.checking.in_force import in_force, places, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path, Reach
-from gpolicy.ganeti.parameters import PARAMETERS
+from gpolicy.ganeti.parameters import PARAMETERS, parameter_at
 from gpolicy.ganeti.vocabulary import HAIL_PARAMETERS, HTOOLS_PROGRAMS
 from gpolicy.guessing import did_you_mean_one_of
+from gpolicy.policy.misspelt import is_one_slip, name_meant, surely_meant
 from gpolicy.rules.examples import CLUSTER
 
 _FILE: Final[Path] = ("file_storage_dir",)
@@ -94,7 +95,7 @@ class PathUnsafe(Rule):
         summary="Root on the nodes is to use a file that others can replace, or a path that is not what it seems.",
         rationale="Users can write to /tmp, /var/tmp and /dev/shm, and each to a home of their own: a program, kernel,"
         " image or password file there is theirs, and is gone after a reboot or with the user. An image that comes by"
-        " http or ftp can be changed on its way. Blanks around a path belong to it, and .. leads elsewhere.",
+        " http or ftp can be changed on its way. A path with .. leads elsewhere.",
         source="The table of parameters: what root on the nodes opens or runs",
         bad=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /tmp/vmlinuz}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz}}\n",
@@ -110,8 +111,6 @@ class PathUnsafe(Rule):
                 reason, hint = f"users can write to {top}", "write a path that only root can write to"
             elif scheme and scheme not in _ENCRYPTED:
                 reason, hint = f"what comes by {scheme} can be changed on its way", "use https, or a file on the nodes"
-            elif text != text.strip():
-                reason, hint = "the blank at its end or beginning belongs to the path", f"write {text.strip()}"
             elif text.startswith("/") and ".." in text.split("/"):
                 reason, hint = f"it leads to {normpath(text)}", f"write {normpath(text)}"
             if reason:
@@ -144,7 +143,9 @@ class PathUnlikely(Rule):
         summary="A path names a directory where a file is wanted, or a program or file that is not what is needed.",
         rationale="Ganeti looks only at the form of a path. A kernel, an image or a password cannot be read from a"
         " directory or from /dev/null, a program that always fails stops what asks it, and QEMU's other programs start"
-        " no instance. Ganeti runs programs without a shell, so arguments behind a path belong to its name.",
+        " no instance. Ganeti runs programs without a shell, so arguments behind a path belong to its name. A path that"
+        " is one slip away from Ganeti's own default, or whose directory is one slip away from a usual one, is most"
+        " likely mistyped.",
         source="The table of parameters: what root on the nodes opens or runs; Ganeti 3.0, gnt-node(8) power",
         bad=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz}}\n",
@@ -160,11 +161,52 @@ class PathUnlikely(Rule):
                 yield self.hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint=hint)
 
 
+_USUAL: Final = {
+    parent: frozenset(names.split())
+    for parent, names in {
+        "": "bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys tmp usr var",
+        "/usr": "bin games include lib lib32 lib64 libexec local sbin share src",
+        "/usr/local": "bin etc lib libexec sbin share src",
+        "/var": "cache lib local lock log mail opt run spool tmp",
+    }.items()
+}
+"""What usually stands in the first directories of a path."""
+_OWN_WORDS: Final = frozenset({"gnt", "lab", "ops"})
+"""Directories of people's own that are one letter away from a usual one."""
+
+
+def _mistyped(path: Path, text: str) -> str:
+    """Return the path that is most likely meant by one that is a slip away from it; nothing if it may be right."""
+    parameter = parameter_at(path)
+    default = parameter.default if parameter is not None else None
+    if isinstance(default, str) and text != default and len(default) > 1 and name_meant(text, [default]):
+        return default
+    parts = text.split("/")
+    for place, part in enumerate(parts[1:3], 1):
+        known = _USUAL.get("/".join(parts[:place]), frozenset())
+        if not known or part in known or part in _OWN_WORDS or re.search("[0-9]", part):
+            continue
+        near = sorted(word for word in known if is_one_slip(part, word))
+        if len(parts) > place + 1 and near:
+            return "/".join([*parts[:place], near[0], *parts[place + 1 :]])
+        glued = next((word for word in sorted(known, key=len, reverse=True) if part.startswith(word)), "")
+        if place == 1 and len(parts) == 2 and glued and path[-1] not in _DIRECTORIES:
+            return f"/{glued}/{part.removeprefix(glued)}"
+    near = [part for part in parts if surely_meant(part, ["ganeti"]) and part != "ganeti"]
+    return text.replace(near[0], "ganeti") if near else ""
+
+
 def _unlikely(path: Path, text: str) -> tuple[str, str]:
     """Return why a path is not one of what the parameter is for, and what to write; nothing if it may be."""
     name = path[-1]
+    if re.search(r"[,;: ]/", text) and "://" not in text:
+        return "it is one path, not several", f"write {re.split('[,;: ]', text)[0]}"
+    if meant := _mistyped(path, text.rstrip(" ,;:")):
+        return "most likely it is mistyped", f"Did you mean `{meant}`?"
     if name in _DIRECTORIES:
         top = _below(normpath(text), ("/proc", "/sys")) if name == "mem_path" else None
+        if normpath(text) == "/" and name in ("mem_path", "vnc_x509_path"):
+            return "it is the directory of everything", "name the directory itself"
         if name.endswith("_dir") and " " in text.strip():
             return "Ganeti splits lists of such paths at blanks", "write a path without blanks"
         return (f"{top} holds no files of memory", "write a mount point such as /dev/hugepages") if top else ("", "")
@@ -184,6 +226,7 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
     return "", ""
 
 
+_SHORTEST: Final = 2
 _ALLOCATOR: Final[Path] = ("default_iallocator",)
 _ALLOCATOR_PARAMETERS: Final[Path] = ("default_iallocator_params",)
 
@@ -209,8 +252,11 @@ class AllocatorUnlikely(Rule):
             if "/" in name:
                 message = f"default_iallocator is {name!r}: Ganeti looks for a name, not for a path"
                 yield self.hit(declared, message, leaf.span, hint=f"write {name.rpartition('/')[2] or 'hail'}")
-            elif name != "hail" and sorted(name.lower()) == sorted("hail"):
+            elif len(name) > _SHORTEST and not name[-1].isdigit() and is_one_slip(name, "hail"):
                 yield self.hit(declared, f"there is no allocator {name!r}", leaf.span, hint="Did you mean `hail`?")
+            elif re.search(r"[\s,;]\w", name):
+                message = f"default_iallocator is {name!r}: it is one name"
+                yield self.hit(declared, message, leaf.span, hint="write hail")
             elif name in HTOOLS_PROGRAMS:
                 message = f"default_iallocator is {name}, a program of htools that is no allocator"
                 yield self.hit(declared, message, leaf.span, hint="write hail")

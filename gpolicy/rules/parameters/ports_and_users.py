@@ -10,7 +10,7 @@ from gpolicy.checking.in_force import in_force, places
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS
+from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, SERVICE_PORTS
 from gpolicy.rules.examples import CLUSTER
 
 _SSH: Final[Path] = ("ndparams", "ssh_port")
@@ -28,8 +28,9 @@ class PortTaken(Rule):
         summary="A TCP port of the nodes, or of storage, is one that something else uses there.",
         rationale="Ganeti's daemons listen on 1811 (noded), 1814 (confd), 1815 (mond) and 5080 (RAPI). It gives the"
         " ports 11000 to 14999 to DRBD disks and consoles as they come, so a migration on such a port fails when it is"
-        " given away. Ganeti checks none of this.",
-        source="Ganeti 3.0, its constants; gnt-instance(8)",
+        " given away. Other services have ports by custom, and those of the system all below 1024. Ganeti checks none"
+        " of this.",
+        source="Ganeti 3.0, its constants; gnt-instance(8); the register of IANA",
         bad=f"{CLUSTER}hvparams:\n  kvm: {{migration_port: 11000}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{migration_port: 8102}}\n",
     )
@@ -42,6 +43,10 @@ class PortTaken(Rule):
             user = GANETI_PORTS.get(int(port), "")
             if INSTANCE_PORTS[0] <= port <= INSTANCE_PORTS[1]:
                 user = "DRBD disks and consoles of instances"
+            elif (leaf.path, port) not in _OWN and port in SERVICE_PORTS:
+                user = SERVICE_PORTS[int(port)]
+            elif leaf.path != _SSH and 0 < port < _FIRST_FREE and port != _USUAL_SSH:
+                user = "services of the system, as all below 1024"
             elif leaf.path != _SSH and (port == ssh.number if ssh is not None else port == _USUAL_SSH):
                 user = "ssh"
             if user:
@@ -50,9 +55,12 @@ class PortTaken(Rule):
 
 
 _USUAL_SSH: Final = 22
+_FIRST_FREE: Final = 1024
+_OWN: Final = frozenset({(_GLUSTER, 24007), (_GLUSTER, 24008)})
 _UIDS: Final[Path] = ("uid_pool",)
 _FIRST_USER: Final = 1000
 _NOBODY: Final = 65534
+_TWO_IDS: Final = 8  # digits: two IDs without the dash between them
 
 
 class UidPoolOfOthers(Rule):
@@ -74,7 +82,11 @@ class UidPoolOfOthers(Rule):
             before = -1
             for low, high in ranges:
                 reason = ""
-                if low == 0:
+                digits = str(low)
+                half = len(digits) // 2
+                if low == high and len(digits) >= _TWO_IDS and digits[:half] < digits[half:] and not len(digits) % 2:
+                    reason = f"has the single ID {low}: a range is written {digits[:half]}-{digits[half:]}"
+                elif low == 0:
                     reason = "has 0, which is root"
                 elif low < _FIRST_USER:
                     reason = f"has {low}, an ID of the system"

@@ -12,7 +12,7 @@ from gpolicy.checking.in_force import InForce, in_force, places, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Level, Path
-from gpolicy.ganeti.parameters import default_in, parameters_of
+from gpolicy.ganeti.parameters import default_in, kvm, parameters_of
 from gpolicy.ganeti.releases import release_key
 from gpolicy.rules.examples import CLUSTER
 
@@ -50,17 +50,13 @@ class DefaultMoves(Rule):
                 yield self.hit(cluster, message + note, span, hint="declare the one that you want")
 
 
-def _kvm(name: str) -> Path:
-    return ("hvparams", "kvm", name)
-
-
 NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})
 """Types of disks that Ganeti takes and QEMU has no device for. Up to 3.0, Ganeti leaves them to QEMU."""
 
 CD_ROMS: Final = frozenset({"ide", "paravirtual", "scsi-cd"})
 """Types of CD-ROM drives that Ganeti 3.1 makes."""
 
-_IMAGES: Final = (_kvm("cdrom_image_path"), _kvm("cdrom2_image_path"))
+_IMAGES: Final = (kvm("cdrom_image_path"), kvm("cdrom2_image_path"))
 
 
 class StartsNoInstance(Rule):
@@ -89,7 +85,7 @@ class StartsNoInstance(Rule):
 
     def _disks(self, context: Context) -> Iterator[Hit]:
         is_new = release_key(context.version) >= release_key("3.1")
-        for declared, leaf in context.explicit_at(_kvm("disk_type"), *([_kvm("cdrom_disk_type")] if is_new else [])):
+        for declared, leaf in context.explicit_at(kvm("disk_type"), *([kvm("cdrom_disk_type")] if is_new else [])):
             if leaf.path[-1] == "disk_type" and leaf.value in NO_DEVICE - (set() if is_new else {"pflash"}):
                 message = f"Ganeti {context.version} starts no instance with disk_type {leaf.value}:"
                 message += " QEMU has no such device"
@@ -104,8 +100,8 @@ class StartsNoInstance(Rule):
                 message = f"Ganeti {context.version} starts no instance with {leaf.path[-1]} from a server of FTP"
                 yield self.hit(declared, message, leaf.span, hint="write a file, or an http or https URL")
         for image in _IMAGES:
-            for declared, (path, disk) in together(context, image, _kvm("disk_type")):
-                own = in_force(context, declared, _kvm("cdrom_disk_type"))
+            for declared, (path, disk) in together(context, image, kvm("disk_type")):
+                own = in_force(context, declared, kvm("cdrom_disk_type"))
                 if path.value and (own is None or own.value == "") and disk.value not in CD_ROMS:
                     place, related, note = places(context, declared, path, disk)
                     message = f"Ganeti {context.version} starts no instance with {path.path[-1]}: without a"

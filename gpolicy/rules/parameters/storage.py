@@ -269,12 +269,12 @@ class MetadataStripes(Rule):
 
 
 _NAMES: Final[dict[Path, Form]] = {
-    ("diskparams", "rbd", "pool"): Form(r"[^\s/@]+", "the name of a RADOS pool"),
+    ("diskparams", "rbd", "pool"): Form(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*", "the name of a RADOS pool"),
     ("diskparams", "gluster", "host"): Form(
-        rf"(?![0-9.]+$)[A-Za-z0-9._-]+|{IPV4}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*",
+        rf"(?![-.])[A-Za-z0-9._-]*[A-Za-z][A-Za-z0-9_-]*(?<![.][0-9][A-Za-z])|{IPV4}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*",
         "a host name or an address, without port or scheme",
     ),
-    ("diskparams", "gluster", "volume"): Form(r"[A-Za-z0-9_-]+", "the name of a Gluster volume"),
+    ("diskparams", "gluster", "volume"): Form(r"[A-Za-z0-9_][A-Za-z0-9_-]*", "the name of a Gluster volume"),
 }
 
 

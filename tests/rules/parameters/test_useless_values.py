@@ -178,7 +178,7 @@ def pvm(text: str) -> str:
         (f"{CLUSTER}file_storage_dir: /\n", ["GP145"]),
         (f"{CLUSTER}file_storage_dir: /srv/../usr/lib/x\n", ["GP145", "GP147"]),
         (f"{CLUSTER}file_storage_dir: /etcetera\n", []),
-        (f"{CLUSTER}file_storage_dir: '/srv/a '\n", ["GP147"]),
+        (f"{CLUSTER}file_storage_dir: '/srv/a '\n", ["GP191"]),
         (f"{CLUSTER}file_storage_dir: /srv/a/b\nshared_file_storage_dir: /srv/a/\n", ["GP146"]),
         (f"{CLUSTER}file_storage_dir: /srv/ab\nshared_file_storage_dir: /srv/a\n", []),
         (f"{CLUSTER}zeroing_image: http://images.example.org/zero.img\n", ["GP147"]),
