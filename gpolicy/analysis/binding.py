@@ -53,6 +53,10 @@ class Cause(Explained):
         "too-few-spindles",
         "Ganeti makes no disk with fewer spindles than the physical volumes that its size takes",
     )
+    ONLY_PLAIN = (
+        "plain-with-exclusive-storage",
+        "Ganeti makes only plain instances on nodes with exclusive storage",
+    )
     SHARED_STORAGE = ("spindles-on-shared-storage", "Ganeti takes spindles of a disk only with exclusive storage")
     BOUNDS = ("ipolicy.minmax", "no spec pair of the policy allows the size")
     NO_NODES = ("nodes", "too few online nodes")

@@ -26,7 +26,7 @@ from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, extended_capacity
 from gpolicy.analysis.loaded_state import basis_notes, check_group, counted_on_primary, load_state, split_instances
 from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
-from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.pair_names import PairNames, pair_title
 from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
@@ -72,8 +72,8 @@ class GroupCapacity:
     """The capacity of a group, or of the whole cluster if `group` is None.
 
     `template` is None if no enabled template is allowed. `tiered` are runs of equal sizes in the order of placement;
-    `tiered_binding` tells why they ended. `not_made` are what hspace places in the tiered run beside them, with too few
-    spindles for Ganeti to make them. `stranded` are resources that no allowed instance can use, `extended` the
+    `tiered_binding` tells why they ended. `not_made` are what hspace places in the tiered run beside them, and Ganeti
+    does not make there. `stranded` are resources that no allowed instance can use, `extended` the
     capacity under the group's limits beyond those of htools (None: it has none).
     """
 
@@ -98,17 +98,17 @@ class GroupCapacity:
 
     @property
     def differences(self) -> Iterator[str]:
-        """What hspace counts differently: it does not hold disks against their spindles."""
-        fits = [(spec.name, spec.binding) for spec in self.specs] + [("standard", self.standard.binding)]
+        """What hspace counts differently: it does not ask which disks Ganeti makes with exclusive storage."""
+        fits = [(pair_title(spec.name), spec.binding) for spec in self.specs] + [("standard", self.standard.binding)]
         for name, why in fits:
             if why.detail is not None:
                 yield f"{name}: {why.detail}"
         for name, why in fits[:-1]:
-            if why.cause is Cause.TOO_FEW_SPINDLES:
+            if why.cause in (Cause.TOO_FEW_SPINDLES, Cause.ONLY_PLAIN):
                 yield f"{name} is left out of the tiered run"
         count = sum(size.count for size in self.not_made)
         if count:
-            yield f"tiered: hspace itself counts {count:,} more, shrunk to fewer spindles than their disks take"
+            yield f"tiered: hspace itself counts {count:,} more, which Ganeti does not make there"
 
     def called(self, group: str | None, names: PairNames) -> GroupCapacity:
         """Return a copy for `group`, whose spec pairs have the names `names`."""
@@ -233,16 +233,19 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
     """Count on one cluster; the names of its spec pairs are their places."""
     policy, std = counted.policy, counted.policy.std
     state = counted.initial
-    sizes = []
+    sizes, refused = [], None
     # counts that continue the tiered run come first: the engine forgets it when another count begins
     for number, pair in enumerate(policy.minmax, start=1):
         tell(f"spec pair {number} of {len(policy.minmax)}")
         before = len(state.placed)
-        if counted.spindle_refusal(counted.largest(pair)) is None:
+        refused = counted.refusal(counted.largest(pair))
+        if refused is None:
             state = counted.tiered(state, pair.max, std.spindle_use)
         sizes.append(_sizes(filter(counted.is_made, reversed(state.placed[: len(state.placed) - before]))))
     last = policy.minmax[-1].max if policy.minmax else std
     tiered_binding = counted.find_tiered_binding(state, last, std.spindle_use)
+    if refused is not None and state is counted.initial:  # no pair was tried
+        tiered_binding = Binding(refused.cause, detail=refused.sentence)
     stranded = Stranded(room(counted.initial.nodes.values()), room(counted.fill_with_minimums(state).nodes.values()))
     tell("standard instances")
     specs = []

@@ -23,9 +23,9 @@ from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, Di
 from gpolicy.allocator.usable import usable_groups
 from gpolicy.analysis.binding import Binding, Cause, binding
 from gpolicy.analysis.side_by_side import side_by_side
+from gpolicy.analysis.unmade import Unmade, unmade
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError
-from gpolicy.ganeti.disk_spindles import SpindleRefusal, spindle_refusal
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 _Result = TypeVar("_Result")
@@ -152,42 +152,43 @@ class CountedCluster:
             final = self.place(self.initial, instance)
             made = sum(map(self.is_made, final.placed))
             found = self.find_binding(final, instance)
-            refusal = self.spindle_refusal(instance)
+            refusal = self.refusal(instance)
             if refusal is not None:
-                detail = f"{refusal}; hspace itself counts {len(final.placed):,}"
-                found = replace(found, cause=Cause.TOO_FEW_SPINDLES, detail=detail)
+                detail = f"{refusal.sentence}; hspace itself counts {len(final.placed):,}"
+                found = replace(found, cause=refusal.cause, detail=detail)
             elif made < len(final.placed):
-                detail = (
-                    f"hspace itself counts {len(final.placed):,}, some on nodes whose physical volumes are too small"
-                )
-                found = replace(found, detail=detail)
+                why = next(filter(None, map(self._refused, final.placed))).cause.sentence
+                found = replace(found, detail=f"hspace itself counts {len(final.placed):,}; but {why}")
             self._known[instance] = Fit(made, found)
         return replace(self._known[instance], spec=spec)
 
-    def spindle_refusal(self, instance: Instance) -> SpindleRefusal | None:
+    def refusal(self, instance: Instance) -> Unmade | None:
         """Return why Ganeti makes the disks of `instance` on no node of the cluster; None if it may make them.
 
         hspace gives every counted disk spindles: on nodes without exclusive storage they do not count.
         """
-        online = [node for node in self.cluster.nodes.values() if not node.facts.offline]
-        found = [self._refused_on(node, instance) for node in online] if self.volumes else []
+        if not self._may_refuse:
+            return None
+        found = [self._refused_on(node, instance) for node in self.cluster.nodes.values() if not node.facts.offline]
         return found[0] if found and None not in found else None
+
+    @cached_property
+    def _may_refuse(self) -> bool:
+        return any(node.facts.exclusive for node in self.cluster.nodes.values())
 
     def is_made(self, placed: Instance) -> bool:
         """Whether Ganeti makes the disks of an instance where the allocator has placed it."""
-        nodes = self.cluster.nodes
-        return not self.volumes or all(
-            self._refused_on(nodes[index], placed) is None
-            for index in (placed.primary, placed.secondary)
-            if index != NO_NODE
-        )
+        return self._refused(placed) is None
 
-    def _refused_on(self, node: Node, instance: Instance) -> SpindleRefusal | None:
-        if not node.facts.exclusive or node.facts.name not in self.volumes:
+    def _refused(self, placed: Instance) -> Unmade | None:
+        if not self._may_refuse:
             return None
-        volume = self.volumes[node.facts.name]
-        found = (spindle_refusal(disk.size, disk.spindles, exclusive=True, volume=volume) for disk in instance.disks)
-        return next((refusal for refusal in found if refusal is not None), None)
+        nodes = [self.cluster.nodes[index] for index in (placed.primary, placed.secondary) if index != NO_NODE]
+        return next(filter(None, (self._refused_on(node, placed) for node in nodes)), None)
+
+    def _refused_on(self, node: Node, instance: Instance) -> Unmade | None:
+        facts = node.facts
+        return unmade(instance, exclusive=True, volume=self.volumes.get(facts.name)) if facts.exclusive else None
 
     def standard(self, spec: Spec, spindle_use: int) -> Fit:
         """Return how many instances of `spec` fit. Raise GpolicyError for one without memory."""
@@ -218,8 +219,10 @@ class CountedCluster:
     def fill_with_minimums(self, state: AllocationState) -> AllocationState:
         """Return `state` with the least size of each pair placed as often as it fits."""
         for pair in self.policy.minmax:
-            if pair.min.memory > 0:
-                state = self.place(state, self.instance(pair.min, pair.min.spindle_use))
+            least = self.instance(pair.min, pair.min.spindle_use)
+            refused = self.refusal(least)  # for its spindles: a larger one takes as much
+            if pair.min.memory > 0 and (refused is None or refused.cause is not Cause.ONLY_PLAIN):
+                state = self.place(state, least)
         return state
 
 

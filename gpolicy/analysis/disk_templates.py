@@ -6,6 +6,7 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import InstancePolicy
 from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.analysis.unmade import is_made_exclusive
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import UsageError
 from gpolicy.guessing import did_you_mean_one_of
@@ -33,11 +34,15 @@ def wanted_template(name: str, enabled: tuple[DiskTemplate, ...] | None) -> Disk
     return known[name]
 
 
-def first_allowed(enabled: tuple[DiskTemplate, ...] | None, policy: InstancePolicy) -> DiskTemplate | None:
-    """Return the default template under `policy`.
+def first_allowed(
+    enabled: tuple[DiskTemplate, ...] | None, policy: InstancePolicy, *, exclusive: bool
+) -> DiskTemplate | None:
+    """Return the default template under `policy`; with `exclusive` storage one that Ganeti makes there, if any is.
 
     If the source does not name the enabled ones, DRBD and plain come first: the order of the policy's list has no
     meaning in Ganeti, although hspace takes its first.
     """
     order = (*_LIKELY, *DiskTemplate) if enabled is None else enabled
-    return next((template for template in order if template in policy.templates), None)
+    allowed = [template for template in order if template in policy.templates]
+    made = [template for template in allowed if is_made_exclusive(template)] if exclusive else []
+    return next(iter(made or allowed), None)

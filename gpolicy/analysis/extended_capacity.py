@@ -136,9 +136,9 @@ def _fit(
     if counted.candidates is None:
         return ExtendedFit(name, 0, counted.hindrance, minimum, spec.memory)
     instance = replace(counted.instance(spec, spindle_use), memory=minimum)
-    refusal = counted.spindle_refusal(instance)
+    refusal = counted.refusal(instance)
     if refusal is not None:
-        return ExtendedFit(name, 0, Binding(Cause.TOO_FEW_SPINDLES, detail=str(refusal)), minimum, spec.memory)
+        return ExtendedFit(name, 0, Binding(refusal.cause, detail=refusal.sentence), minimum, spec.memory)
     final = fill(counted.cluster, counted.candidates, instance, rules, maximum_memory=spec.memory)
     why = _binding(counted, final, instance, spec.memory, rules)
     return ExtendedFit(name, len(final.placed), why, minimum, spec.memory)

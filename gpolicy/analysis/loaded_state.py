@@ -189,7 +189,8 @@ def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[Counte
     def counted(part: ClusterData, limits: Limits) -> CountedCluster:
         resources = {node.name: settled.resources[node.name] for node in part.nodes if node.name in settled.resources}
         here = {node.name: volumes[node.name] for node in part.nodes if node.name in volumes}
-        template_of_part = template or first_allowed(enabled, part.policy)
+        exclusive = bool(part.nodes) and all(node.exclusive_storage for node in part.nodes)
+        template_of_part = template or first_allowed(enabled, part.policy, exclusive=exclusive)
         made = CountedCluster(_decisive(part), template_of_part, resources, volumes=here, limits=limits)
         found = next((item for item in known if item.gives_the_same(made)), made)
         known.append(found)

@@ -36,8 +36,7 @@ class Candidate:
 
     def refused(self, cause: Cause, detail: str) -> Candidate:
         """Return the candidate refused for a reason that hail does not know."""
-        said = replace(self, reason=cause.key, explanation=cause.sentence, detail=detail)
-        return replace(said, ok=False, htools_reason=None)
+        return replace(self, ok=False, reason=cause.key, explanation=cause.sentence, detail=detail)
 
     @property
     def shown_score(self) -> str:

@@ -29,17 +29,13 @@ from gpolicy.analysis.place_limits import under_limits
 from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
 from gpolicy.analysis.score_weights import other_weights
+from gpolicy.analysis.unmade import Unmade, unmade
 from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
-from gpolicy.ganeti.disk_spindles import SpindleFault, SpindleRefusal, spindle_refusal
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
-_CAUSES: Final = {
-    SpindleFault.TOO_FEW: Cause.TOO_FEW_SPINDLES,
-    SpindleFault.SHARED: Cause.SHARED_STORAGE,
-}
 _BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
 
 
@@ -71,19 +67,19 @@ def place(
     count = 2 if instance.template is DiskTemplate.DRBD else 1
     wanted = Wanted(instance, count, group.name if group else None)
     volumes = smallest_volumes(state)
-    unmade = _unmade(cluster, request, instance, volumes)
+    refusals = _unmade(cluster, request, instance, volumes)
     asked = PlaceSearch(cluster, wanted, options)
     answer = asked.answer()
-    candidates = _marked(asked.candidates(), unmade)
+    candidates = _marked(asked.candidates(), refusals)
     nodes = _names(cluster, answer)
     verdict, notes = "successful" if nodes else "failed", list[str]()
-    if not unmade.keys().isdisjoint(nodes):
+    if not refusals.keys().isdisjoint(nodes):
         notes.append(
-            f"hail itself accepts this, on {' / '.join(nodes)}: it does not look at the spindles that a disk needs, and"
-            " Ganeti refuses the disk when it makes it"
+            f"hail itself accepts this, on {' / '.join(nodes)}: it does not ask which disks Ganeti makes there, and"
+            " Ganeti refuses them when it makes the instance"
         )
-        refused = [item for item in candidates if not unmade.keys().isdisjoint(item.nodes)]
-        left = frozenset(request.nodes or state.nodes) - unmade.keys()
+        refused = [item for item in candidates if not refusals.keys().isdisjoint(item.nodes)]
+        left = frozenset(request.nodes or state.nodes) - refusals.keys()
         again = PlaceSearch(cluster, wanted, replace(options, restriction=left))
         answer_on_others = again.answer() if left else replace(answer, placement=None)
         nodes, candidates = _names(cluster, answer_on_others), [*again.candidates(), *refused]
@@ -161,26 +157,26 @@ def _names(cluster: Cluster, answer: GroupAnswer) -> tuple[str, ...]:
 
 def _unmade(
     cluster: Cluster, request: PlaceRequest, instance: Instance, volumes: Mapping[str, VolumeSize]
-) -> dict[str, SpindleRefusal]:
-    """Return the nodes where Ganeti refuses a disk that hail accepts, by name, with the refusal of the first disk."""
-    found: dict[str, SpindleRefusal] = {}
+) -> dict[str, Unmade]:
+    """Return the nodes where Ganeti refuses a disk that hail accepts, by name, with the first refusal."""
+    found: dict[str, Unmade] = {}
+    given = request.disks is not None and request.spindles_given
     for node in cluster.nodes.values():
         name, exclusive = node.facts.name, node.facts.exclusive
-        for disk in instance.disks if exclusive or (request.disks is not None and request.spindles_given) else ():
-            refusal = spindle_refusal(disk.size, disk.spindles, exclusive=exclusive, volume=volumes.get(name))
-            if refusal is not None and refusal.fault in _CAUSES:
-                found.setdefault(name, refusal)
+        refusal = unmade(instance, exclusive=exclusive, volume=volumes.get(name), spindles_count=exclusive or given)
+        if refusal is not None:
+            found[name] = refusal
     return found
 
 
-def _marked(candidates: list[Candidate], unmade: Mapping[str, SpindleRefusal]) -> list[Candidate]:
+def _marked(candidates: list[Candidate], refused: Mapping[str, Unmade]) -> list[Candidate]:
     """Return the candidates, refused where Ganeti would refuse the disks."""
     marked = []
     for item in candidates:
-        node = next((name for name in item.nodes if name in unmade), None)
-        if node is not None and item.ok:
-            cause, detail = _CAUSES[unmade[node].fault], f"{node}: {unmade[node]}"
-            marked.append(item.refused(cause, detail))
+        node = next((name for name in item.nodes if name in refused), None)
+        for_want = item.reason not in (Cause.BOUNDS.key, Cause.TEMPLATE.key)  # of room, which would not help
+        if node is not None and (item.ok or (for_want and refused[node].cause is Cause.ONLY_PLAIN)):
+            marked.append(item.refused(refused[node].cause, f"{node}: {refused[node].sentence}"))
         else:
             marked.append(item)
     return marked
@@ -297,10 +293,6 @@ def _objections(
     pairs = [pair for pair in group.policy.minmax if check_pair(pair, instance, exclusive=exclusive) is None]
     if nics is not None and pairs and not any(pair.min.nic_count <= nics <= pair.max.nic_count for pair in pairs):
         found.append(f"hail does not count network interfaces; Ganeti refuses {nics} in group {group.name}")
-    if exclusive and instance.template is not DiskTemplate.PLAIN and instance.disks:
-        found.append(
-            f"Ganeti makes no {instance.template.value} disks on nodes with exclusive storage, only plain ones"
-        )
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, InstancePolicy, Nic, Spec
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, Nic, Spec
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import desired_tags, exclusion_tags
@@ -104,11 +104,12 @@ def _template(request: PlaceRequest, group: Group | None, state: ClusterState, d
     filled = {node.group for node in data.nodes}
     groups = [item for item in data.groups if item.index in filled] or data.groups  # groups with nodes
     open_groups = [item for item in groups if item.alloc_policy is not AllocPolicy.UNALLOCABLE]
-    policies: list[InstancePolicy] = [item.policy for item in ([group] if group else open_groups or groups)]
-    allowed = {policy: first_allowed(enabled, policy) for policy in policies}
-    order = list(enabled) if enabled is not None else [first_allowed(None, policy) for policy in policies]
-    for template in order:
-        if template is not None and template in allowed.values():
+    allowed = [
+        first_allowed(enabled, item.policy, exclusive=state.is_exclusive(item.name))
+        for item in ([group] if group else open_groups or groups)
+    ]
+    for template in allowed if enabled is None else enabled:
+        if template is not None and template in allowed:
             return template
     raise UsageError("no enabled disk template is allowed by the policy", hint="name one: template=drbd")
 
@@ -153,7 +154,7 @@ def of_spec(request: PlaceRequest, spec: Spec, state: ClusterState, group: str |
     """
     if request.template is None and group is not None:
         policy = policy_of(state.groups[group].effective, f"group {group}")
-        template = first_allowed(enabled_templates(state), policy)
+        template = first_allowed(enabled_templates(state), policy, exclusive=state.is_exclusive(group))
         request = replace(request, template=template.value if template else None)
     nodes = [node for node in state.nodes.values() if group in (None, node.group)]
     return of_size(request, spec, exclusive=any(state.has_exclusive_storage(node) for node in nodes))

@@ -244,6 +244,11 @@ class ClusterState:
         """Return whether exclusive storage is in force on `node`."""
         return self.in_force(node, ("ndparams", "exclusive_storage")) is True
 
+    def is_exclusive(self, group: str) -> bool:
+        """Return whether `group` has nodes, all with exclusive storage."""
+        nodes = self.nodes_of(group)
+        return bool(nodes) and all(map(self.has_exclusive_storage, nodes))
+
     def on_exclusive_storage(self, instance: Instance) -> bool:
         """Return whether one of the nodes of `instance` has exclusive storage."""
         names = (instance.primary_node, *instance.secondary_nodes)

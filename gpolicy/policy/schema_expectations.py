@@ -14,6 +14,7 @@ REFUSALS: Final = (
     "spindles",
     "too-few-spindles",
     "spindles-on-shared-storage",
+    "plain-with-exclusive-storage",
     "ipolicy.minmax",
     "ipolicy.disk-templates",
     "ipolicy.vcpu-ratio",

@@ -44,7 +44,7 @@ class Grounds:
                 raise UsageError(f"group {group.name} has exclusive storage, which is for plain disks only")
             return wanted_template(DiskTemplate.PLAIN.value, enabled)
         if self.request.template is None:
-            found = first_allowed(enabled, today)
+            found = first_allowed(enabled, today, exclusive=False)
             if found is None:
                 raise GpolicyError(f"group {group.name}: no enabled disk template is allowed by its policy")
             return found

@@ -84,7 +84,8 @@ def _template(
     held: InstancePolicy = policy_of(state.groups[group].effective, f"group {group}")
     if mirrored is False:
         held = replace(held, templates=tuple(item for item in held.templates if item is not DiskTemplate.DRBD))
-    return first_allowed(enabled_templates(state), held) or DiskTemplate.PLAIN
+    exclusive = state.is_exclusive(group)
+    return first_allowed(enabled_templates(state), held, exclusive=exclusive) or DiskTemplate.PLAIN
 
 
 def with_instances(policy: Policy, state: ClusterState, existing: Existing) -> ClusterState:

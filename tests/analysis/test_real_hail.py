@@ -52,6 +52,11 @@ def compare(state: ClusterState, request: dict[str, Any], folder: Path, seed: in
     answer = real_hail(document(state, request), folder)
     if answer is None:
         return None
+    exclusive = {node.name for node in state.nodes.values() if state.has_exclusive_storage(node)}
+    if request["disk_template"] != "plain" and not exclusive.isdisjoint(answer["result"]):
+        assert report.notes[0].startswith("hail itself accepts this"), seed
+        assert exclusive.isdisjoint(report.nodes), seed  # where Ganeti makes plain instances only
+        return report
     assert report.info == answer["info"], seed
     assert list(report.nodes) == answer["result"], seed
     assert report.ok is answer["success"], seed
@@ -85,7 +90,7 @@ def run(seeds: range, folder: Path) -> Counter[str]:
 
 
 def test_random_clusters(tmp_path: Path) -> None:
-    seen = run(range(200), tmp_path)
+    seen = run(range(500), tmp_path)
     assert min(seen[kind] for kind in ("score True", "score False", "lost-allocations True")) >= 5, seen
 
 

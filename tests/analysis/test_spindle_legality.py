@@ -12,6 +12,7 @@ import pytest
 from hspace_cases import from_text, text_of
 
 from gpolicy.allocator.cluster_data import Disk
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import PlacedSize, capacity
 from gpolicy.analysis.pair_names import PairNames
@@ -22,6 +23,7 @@ from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.cluster.terms import Limits, under_terms
 from gpolicy.fit.terms import terms_of
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
+from gpolicy.ganeti.parameter import Values
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.impact.impact import impact
 from gpolicy.policy.loading import load_policy
@@ -106,11 +108,59 @@ def test_place_refuses_too_few_spindles_and_says_that_hail_does_not() -> None:
     }
     assert report.notes == (
         (
-            "hail itself accepts this, on n1: it does not look at the spindles that a disk needs, and Ganeti refuses"
-            " the disk when it makes it"
+            "hail itself accepts this, on n1: it does not ask which disks Ganeti makes there, and Ganeti refuses them"
+            " when it makes the instance"
         ),
     )
     assert report.info.startswith("Request successful")
+
+
+@pytest.mark.parametrize("template", ["drbd", "file"])
+def test_only_plain_instances_are_made_with_exclusive_storage(template: str) -> None:
+    """Ganeti 3.0, instance_create.py: "Disk template drbd not supported with exclusive storage"."""
+    state = allowing(cluster(3, nodes=3), "drbd", "file", "plain")
+    report = place(state, PlaceRequest(memory=1024, vcpus=1, disks=(Disk(20060, 3),), template=template))
+    assert not report.ok
+    assert {item.reason for item in report.candidates} == {"plain-with-exclusive-storage"}
+    (group,) = capacity(state, template=template).groups
+    assert [spec.fits for spec in group.specs] == [group.standard.fits] == [group.tiered_fit.fits] == [0]
+    causes = {group.standard.binding.cause, group.tiered_binding.cause, *(item.binding.cause for item in group.specs)}
+    assert causes == {Cause.ONLY_PLAIN}
+    assert group.stranded is not None
+    assert group.stranded.left == group.stranded.free
+
+
+def test_the_default_template_is_one_that_ganeti_makes() -> None:
+    state = allowing(cluster(3, nodes=3), "drbd", "plain")
+    report = capacity(state)
+    assert [item.template for item in (*report.groups, report.cluster) if item] == [DiskTemplate.PLAIN] * 2
+    assert report.groups[0].standard.fits > 0
+    assert place(state, PlaceRequest(memory=1024, vcpus=1, disks=(Disk(20060, 3),))).ok
+
+
+def test_the_whole_cluster_counts_nothing_on_nodes_that_refuse_it() -> None:
+    rows = [f"s{number}|65536|0|65536|100000|100000|16|N|v|8||N|0|0|1.0" for number in range(3)]
+    policy = "1024,1,20060,1,1,1|1024,1,20060,1,1,1;1024,1,20060,1,1,1|drbd,plain|4.0|32.0"
+    dedicated = [f"n{number}|65536|0|65536|100000|100000|16|N|u|8||Y|8|0|1.0" for number in range(3)]
+    groups, policies = ["g|u|preferred||", "h|v|preferred||"], [f"{name}|{policy}" for name in ("", "g", "h")]
+    report = capacity(from_text(text_of(groups, [*dedicated, *rows], [], [], policies)), template="drbd")
+    assert report.cluster is not None
+    alone = next(item for item in report.groups if item.group == "h")
+    assert [item.standard.fits for item in report.groups] == [0, alone.standard.fits]
+    assert report.cluster.standard.fits == alone.standard.fits > 0
+    assert report.cluster.tiered == alone.tiered
+    assert "hspace itself counts" in (report.cluster.standard.binding.detail or "")
+
+
+def allowing(state: ClusterState, *templates: str) -> ClusterState:
+    """Return `state` with these disk templates allowed and enabled."""
+    held: Values = {("ipolicy", "disk-templates"): list(templates)}
+    own: Values = {**state.cluster.own, **held, ("enabled_disk_templates",): list(templates)}
+    groups = {
+        name: replace(group, own={**group.own, **held}, effective={**group.effective, **held})
+        for name, group in state.groups.items()
+    }
+    return replace(state, cluster=replace(state.cluster, own=own), groups=groups)
 
 
 def test_place_takes_the_nodes_whose_volumes_are_large_enough() -> None:
@@ -162,9 +212,9 @@ def test_a_size_that_nobody_can_make_is_not_counted() -> None:
     )
     assert (found.standard.fits, found.tiered) == (0, ())
     assert list(found.differences) == [
-        f"1: {spec.binding.detail}",
+        f"pair 1: {spec.binding.detail}",
         f"standard: {spec.binding.detail}",
-        "1 is left out of the tiered run",
+        "pair 1 is left out of the tiered run",
     ]
     more = capacity(cluster(2), limits=Limits(max_node_failures=1)).groups[0].extended
     assert more is not None
@@ -180,9 +230,7 @@ def test_what_a_tiered_run_shrinks_below_its_spindles_is_not_counted() -> None:
     found = capacity(cluster(3, free=1)).groups[0]  # hspace shrinks 3 spindles to the one that is free
     assert found.tiered == ()
     assert found.not_made == (PlacedSize(1024, 20060, 1, 1, 1),)
-    assert list(found.differences) == [
-        "tiered: hspace itself counts 1 more, shrunk to fewer spindles than their disks take"
-    ]
+    assert list(found.differences) == ["tiered: hspace itself counts 1 more, which Ganeti does not make there"]
 
 
 def test_nodes_with_smaller_volumes_count_nothing() -> None:
@@ -190,7 +238,7 @@ def test_nodes_with_smaller_volumes_count_nothing() -> None:
     found = capacity(state).groups[0].specs[0]
     whole = capacity(cluster(2, volumes=None, nodes=3)).groups[0].specs[0].fits
     assert found.fits < whole
-    assert found.binding.detail == (f"hspace itself counts {whole}, some on nodes whose physical volumes are too small")
+    assert found.binding.detail == (f"hspace itself counts {whole}; but {Cause.TOO_FEW_SPINDLES.sentence}")
 
 
 def test_unknown_volumes_are_a_note_of_the_group() -> None:
@@ -206,7 +254,7 @@ def test_unknown_volumes_are_a_note_of_the_group() -> None:
 
 def test_the_difference_from_hspace_stands_in_the_answer() -> None:
     notes = capacity_answer(capacity(cluster(2))).notes
-    assert notes[0].startswith("group g: 1: a disk of 19.6G on 2 spindles needs 3 physical volumes")
+    assert notes[0].startswith("group g: pair 1: a disk of 19.6G on 2 spindles needs 3 physical volumes")
 
 
 def test_a_promise_of_the_policy_counts_as_a_measurement(tmp_path: Path) -> None:
