@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gpolicy.allocator import redundancy
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights, total_score
 from gpolicy.allocator.enumerations import NO_NODE
-from gpolicy.allocator.instance_moves import node_at
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, node_at
 from gpolicy.allocator.native.library import NativeEngine, Question, Status, load
 from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError, refuse_absurd_numbers
 from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates, try_allocate
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.native.library import Leaving, NativeResult, StepRule, Unlisted
+    from gpolicy.allocator.native.library import Leaving, MoveRules, NativeResult, Unlisted
     from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
     from gpolicy.allocator.redundancy import Instances
 
@@ -270,19 +270,20 @@ class EngineCluster:
         _answered(status, self.engine, self.nodes, fit=True)
         return _nodes_of(result, self.cluster)
 
-    def balance(self, movable: Sequence[int], rules: StepRule) -> tuple[int, int, int, float] | None:
-        """Take the best step of the instances `movable` (ascending); None if no step improves the score.
+    def balance(
+        self, instances: Instances, movable: Sequence[int], rules: MoveRules
+    ) -> tuple[InstanceMove, float] | None:
+        """Take the best move of the instances `movable` (ascending), and return it with the score after it.
 
-        Returns the instance's number, the kind of the step (`StepKind`), its target or NO_NODE, and the score after it.
-        The cluster keeps the state after the step. Raises UnfitError if only the law can answer; the cluster is then
-        unusable.
+        None if no move improves the score. `instances` are those of the present state; the cluster keeps the state
+        after the move. Raises UnfitError if only the law can answer; the cluster is then unusable.
         """
-        status, step = self.engine.balance(self.cluster.slots(movable), rules)
+        status, move = self.engine.balance(self.cluster.slots(movable), rules)
         _answered(status, self.engine, self.nodes, fit=True)
-        if step.slot < 0:
+        if move.slot < 0:
             return None
-        target = self.cluster.indices[step.target] if step.target >= 0 else NO_NODE
-        return self.cluster.number(step.slot), step.kind, target, step.score
+        target = self.cluster.indices[move.target] if move.target >= 0 else NO_NODE
+        return InstanceMove(MoveKind(move.kind), instances[self.cluster.number(move.slot)], target), move.score
 
 
 def engine_cluster(nodes: Nodes, instances: Instances) -> EngineCluster | None:

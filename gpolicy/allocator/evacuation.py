@@ -7,19 +7,18 @@ wins. Instance policies, allocation policies and N+1 are not checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.engines import engine_cluster
-from gpolicy.allocator.enumerations import DiskTemplate, FailReason
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.group_choice import RequestError, Wanted, choose_group, search_ordinary
-from gpolicy.allocator.instance_moves import Moved, failover, failover_to, node_at, replace_secondary
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, node_at
 from gpolicy.allocator.native.library import Leaving, Unlisted
 from gpolicy.allocator.native.streams import UnfitError
-from gpolicy.allocator.node import Node
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Group, Instance
@@ -35,37 +34,20 @@ class EvacuationMode(Enum):
     ALL = "all"
 
 
-class MoveKind(Enum):
-    """The kinds of moves in Ganeti."""
-
-    FAILOVER = "failover"
-    FAILOVER_TO = "failover to any node"
-    REPLACE_SECONDARY = "replace secondary"
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One move of one instance; `target` is the new node if the kind has one."""
-
-    kind: MoveKind
-    instance: Instance
-    target: int | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Evacuated:
     """A moved instance: the state after it, its record, and the moves in order."""
 
     nodes: Nodes
     instance: Instance
-    moves: tuple[Move, ...]
+    moves: tuple[InstanceMove, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class EvacuationResult:
     """The results for all instances, in the order of the request."""
 
-    moved: tuple[tuple[Instance, int, tuple[int, ...], tuple[Move, ...]], ...]
+    moved: tuple[tuple[Instance, int, tuple[int, ...], tuple[InstanceMove, ...]], ...]
     failed: tuple[tuple[Instance, str], ...]
     nodes: Nodes
     instances: Mapping[int, Instance]
@@ -98,14 +80,11 @@ def evacuate(
     if engine is not None:
         candidates = engine.narrow(nodes, instance, mode, candidates, force=force)
     if not mirrored:
-        return _one_node(nodes, instance, group, candidates, failover_to, force=force)
+        return _one_node(nodes, instance, group, candidates, MoveKind.FAILOVER_TO, force=force)
     if mode is EvacuationMode.PRIMARY:
-        moved = failover(nodes, instance, force=force)
-        if isinstance(moved, FailReason):
-            raise EvacuationError(moved.title)
-        return _done(nodes, moved, Move(MoveKind.FAILOVER, instance))
+        return _move(Evacuated(nodes, instance, ()), MoveKind.FAILOVER, NO_NODE, "", force=force)
     if mode is EvacuationMode.SECONDARY:
-        return _one_node(nodes, instance, group, candidates, replace_secondary, force=force)
+        return _one_node(nodes, instance, group, candidates, MoveKind.REPLACE_SECONDARY, force=force)
     return _two_nodes(nodes, instance, group, candidates, force=force)
 
 
@@ -288,12 +267,8 @@ def _each(
     return EvacuationResult(tuple(moved), tuple(failed), state, table)
 
 
-def _done(nodes: Nodes, moved: Moved, *moves: Move) -> Evacuated:
-    return Evacuated({**nodes, **moved.changed}, moved.instance, moves)
-
-
-def _group_score(nodes: Nodes, changed: Mapping[int, Node], group: int) -> float:
-    return cluster_score(changed.get(index, node) for index, node in nodes.items() if node.facts.group == group)
+def _group_score(nodes: Nodes, group: int) -> float:
+    return cluster_score(node for node in nodes.values() if node.facts.group == group)
 
 
 def _one_node(
@@ -301,22 +276,22 @@ def _one_node(
     instance: Instance,
     group: int,
     candidates: Sequence[int],
-    move: Callable[..., Moved | FailReason],
+    kind: MoveKind,
     *,
     force: bool,
 ) -> Evacuated:
     best: Evacuated | None = None
     best_score = 0.0
     reasons = []
-    kind = MoveKind.REPLACE_SECONDARY if move is replace_secondary else MoveKind.FAILOVER_TO
     for target in candidates:
-        moved = move(nodes, instance, target, force=force)
-        if isinstance(moved, FailReason):
-            reasons.append(f" Node {nodes[target].facts.name} failed: {moved.title};")
+        try:
+            moved = _move(Evacuated(nodes, instance, ()), kind, target, "", force=force)
+        except EvacuationError as failure:
+            reasons.append(f" Node {nodes[target].facts.name} failed: {failure};")
             continue
-        score = _group_score(nodes, moved.changed, group)
+        score = _group_score(moved.nodes, group)
         if best is None or not best_score < score:
-            best, best_score = _done(nodes, moved, Move(kind, instance, target)), score
+            best, best_score = moved, score
     if best is None:
         raise EvacuationError(f"Can't find any good node: {''.join(reasons)}")
     return best
@@ -335,7 +310,7 @@ def _two_nodes(nodes: Nodes, instance: Instance, group: int, candidates: Sequenc
             except EvacuationError as failure:
                 error = f"Allocation failed: {failure}"
                 continue
-            score = _group_score(chain.nodes, {}, group)
+            score = _group_score(chain.nodes, group)
             if best is None or not best_score < score:
                 best, best_score = chain, score
     if best is None:
@@ -347,18 +322,16 @@ def _chain(nodes: Nodes, instance: Instance, primary: int, secondary: int, *, fo
     """Move a mirrored instance to a new pair by three or four moves."""
     state = Evacuated(nodes, instance, ())
     if node_at(nodes, instance.primary).facts.offline:
-        state = _step(state, MoveKind.FAILOVER, None, "Failing over to the secondary: ", force=force)
-    state = _step(state, MoveKind.REPLACE_SECONDARY, primary, "Changing secondary to new primary: ", force=force)
-    state = _step(state, MoveKind.FAILOVER, None, "Failing over to new primary: ", force=force)
-    return _step(state, MoveKind.REPLACE_SECONDARY, secondary, "Changing secondary to final secondary: ", force=force)
+        state = _move(state, MoveKind.FAILOVER, NO_NODE, "Failing over to the secondary: ", force=force)
+    state = _move(state, MoveKind.REPLACE_SECONDARY, primary, "Changing secondary to new primary: ", force=force)
+    state = _move(state, MoveKind.FAILOVER, NO_NODE, "Failing over to new primary: ", force=force)
+    return _move(state, MoveKind.REPLACE_SECONDARY, secondary, "Changing secondary to final secondary: ", force=force)
 
 
-def _step(before: Evacuated, kind: MoveKind, target: int | None, prefix: str, *, force: bool) -> Evacuated:
-    if target is None:
-        moved = failover(before.nodes, before.instance, force=force)
-    else:
-        moved = replace_secondary(before.nodes, before.instance, target, force=force)
+def _move(before: Evacuated, kind: MoveKind, target: int, prefix: str, *, force: bool) -> Evacuated:
+    """Return the state after one more move. Raises EvacuationError, whose message begins with `prefix`."""
+    move = InstanceMove(kind, before.instance, target)
+    moved = apply_move(before.nodes, move, force=force)
     if isinstance(moved, FailReason):
         raise EvacuationError(f"{prefix}{moved.title}")
-    after = _done(before.nodes, moved)
-    return replace(after, moves=(*before.moves, Move(kind, before.instance, target)))
+    return Evacuated({**before.nodes, **moved.changed}, moved.instance, (*before.moves, move))

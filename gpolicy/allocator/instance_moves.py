@@ -1,13 +1,14 @@
 """Moving an existing instance: fail-over, fail-over to any node, replacement of the secondary, and both combined.
 
 A move returns the changed nodes and the changed record of the instance, or the first reason against it. All removals
-are computed before the additions.
+are computed before the additions (htools, Cluster/Moves: `IMove`, `applyMoveEx`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
@@ -20,12 +21,39 @@ if TYPE_CHECKING:
     from gpolicy.allocator.placement import Nodes
 
 
+class MoveKind(IntEnum):
+    """The kinds of moves (`enum move_kind` of moves.h)."""
+
+    FAILOVER = 0
+    FAILOVER_TO = 1
+    REPLACE_SECONDARY = 2
+    REPLACE_AND_FAILOVER = 3
+    REPLACE_PRIMARY = 4
+    FAILOVER_AND_REPLACE = 5
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceMove:
+    """One move of one instance (its record before the move); `target` is the new node, NO_NODE for a fail-over."""
+
+    kind: MoveKind
+    instance: Instance
+    target: int = NO_NODE
+
+
 @dataclass(frozen=True, slots=True)
 class Moved:
     """The changed nodes after a move (by index) and the instance's new record."""
 
     changed: Mapping[int, Node]
     instance: Instance
+
+
+def apply_move(nodes: Nodes, move: InstanceMove, *, force: bool) -> Moved | FailReason:
+    """Return the changed nodes and the instance after a move, or the first reason against it."""
+    if move.kind is MoveKind.FAILOVER:
+        return failover(nodes, move.instance, force=force)
+    return _MOVES[move.kind](nodes, move.instance, move.target, force=force)
 
 
 def node_at(nodes: Nodes, index: int) -> Node:
@@ -162,3 +190,12 @@ def _on(nodes: Nodes, instance: Instance, primary: int, secondary: int) -> Insta
     """Return the record on other nodes, with the location score there."""
     common = nodes[primary].facts.location_tags & nodes[secondary].facts.location_tags
     return replace(instance, primary=primary, secondary=secondary, location_score=len(common))
+
+
+_MOVES: Mapping[MoveKind, Callable[..., Moved | FailReason]] = {
+    MoveKind.FAILOVER_TO: failover_to,
+    MoveKind.REPLACE_SECONDARY: replace_secondary,
+    MoveKind.REPLACE_AND_FAILOVER: replace_and_failover,
+    MoveKind.REPLACE_PRIMARY: replace_primary,
+    MoveKind.FAILOVER_AND_REPLACE: failover_and_replace,
+}

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.evacuation import (
     EvacuationMode,
     EvacuationResult,
-    Move,
-    MoveKind,
     change_group,
     evacuate_nodes,
     relocate,
 )
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.requests import allocate_secondary
 from gpolicy.errors import InputError
 from gpolicy.htools.hail_requests import HailAnswer, HailRequest, names_of
@@ -145,10 +145,10 @@ def _moved(cluster: Cluster, result: EvacuationResult) -> HailAnswer:
     return HailAnswer(info, [moved, failed, jobs], result.nodes, result.instances)
 
 
-def _opcode(move: Move, nodes: Mapping[int, Node]) -> dict[str, object]:
+def _opcode(move: InstanceMove, nodes: Mapping[int, Node]) -> dict[str, object]:
     """Return the opcode of one move, with its keys in Ganeti's order (htools, Cluster: `iMoveToJob`)."""
     name = move.instance.name
-    target = {} if move.target is None else {"target_node": nodes[move.target].facts.name}
+    target = {} if move.target == NO_NODE else {"target_node": nodes[move.target].facts.name}
     if move.kind is MoveKind.REPLACE_SECONDARY:
         return {
             "OP_ID": "OP_INSTANCE_REPLACE_DISKS",

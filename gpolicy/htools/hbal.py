@@ -6,9 +6,10 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.balancing import EngineSearch, Goal, StepRules, balance
+from gpolicy.allocator.balancing import EngineSearch, Goal, balance
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, least_reserved
 from gpolicy.allocator.ghc_numbers import fixed
+from gpolicy.allocator.native.library import MoveRules
 from gpolicy.errors import InputError
 from gpolicy.htools.backends import (
     load_cluster,
@@ -29,7 +30,7 @@ from gpolicy.htools.hbal_loading import (
 )
 from gpolicy.htools.hbal_report import (
     GroupState,
-    StepLines,
+    MoveLines,
     cluster_head,
     initial_check,
     instance_table,
@@ -88,8 +89,8 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
         write(well_balanced(score, optimum, options.min_score))
         return
     write("Trying to minimize the CV...\n")
-    steps = _balance(options, group, movable_instances(options, cluster), optimum)
-    _finish(options, cluster, group, steps)
+    moves = _balance(options, group, movable_instances(options, cluster), optimum)
+    _finish(options, cluster, group, moves)
 
 
 def _load(options: Options) -> Cluster:
@@ -137,34 +138,35 @@ def _show_tables(options: Options, when: str, nodes: Mapping[int, Node], instanc
 
 
 def _balance(options: Options, group: GroupState, movable: frozenset[int], optimum: float) -> list[Balanced]:
-    """Take the steps, and print the line of each at once."""
-    rules = StepRules(
-        disk_moves=options.disk_moves,
-        instance_moves=options.instance_moves,
-        evacuation=options.evacuation,
-        restricted_migration=options.restricted_migration,
-        force=options.ignore_soft_errors,
+    """Take the moves, and print the line of each at once."""
+    given = (
+        (not options.disk_moves, MoveRules.NO_DISK_MOVES),
+        (not options.instance_moves, MoveRules.NO_INSTANCE_MOVES),
+        (options.evacuation, MoveRules.EVACUATION),
+        (options.restricted_migration, MoveRules.RESTRICTED_MIGRATION),
+        (options.ignore_soft_errors, MoveRules.FORCE),
     )
+    rules = MoveRules(sum(rule for wanted, rule in given if wanted))
     goal = Goal(optimum, options.limit, options.min_score, options.min_gain, options.min_gain_limit)
     candidates = [index for index in group.instances if index in movable]
     search = EngineSearch(group.nodes, group.instances, candidates, rules)
-    lines = StepLines(group)
-    steps: list[Balanced] = []
-    for step in balance(group.nodes, group.instances, rules, goal, search):
-        steps.append(step)
-        sys.stdout.write(lines.line(len(steps), step))
+    lines = MoveLines(group)
+    moves: list[Balanced] = []
+    for done in balance(group.nodes, group.instances, rules, goal, search):
+        moves.append(done)
+        sys.stdout.write(lines.line(len(moves), done))
         sys.stdout.flush()
-    return steps
+    return moves
 
 
-def _finish(options: Options, cluster: Cluster, group: GroupState, steps: Sequence[Balanced]) -> None:
-    """Print what the steps achieve, the commands and the tables, and save the state."""
+def _finish(options: Options, cluster: Cluster, group: GroupState, moves: Sequence[Balanced]) -> None:
+    """Print what the moves achieve, the commands and the tables, and save the state."""
     write = sys.stdout.write
-    nodes = steps[-1].nodes if steps else group.nodes
-    instances = steps[-1].instances if steps else group.instances
-    write(outcome(group, nodes, len(steps), options))
+    nodes = moves[-1].nodes if moves else group.nodes
+    instances = moves[-1].instances if moves else group.instances
+    write(outcome(group, nodes, len(moves), options))
     if options.commands is not None:
-        _write_commands(options, group, steps)
+        _write_commands(options, group, moves)
     if options.verbosity > 3:
         write(resources("Original:", group.nodes) + resources("Final:", nodes))
     split = [item for item in instances.values() if item.secondary >= 0 and item.secondary not in nodes]
@@ -174,12 +176,12 @@ def _finish(options: Options, cluster: Cluster, group: GroupState, steps: Sequen
         )
     save_cluster(options, "balanced", "after balancing", cluster, nodes, instances)
     _show_tables(options, "Final", nodes, instances)
-    if options.execute and steps:
+    if options.execute and moves:
         raise InputError("hbal: Execution of commands possible only on LUXI")
 
 
-def _write_commands(options: Options, group: GroupState, steps: Sequence[Balanced]) -> None:
-    sets = job_sets(steps)
+def _write_commands(options: Options, group: GroupState, moves: Sequence[Balanced]) -> None:
+    sets = job_sets(moves)
     if options.first_job_set:
         sets = sets[:1]
     if options.commands in {None, "-"}:

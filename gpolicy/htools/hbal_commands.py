@@ -1,12 +1,12 @@
-"""The commands that carry hbal's steps out, in sets of jobs that may run side by side."""
+"""The commands that carry hbal's moves out, in sets of jobs that may run side by side."""
 
 from __future__ import annotations
 
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.balancing import StepKind
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
+from gpolicy.allocator.instance_moves import MoveKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,46 +31,46 @@ check() {{
 """
 
 
-def job_sets(steps: Sequence[Balanced]) -> list[list[Balanced]]:
-    """Return the steps in sets that touch no node twice, collected from the last step backwards."""
+def job_sets(moves: Sequence[Balanced]) -> list[list[Balanced]]:
+    """Return the moves in sets that touch no node twice, collected from the last move backwards."""
     sets: list[list[Balanced]] = []
     busy: set[int] = set()
-    for step in reversed(steps):
-        touched = _touched(step)
+    for done in reversed(moves):
+        touched = _touched(done)
         if sets and not busy & touched:
-            sets[0].insert(0, step)
+            sets[0].insert(0, done)
             busy |= touched
         else:
-            sets.insert(0, [step])
+            sets.insert(0, [done])
             busy = touched
     return sets
 
 
-def _touched(step: Balanced) -> set[int]:
-    old, new = step.step.instance, step.instance
+def _touched(done: Balanced) -> set[int]:
+    old, new = done.move.instance, done.instance
     touched = {new.primary, new.secondary, old.primary}
     if old.template is DiskTemplate.DRBD:
         touched.add(old.secondary)
     return touched - {NO_NODE}
 
 
-def commands(step: Balanced, alias: str, nodes: Mapping[int, Node]) -> list[str]:
-    """Return the commands of one step; `alias` is the instance's short name."""
+def commands(done: Balanced, alias: str, nodes: Mapping[int, Node]) -> list[str]:
+    """Return the commands of one move; `alias` is the instance's short name."""
     instance = quote(alias)
-    running = step.instance.status in {InstanceStatus.RUNNING, InstanceStatus.ERROR_UP}
+    running = done.instance.status in {InstanceStatus.RUNNING, InstanceStatus.ERROR_UP}
     verb = "migrate" if running else "failover"
-    target = quote(nodes[step.step.target].facts.alias) if step.step.target != NO_NODE else ""
+    target = quote(nodes[done.move.target].facts.alias) if done.move.target != NO_NODE else ""
     move = f"gnt-instance {verb} -f {instance}"
     replace_disks = f"gnt-instance replace-disks -n {target} {instance}"
-    lines: Mapping[StepKind, list[str]] = {
-        StepKind.FAILOVER: [move],
-        StepKind.FAILOVER_TO: [f"gnt-instance {verb} -f -n {target} {instance}"],
-        StepKind.REPLACE_SECONDARY: [replace_disks],
-        StepKind.REPLACE_AND_FAILOVER: [replace_disks, move],
-        StepKind.REPLACE_PRIMARY: [move, replace_disks, move],
-        StepKind.FAILOVER_AND_REPLACE: [move, replace_disks],
+    lines: Mapping[MoveKind, list[str]] = {
+        MoveKind.FAILOVER: [move],
+        MoveKind.FAILOVER_TO: [f"gnt-instance {verb} -f -n {target} {instance}"],
+        MoveKind.REPLACE_SECONDARY: [replace_disks],
+        MoveKind.REPLACE_AND_FAILOVER: [replace_disks, move],
+        MoveKind.REPLACE_PRIMARY: [move, replace_disks, move],
+        MoveKind.FAILOVER_AND_REPLACE: [move, replace_disks],
     }
-    return lines[step.step.kind]
+    return lines[done.move.kind]
 
 
 def command_lines(

@@ -1,13 +1,14 @@
-"""What hbal prints: the state of the group, the steps, and the tables of instances."""
+"""What hbal prints: the state of the group, the moves, and the tables of instances."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpolicy.allocator.balancing import StepKind, is_split
+from gpolicy.allocator.balancing import is_split
 from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
 from gpolicy.allocator.ghc_numbers import fixed, general
+from gpolicy.allocator.instance_moves import MoveKind
 from gpolicy.errors import InputError
 from gpolicy.htools.haskell_text import shown_string, shown_strings
 
@@ -100,21 +101,21 @@ def well_balanced(score: float, optimum: float, minimum: float) -> str:
     )
 
 
-class StepLines:
-    """The lines of steps, in columns as wide as the longest names of the group."""
+class MoveLines:
+    """The lines of moves, in columns as wide as the longest names of the group."""
 
     def __init__(self, group: GroupState) -> None:
         self._group = group
         self._node_width = 2 * max((len(node.facts.alias) for node in group.nodes.values()), default=0) + 1
         self._instance_width = max(map(len, group.aliases.values()), default=0)
 
-    def line(self, number: int, step: Balanced) -> str:
-        """Return the line of step `number`."""
-        alias = self._group.aliases[step.instance.index]
-        old, new = self._places(step.step.instance), self._places(step.instance)
+    def line(self, number: int, done: Balanced) -> str:
+        """Return the line of move `number`."""
+        alias = self._group.aliases[done.instance.index]
+        old, new = self._places(done.move.instance), self._places(done.instance)
         return (
             f"  {number:3d}. {alias:{self._instance_width}} {old:{self._node_width}} => {new:{self._node_width}}"
-            f" {fixed(step.score, 8):>12} a={self._what(step)}\n"
+            f" {fixed(done.score, 8):>12} a={self._what(done)}\n"
         )
 
     def _places(self, instance: Instance) -> str:
@@ -126,29 +127,29 @@ class StepLines:
             return ""
         return self._group.nodes[index].facts.alias
 
-    def _what(self, step: Balanced) -> str:
-        target = self._alias(step.step.target)
+    def _what(self, done: Balanced) -> str:
+        target = self._alias(done.move.target)
         texts = {
-            StepKind.FAILOVER: "f",
-            StepKind.FAILOVER_TO: f"fa:{target}",
-            StepKind.REPLACE_SECONDARY: f"r:{target}",
-            StepKind.REPLACE_AND_FAILOVER: f"r:{target} f",
-            StepKind.REPLACE_PRIMARY: f"f r:{target} f",
-            StepKind.FAILOVER_AND_REPLACE: f"f r:{target}",
+            MoveKind.FAILOVER: "f",
+            MoveKind.FAILOVER_TO: f"fa:{target}",
+            MoveKind.REPLACE_SECONDARY: f"r:{target}",
+            MoveKind.REPLACE_AND_FAILOVER: f"r:{target} f",
+            MoveKind.REPLACE_PRIMARY: f"f r:{target} f",
+            MoveKind.FAILOVER_AND_REPLACE: f"f r:{target}",
         }
-        return texts[step.step.kind]
+        return texts[done.move.kind]
 
 
-def outcome(group: GroupState, last: Mapping[int, Node], steps: int, options: Options) -> str:
-    """Return the lines on what the steps achieve."""
-    if not steps:
+def outcome(group: GroupState, last: Mapping[int, Node], moves: int, options: Options) -> str:
+    """Return the lines on what the moves achieve."""
+    if not moves:
         text = "No solution found\n"
     elif options.verbosity > 2:
         text = score_lines("Final coefficients:   overall", last)
     else:
         before, after = cluster_score(group.nodes.values()), cluster_score(last.values())
         text = f"Cluster score improved from {fixed(before, 8)} to {fixed(after, 8)}\n"
-    return text + (f"Solution length={steps}\n" if options.verbosity > 0 else "")
+    return text + (f"Solution length={moves}\n" if options.verbosity > 0 else "")
 
 
 def resources(label: str, nodes: Mapping[int, Node]) -> str:

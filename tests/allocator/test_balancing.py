@@ -1,4 +1,4 @@
-"""Balancing: worked examples, ties, and the engine's steps against those of the law."""
+"""Balancing: worked examples, ties, and the engine's moves against those of the law."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from htools.random_clusters import TEMPLATES, random_cluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpolicy.allocator.balancing import EngineSearch, Goal, Search, Step, StepKind, StepRules, balance, law_search
+from gpolicy.allocator.balancing import EngineSearch, Goal, Search, balance, law_search
 from gpolicy.allocator.cluster_score import cluster_score, least_reserved
 from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
-from gpolicy.allocator.instance_moves import Moved
+from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind
 from gpolicy.allocator.merge import Cluster, merge, with_offline
-from gpolicy.allocator.native.library import StepRule
+from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.native.streams import UnfitError
 from gpolicy.errors import InputError
 from gpolicy.htools.text_format import parse_cluster
@@ -26,26 +26,27 @@ from .helpers import cluster, instance, node
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 
-Found = list[tuple[int, StepKind, int, float]]
+Found = list[tuple[int, MoveKind, int, float]]
+ANY_MOVE = MoveRules(0)
 ANYTHING = Goal(optimum=float("-inf"), limit=6, min_gain=0.0)
 
 
-def taken(where: Cluster, rules: StepRules, goal: Goal, *, law: bool) -> Found:
-    """Return the steps: instance, kind, target, score after it."""
+def taken(where: Cluster, rules: MoveRules, goal: Goal, *, law: bool) -> Found:
+    """Return the moves: instance, kind, target, score after it."""
     movable = [
         number
         for number, item in where.instances.items()
         if item.template.balanced and item.auto_balance and item.secondary in {NO_NODE, *where.nodes}
     ]
     search: Search = law_search(movable, rules) if law else EngineSearch(where.nodes, where.instances, movable, rules)
-    steps = balance(where.nodes, where.instances, rules, goal, search)
-    return [(step.instance.index, step.step.kind, step.step.target, step.score) for step in steps]
+    moves = balance(where.nodes, where.instances, rules, goal, search)
+    return [(done.instance.index, done.move.kind, done.move.target, done.score) for done in moves]
 
 
-def both_ways(where: Cluster, rules: StepRules | None = None, goal: Goal = ANYTHING) -> Found:
-    """Return the law's steps, after comparing them with the engine's."""
-    found = taken(where, rules or StepRules(), goal, law=True)
-    assert taken(where, rules or StepRules(), goal, law=False) == found
+def both_ways(where: Cluster, rules: MoveRules = ANY_MOVE, goal: Goal = ANYTHING) -> Found:
+    """Return the law's moves, after comparing them with the engine's."""
+    found = taken(where, rules, goal, law=True)
+    assert taken(where, rules, goal, law=False) == found
     return found
 
 
@@ -58,7 +59,7 @@ def twins(count: int, used: dict[int, int]) -> list[object]:
     ]
 
 
-def test_of_twelve_equal_scores_the_first_step_wins() -> None:
+def test_of_twelve_equal_scores_the_first_move_wins() -> None:
     """Two equal instances on one pair of four equal nodes."""
     pairs = [
         instance(512, 1024, 1, DiskTemplate.DRBD, index=number, name=f"i{number}", primary=0, secondary=1)
@@ -68,23 +69,23 @@ def test_of_twelve_equal_scores_the_first_step_wins() -> None:
     optimum = 0.25 * least_reserved(where.nodes.values())
     assert cluster_score(where.nodes.values()) == 4.0421857377724795
     assert both_ways(where, goal=Goal(optimum)) == [
-        (0, StepKind.REPLACE_PRIMARY, 2, 2.45768238943353),
-        (0, StepKind.REPLACE_SECONDARY, 3, 1.75),
+        (0, MoveKind.REPLACE_PRIMARY, 2, 2.45768238943353),
+        (0, MoveKind.REPLACE_SECONDARY, 3, 1.75),
     ]
 
 
 @pytest.mark.parametrize(
     ("rules", "kinds"),
     [
-        (StepRules(), set(StepKind) - {StepKind.FAILOVER_TO}),
-        (StepRules(disk_moves=False), {StepKind.FAILOVER}),
-        (StepRules(instance_moves=False), {StepKind.REPLACE_SECONDARY}),
-        (StepRules(restricted_migration=True), {StepKind.FAILOVER, StepKind.REPLACE_SECONDARY}),
-        (StepRules(evacuation=True), set[StepKind]()),
+        (ANY_MOVE, set(MoveKind) - {MoveKind.FAILOVER_TO}),
+        (MoveRules.NO_DISK_MOVES, {MoveKind.FAILOVER}),
+        (MoveRules.NO_INSTANCE_MOVES, {MoveKind.REPLACE_SECONDARY}),
+        (MoveRules.RESTRICTED_MIGRATION, {MoveKind.FAILOVER, MoveKind.REPLACE_SECONDARY}),
+        (MoveRules.EVACUATION, set[MoveKind]()),
     ],
 )
-def test_what_the_rules_allow(rules: StepRules, kinds: set[StepKind]) -> None:
-    seen: set[StepKind] = set()
+def test_what_the_rules_allow(rules: MoveRules, kinds: set[MoveKind]) -> None:
+    seen: set[MoveKind] = set()
     for seed in range(60):
         rng = random.Random(seed)
         where = merge(parse_cluster(random_cluster(rng, "drbd", 6, sound=True).text))
@@ -100,10 +101,10 @@ def test_what_the_rules_allow(rules: StepRules, kinds: set[StepKind]) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(min_value=0, max_value=2**32))
-def test_the_engine_takes_the_steps_of_the_law(seed: int) -> None:
+def test_the_engine_takes_the_moves_of_the_law(seed: int) -> None:
     rng = random.Random(seed)
     template = rng.choice([*TEMPLATES, "drbd", "drbd", "drbd"])
-    where = merge(parse_cluster(random_cluster(rng, template, 6, sound=True).text))
+    where = merge(parse_cluster(random_cluster(rng, template, 6, sound=True).text), twice=rng.random() < 0.3)
     where = replace(
         where,
         nodes={index: with_offline(item) if rng.random() < 0.1 else item for index, item in where.nodes.items()},
@@ -112,8 +113,7 @@ def test_the_engine_takes_the_steps_of_the_law(seed: int) -> None:
             for number, item in where.instances.items()
         },
     )
-    some = [rng.random() < 0.3 for _ in range(5)]
-    rules = StepRules(not some[0], not some[1], *some[2:])
+    rules = MoveRules(sum(rule for rule in MoveRules if rng.random() < 0.3))
     both_ways(where, rules, replace(ANYTHING, limit=3))
 
 
@@ -139,8 +139,8 @@ def test_a_mirrored_instance_without_a_secondary_is_an_error() -> None:
     where = one_pair(secondary=NO_NODE)
     for law in (False, True):
         with pytest.raises(InputError, match="has no secondary node"):
-            taken(where, StepRules(), ANYTHING, law=law)
-    assert both_ways(where, StepRules(disk_moves=False)) == []
+            taken(where, ANY_MOVE, ANYTHING, law=law)
+    assert both_ways(where, MoveRules.NO_DISK_MOVES) == []
 
 
 def test_a_score_that_is_not_a_number_is_never_improved() -> None:
@@ -155,37 +155,37 @@ def test_the_law_moves_forthcoming_instances_beside_the_engine() -> None:
         instance(512, 1024, 1, DiskTemplate.EXT, index=number, name=f"i{number}", primary=0, forthcoming=number % 2 > 0)
         for number in range(6)
     ]
-    steps = both_ways(cluster([node(place, 4096, 40_000) for place in range(4)], items))
-    assert {number % 2 for number, _, _, _ in steps} == {0, 1}
+    moves = both_ways(cluster([node(place, 4096, 40_000) for place in range(4)], items))
+    assert {number % 2 for number, _, _, _ in moves} == {0, 1}
 
 
-def test_no_node_online_means_no_step() -> None:
+def test_no_node_online_means_no_move() -> None:
     where = one_pair()
     nodes = {index: with_offline(item) for index, item in where.nodes.items()}
     assert both_ways(replace(where, nodes=nodes)) == []
 
 
-def wrong_step(_nodes: object, instances: dict[int, object], _score: float) -> tuple[Step, float]:
-    return Step(StepKind.REPLACE_SECONDARY, instances[0], 2), 1.0  # type: ignore[arg-type]
+def wrong_move(_nodes: object, instances: dict[int, object], _score: float) -> tuple[InstanceMove, float]:
+    return InstanceMove(MoveKind.REPLACE_SECONDARY, instances[0], 2), 1.0  # type: ignore[arg-type]
 
 
 def test_a_wrong_score_of_a_search_is_found() -> None:
     where = one_pair()
     with pytest.raises(AssertionError, match="disagree on a score"):
-        next(balance(where.nodes, where.instances, StepRules(), ANYTHING, wrong_step))  # type: ignore[arg-type]
+        next(balance(where.nodes, where.instances, ANY_MOVE, ANYTHING, wrong_move))  # type: ignore[arg-type]
 
 
-def test_a_step_that_no_node_takes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_move_that_no_node_takes_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> Moved | FailReason:
         return FailReason.MEM
 
-    monkeypatch.setattr("gpolicy.allocator.balancing.moved_by", refused)
+    monkeypatch.setattr("gpolicy.allocator.balancing.apply_move", refused)
     where = one_pair()
     with pytest.raises(AssertionError, match="disagree: FailMem"):
-        next(balance(where.nodes, where.instances, StepRules(), ANYTHING, wrong_step))  # type: ignore[arg-type]
+        next(balance(where.nodes, where.instances, ANY_MOVE, ANYTHING, wrong_move))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("ask", [lambda e: e.balance([5], StepRule(0)), lambda e: e.balance([1, 0], StepRule(0))])
+@pytest.mark.parametrize("ask", [lambda e: e.balance({}, [5], ANY_MOVE), lambda e: e.balance({}, [1, 0], ANY_MOVE)])
 def test_the_engine_refuses_instances_that_it_does_not_know(ask: Callable[[object], object]) -> None:
     pair = instance(512, 1024, 1, DiskTemplate.DRBD, index=0, name="i0", primary=0, secondary=1)
     where = cluster([node(place, 4096, 40_000) for place in range(4)], [pair, replace(pair, index=1, name="i1")])

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 import sanitizers
 
-from gpolicy.allocator.balancing import EngineSearch, Goal, StepRules, balance
+from gpolicy.allocator.balancing import EngineSearch, Goal, balance
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.cluster_data import SpecPair as Pair
 from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.native.library import MoveRules
 from gpolicy.errors import GpolicyError
 
 from .helpers import allocator, cluster, instance, node, policy, spec, start
@@ -54,15 +55,15 @@ def shrunk(memory: int, disk: int, cpus: int, kind: DiskTemplate) -> str:
 
 
 def balanced(count: int) -> int:
-    """Balance equal mirrored instances, most of them in a ring of equal nodes; return how many steps it takes."""
+    """Balance equal mirrored instances, most of them in a ring of equal nodes; return how many moves it takes."""
     pairs = [(number, (number + 1) % count) for number in range(count)] + [(0, mate) for mate in range(2, 6)]
     ring = [
         instance(512, 1024, 1, DiskTemplate.DRBD, index=number, name=f"i{number}", primary=pair[0], secondary=pair[1])
         for number, pair in enumerate(pairs)
     ]
     where = cluster([node(place, 65_536, 1_000_000) for place in range(count)], ring)
-    search = EngineSearch(where.nodes, where.instances, list(where.instances), StepRules())
-    return len(list(balance(where.nodes, where.instances, StepRules(), Goal(optimum=0.0, limit=5), search)))
+    search = EngineSearch(where.nodes, where.instances, list(where.instances), MoveRules(0))
+    return len(list(balance(where.nodes, where.instances, MoveRules(0), Goal(optimum=0.0, limit=5), search)))
 
 
 def in_child(call: str, stack: str = "8192", *, memory: int = 2**40, seconds: int = 600) -> tuple[str, float]:
@@ -116,8 +117,8 @@ def test_shrinking_from_any_size_takes_seconds_and_little_memory(size: str, kind
 
 
 def test_balancing_equal_nodes_takes_seconds_and_little_memory() -> None:
-    steps, took = in_child("balanced(300)", "1024", memory=2**30, seconds=10)
-    assert (steps, took < 200) == ("5", True)
+    moves, took = in_child("balanced(300)", "1024", memory=2**30, seconds=10)
+    assert (moves, took < 200) == ("5", True)
 
 
 @pytest.mark.parametrize("kind", [DiskTemplate.PLAIN, DiskTemplate.DRBD], ids=lambda kind: kind.value)

@@ -23,7 +23,7 @@ from engine_inputs import Values, damaged, some_values
 from htools.three_ways import by_the_law
 from patience import TooSlow, within
 
-from gpolicy.allocator.balancing import EngineSearch, Goal, Search, StepRules, law_search
+from gpolicy.allocator.balancing import EngineSearch, Goal, Search, law_search
 from gpolicy.allocator.balancing import balance as balance_nodes
 from gpolicy.allocator.dedicated_nodes import search_dedicated
 from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy, make_allocator
@@ -33,10 +33,10 @@ from gpolicy.allocator.group_choice import RequestOptions, Wanted
 from gpolicy.allocator.native.library import (
     EngineStoppedError,
     Leaving,
+    MoveRules,
     NativeEngine,
     Question,
     Status,
-    StepRule,
     Unlisted,
     load,
 )
@@ -168,18 +168,18 @@ def lose(rng: random.Random, engine: NativeEngine, _wanted: Numbers, nodes: int)
 
 
 def balance(rng: random.Random, engine: NativeEngine, _wanted: Numbers, nodes: int) -> Status:
-    """Take a few steps of balancing, of instances that the cluster may have or not."""
+    """Take a few moves of balancing, of instances that the cluster may have or not."""
     status = Status.DONE
     for _ in range(rng.choice([1, 1, 3])):
         slots = [slot for slot in range(rng.choice([0, 1, 3, 8])) if rng.random() < 0.9]
         slots += [rng.choice([*slots, -1, 2**62])] if rng.random() < 0.1 else []
         with stopped_after(engine, PATIENCE):
             try:
-                status, step = engine.balance(slots, StepRule(rng.choice([0, 0, rng.randrange(32)])))
+                status, move = engine.balance(slots, MoveRules(rng.choice([0, 0, rng.randrange(32)])))
             except EngineStoppedError:
                 return Status.STOPPED
-        assert step.slot == -1 or step.slot in slots
-        assert -1 <= step.target < nodes
+        assert move.slot == -1 or move.slot in slots
+        assert -1 <= move.target < nodes
     return status
 
 
@@ -247,7 +247,7 @@ def by_values(rng: random.Random) -> list[str]:
 
 
 def _balance(values: Values, *, law: bool) -> object:
-    """Take up to three steps; without a goal, the last one is the last that improves the score."""
+    """Take up to three moves; without a goal, the last one is the last that improves the score."""
     nodes, instances = values.nodes, values.instances
     movable = [
         number
@@ -258,11 +258,12 @@ def _balance(values: Values, *, law: bool) -> object:
     ]
     if any(instances[number].secondary not in {NO_NODE, *nodes} for number in movable):
         return None
-    rules = StepRules(disk_moves=values.checked, restricted_migration=values.rules.cpus, force=values.force)
+    given = (not values.checked, False, False, values.rules.cpus, values.force)
+    rules = MoveRules(sum(rule for rule, wanted in zip(MoveRules, given, strict=True) if wanted))
     goal = Goal(optimum=-1e300, limit=3, min_gain=0.0)
     search: Search = law_search(movable, rules) if law else EngineSearch(nodes, instances, movable, rules)
-    steps = balance_nodes(nodes, instances, rules, goal, search)
-    return [(step.step.kind, step.instance.index, step.step.target, step.score) for step in steps]
+    moves = balance_nodes(nodes, instances, rules, goal, search)
+    return [(done.move.kind, done.instance.index, done.move.target, done.score) for done in moves]
 
 
 def _several(rng: random.Random, values: Values) -> list[int]:

@@ -71,7 +71,7 @@ class NativeResult(ctypes.Structure):
     )
 
 
-class NativeStep(ctypes.Structure):
+class NativeMove(ctypes.Structure):
     """`struct taken_move` of library.c: slot of the instance (-1: no move), kind, row of the target, score after it."""
 
     _fields_ = (
@@ -86,13 +86,18 @@ class NativeStep(ctypes.Structure):
     score: float
 
 
-class StepRule(IntFlag):
-    """What restricts or forces steps of balancing (an enum of library.c)."""
+class MoveRules(IntFlag):
+    """What restricts or forces moves of balancing (an enum of library.c).
+
+    Without disk moves mirrored instances only fail over; without instance moves no primary changes. An evacuation moves
+    only instances on offline nodes; restricted migration lets no instance that runs on an online node migrate with a
+    change of its disks; force ignores soft limits.
+    """
 
     NO_DISK_MOVES = 1
     NO_INSTANCE_MOVES = 2
     EVACUATION = 4
-    RESTRICTED = 8
+    RESTRICTED_MIGRATION = 8
     FORCE = 16
 
 
@@ -153,8 +158,8 @@ def _declare(library: ctypes.CDLL) -> None:
         ctypes.POINTER(NativeResult),
     )
     library.gpolicy_move_away.argtypes = (engine, *(ctypes.c_int,) * 3, *numbers, ctypes.POINTER(NativeResult))
-    steps = (ctypes.c_void_p, ctypes.c_int64, ctypes.POINTER(NativeStep))
-    library.gpolicy_balance.argtypes = (engine, ctypes.c_int, *steps)
+    movable = (ctypes.c_void_p, ctypes.c_int64)
+    library.gpolicy_balance.argtypes = (engine, ctypes.c_int, *movable, ctypes.POINTER(NativeMove))
     lost = (ctypes.c_void_p, ctypes.c_int64)
     library.gpolicy_lose.argtypes = (engine, *lost, ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
     library.gpolicy_placed.argtypes = (engine,)
@@ -231,11 +236,11 @@ class NativeEngine:
         arguments = leaving, unlisted, force, *instance.arguments, ctypes.byref(result)
         return self._call(self._library.gpolicy_move_away, *arguments), result
 
-    def balance(self, slots: Sequence[int], rules: StepRule) -> tuple[Status, NativeStep]:
-        """Take the best step of the instances at `slots` (ascending). Raises EngineStoppedError after `stop`."""
-        step, numbers = NativeStep(), array("q", slots)
-        arguments = int(rules), *numbers.buffer_info(), ctypes.byref(step)
-        return self._call(self._library.gpolicy_balance, *arguments), step
+    def balance(self, slots: Sequence[int], rules: MoveRules) -> tuple[Status, NativeMove]:
+        """Take the best move of the instances at `slots` (ascending). Raises EngineStoppedError after `stop`."""
+        move, numbers = NativeMove(), array("q", slots)
+        arguments = int(rules), *numbers.buffer_info(), ctypes.byref(move)
+        return self._call(self._library.gpolicy_balance, *arguments), move
 
     def lose(self, rows: Sequence[int], residents: int, *, cpus: bool) -> tuple[Status, list[int]]:
         """Return where the instances of the nodes at `rows` run on (rows; -1: nowhere) if all these nodes are lost.
