@@ -6,6 +6,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.merge import (
     Cluster,
     inconsistent_nodes,
@@ -237,6 +238,15 @@ def with_node_options(nodes: Mapping[int, Node], options: Options) -> dict[int, 
             node = with_vcpu_ratio(node, options.max_cpu)
         result[index] = node
     return result
+
+
+def node_name(nodes: Mapping[int, Node], instance: Instance, index: int) -> str:
+    """Return the name of an instance's node, empty for none. Raises InputError if the node is not among `nodes`."""
+    if index == NO_NODE:
+        return ""
+    if index not in nodes:
+        raise InputError(f"instance {instance.name} has a node outside of the group, so it cannot be shown or saved")
+    return nodes[index].facts.name
 
 
 def find_name(name: str, names: Mapping[int, str]) -> int | None:

@@ -43,9 +43,9 @@ def _run(options: Options, arguments: Sequence[str]) -> None:
         success, nodes, instances = False, cluster.nodes, cluster.instances
         info, result = f"Request failed: {error}", []
     sys.stderr.write(node_status("Final cluster", nodes, options))
-    save_cluster(options, "post-ialloc", "after iallocator run", cluster, nodes, instances)
     line = {"success": success, "info": info, "result": result}
     sys.stdout.write(json.dumps(line, separators=(",", ":"), ensure_ascii=False) + "\n")
+    save_cluster(options, "post-ialloc", "after iallocator run", cluster, nodes, instances)
 
 
 def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, HailRequest]:

@@ -169,11 +169,6 @@ def _finish(options: Options, cluster: Cluster, group: GroupState, moves: Sequen
         _write_commands(options, group, moves)
     if options.verbosity > 3:
         write(resources("Original:", group.nodes) + resources("Final:", nodes))
-    split = [item for item in instances.values() if item.secondary >= 0 and item.secondary not in nodes]
-    if options.save is not None and split:
-        raise InputError(
-            f"instance {split[0].name} has its secondary node outside of the group, so the state cannot be saved"
-        )
     save_cluster(options, "balanced", "after balancing", cluster, nodes, instances)
     _show_tables(options, "Final", nodes, instances)
     if options.execute and moves:

@@ -9,7 +9,7 @@ from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
 from gpolicy.allocator.ghc_numbers import fixed, general
 from gpolicy.allocator.instance_moves import MoveKind
-from gpolicy.errors import InputError
+from gpolicy.htools.backends import node_name
 from gpolicy.htools.haskell_text import shown_string, shown_strings
 
 if TYPE_CHECKING:
@@ -171,16 +171,12 @@ _HEADINGS = ["F", "Name", "Pri_node", "Sec_node", "Auto_bal", "vcpu", "mem", "ds
 
 
 def _instance_row(nodes: Mapping[int, Node], instance: Instance) -> list[str]:
-    if instance.secondary != NO_NODE and instance.secondary not in nodes:
-        raise InputError(
-            f"instance {instance.name} has its secondary node outside of the group, so its row cannot be shown"
-        )
     running = instance.status in {InstanceStatus.RUNNING, InstanceStatus.ERROR_UP}
     return [
         "R" if running else " ",
         instance.name,
-        nodes[instance.primary].facts.name,
-        nodes[instance.secondary].facts.name if instance.secondary != NO_NODE else "",
+        node_name(nodes, instance, instance.primary),
+        node_name(nodes, instance, instance.secondary),
         "Y" if instance.auto_balance else "N",
         f"{instance.vcpus:3d}",
         f"{instance.memory:5d}",

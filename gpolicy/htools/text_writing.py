@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.ghc_numbers import fixed, shown_float
+from gpolicy.htools.backends import node_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -79,8 +79,8 @@ def _format_instance(instance: Instance, nodes: Mapping[int, Node]) -> str:
             str(instance.vcpus),
             instance.status.value,
             "Y" if instance.auto_balance else "N",
-            nodes[instance.primary].facts.name,
-            nodes[instance.secondary].facts.name if instance.secondary != NO_NODE else "",
+            node_name(nodes, instance, instance.primary),
+            node_name(nodes, instance, instance.secondary),
             instance.template.value,
             ",".join(instance.tags),
             str(instance.spindle_use),
