@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpolicy.allocator import redundancy
-from gpolicy.allocator.cluster_score import WEIGHTS, Weights, total_score
+from gpolicy.allocator.cluster_score import total_score
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, node_at
 from gpolicy.allocator.native.library import NativeEngine, Question, Status, load
@@ -50,16 +50,11 @@ class SlowAllocatorWarning(UserWarning):
 
 
 def make_allocator(
-    candidates: Candidates,
-    rules: CapacityRules,
-    *,
-    capacity_checks: bool,
-    each: bool = False,
-    reference: bool = False,
+    candidates: Candidates, rules: CapacityRules, *, capacity_checks: bool, each: bool = False
 ) -> Allocator:
-    """Return an allocator for `candidates` (`Allocator`); with `reference` it is the law."""
+    """Return an allocator for `candidates` (`Allocator`)."""
     law = ReferenceEngine(candidates, rules)
-    library = None if reference else _library()
+    library = _library()
     if library is None:
         return Allocator(law, capacity_checks, each)
     return CompiledAllocator(law, capacity_checks, each, session=_Session(library))
@@ -161,18 +156,17 @@ def find_placement(
     instances: Instances,
     instance: Instance,
     candidates: Candidates,
+    rules: CapacityRules,
     *,
     force: bool,
     capacity_checks: bool,
-    weights: Weights = WEIGHTS,
 ) -> Attempt:
     """Place one instance (`placement.try_allocate`), with `capacity_checks` only if N+1 still holds."""
-    rules = CapacityRules(weights=weights)
     found = compiled_attempt(nodes, instances, instance, candidates, rules, force=force, checked=capacity_checks)
     if found is not None:
         return found
     predicate = redundancy_predicate(nodes, instances, rules) if capacity_checks else None
-    score = partial(total_score, weights=weights)
+    score = partial(total_score, weights=rules.weights)
     return try_allocate(nodes, instance, candidates, force=force, predicate=predicate, score=score)
 
 

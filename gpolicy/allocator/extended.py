@@ -7,7 +7,6 @@ candidates.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
@@ -17,7 +16,7 @@ from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import truncate
 from gpolicy.allocator.placement import NO_FAILURES, PairCandidates, SingleCandidates, add_counts
-from gpolicy.allocator.redundancy import CapacityRules, is_redundant
+from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.errors import InputError
 
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Candidates, Nodes
-    from gpolicy.allocator.redundancy import Instances
+    from gpolicy.allocator.placement import Candidates
 
 Left = Mapping[int, float]
 """By node, the maximum memory of further primaries that it may take (MiB)."""
@@ -64,14 +62,11 @@ def fill(
     rules: ExtendedRules,
     *,
     maximum_memory: int | None = None,
-    limit: int | None = None,
-    reference: bool = False,
 ) -> AllocationState:
-    """Place copies of `instance` one by one until none fits under all limits, or `limit` are placed.
+    """Place copies of `instance` one by one until none fits under all limits.
 
     `maximum_memory` (MiB) is its memory at most, by default its own memory. Every placement is tested against
-    `max_node_failures`; with `reference` the law answers. Raises InputError if the numbers contradict one another, or
-    if it would take minutes.
+    `max_node_failures`. Raises InputError if the numbers contradict one another, or if it would take minutes.
     """
     needed = instance.memory if maximum_memory is None else maximum_memory
     if needed < instance.memory:
@@ -85,16 +80,15 @@ def fill(
         remaining = _with_left(candidates, left, needed)
         if allocator is None or remaining != fewer:
             fewer, checks = remaining, rules.max_node_failures > 0
-            allocator = make_allocator(fewer, strict, capacity_checks=checks, each=True, reference=reference)
-        count, step = len(state.placed), None if limit is None else limit - len(state.placed)
+            allocator = make_allocator(fewer, strict, capacity_checks=checks, each=True)
+        count, step = len(state.placed), None
         if rules.oversubscription is not None and needed > 0:  # so many fit on any one node
             least = min((left[index] for index in _primaries(fewer)), default=0.0)
-            here = int(least // needed)
-            step = here if step is None else min(here, step)
+            step = int(least // needed)
         state = allocator.standard(state, instance, step)
         for placed in state.placed[: len(state.placed) - count]:
             left[placed.primary] -= needed
-        if step is None or len(state.placed) < count + step or len(state.placed) == limit or not step:
+        if not step or len(state.placed) < count + step:
             break
     failures = list(NO_FAILURES)
     failures[FailReason.MEM] = refused_for_memory(candidates, left, needed)
@@ -161,33 +155,6 @@ MOST_NODES: Final = 100
 MOST_WORK: Final = 300_000
 """The greatest number of sets of lost nodes, each times the square of the nodes, that a run may simulate for each
 instance."""
-MOST_SIMULATED: Final = 20_000
-"""The greatest number of sets of lost nodes that one question may simulate."""
-
-
-def survives(nodes: Nodes, instances: Instances, rules: CapacityRules, failures: int, *, cpus: bool = False) -> bool:
-    """Whether any `failures` nodes of one group, and any fewer, can fail at the same time.
-
-    htools asks this of one node at a time (`redundancy.is_redundant`). A mirrored instance is not counted if both of
-    its nodes fail: no free room can save it. With `cpus` the nodes that take over must keep their vcpu-ratio.
-
-    Raises InputError for a negative number, or if there are too many sets of nodes.
-    """
-    if failures < 0:
-        raise InputError(f"the number of node failures to survive is {failures}, which is less than 0")
-    strict = replace(rules, failures=failures, cpus=cpus)
-    sizes = Counter(
-        node.facts.group
-        for node in nodes.values()
-        if not (rules.skip_offline and node.facts.offline) and node.facts.group not in rules.ignored_groups
-    )
-    cases = sum(sets_of(count, failures) for count in sizes.values())
-    if cases > MOST_SIMULATED:
-        raise InputError(
-            f"surviving {failures} failures means {cases} sets of nodes to examine; the limit is {MOST_SIMULATED}",
-            hint="ask for fewer failures, or for one group at a time",
-        )
-    return is_redundant(nodes, instances, strict)
 
 
 def sets_of(nodes: int, failures: int) -> int:

@@ -11,7 +11,7 @@ from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
 from gpolicy.allocator.placement import Attempt, FailCounts, NoCandidatesError, Nodes, Placement, candidates_among
-from gpolicy.allocator.redundancy import Instances
+from gpolicy.allocator.redundancy import CapacityRules, Instances
 from gpolicy.errors import InputError
 
 
@@ -66,9 +66,9 @@ def search_ordinary(
         instances,
         wanted.instance,
         candidates_among(nodes, members, wanted.count, options.restriction),
+        CapacityRules(weights=options.weights),
         force=options.ignore_soft_errors,
         capacity_checks=options.capacity_checks,
-        weights=options.weights,
     )
 
 

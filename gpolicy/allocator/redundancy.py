@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Instances = Mapping[int, Instance]
 ChooseHome = Callable[[Nodes, Instance, Sequence[int]], int | None]
 """A choice of a new node, given the state, the instance, and the nodes that may take it."""
+RedundancyTest = Callable[[Nodes, Instances, "CapacityRules"], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +142,10 @@ def best_home(state: Nodes, instance: Instance, escape: Sequence[int], weights: 
     return best
 
 
-def redundancy_predicate(nodes: Nodes, instances: Instances, rules: CapacityRules) -> Predicate:
-    """Return the test of the state after a placement.
+def redundancy_predicate(
+    nodes: Nodes, instances: Instances, rules: CapacityRules, test: RedundancyTest = is_redundant
+) -> Predicate:
+    """Return the test of the state after a placement, by `test` (`is_redundant`, or another one that equals it).
 
     The new instance gets the number after the last of `instances`; node lists that hold a negative
     number (an instance without an index of its own) refer to it.
@@ -155,7 +158,7 @@ def redundancy_predicate(nodes: Nodes, instances: Instances, rules: CapacityRule
             state[node.index] = settled(node, number)
         table = dict(instances)
         table[number] = placement.instance
-        return is_redundant(state, table, rules)
+        return test(state, table, rules)
 
     return satisfied
 

@@ -25,7 +25,7 @@ from gpolicy.allocator.group_choice import (
 )
 from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import PairCandidates, Placement
-from gpolicy.allocator.redundancy import settled
+from gpolicy.allocator.redundancy import CapacityRules, settled
 
 if TYPE_CHECKING:
     from gpolicy.allocator.group_choice import RequestOptions
@@ -107,6 +107,7 @@ def allocate_secondary(
         instances,
         trial,
         PairCandidates(((instance.primary, others),)),
+        CapacityRules(),
         force=options.ignore_soft_errors,
         capacity_checks=options.capacity_checks,
     )

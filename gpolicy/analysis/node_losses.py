@@ -19,7 +19,6 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.engines import engine_cluster
-from gpolicy.allocator.extended import MOST_SIMULATED
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import LoadedState, check_group, load_known_groups
@@ -32,6 +31,8 @@ from gpolicy.errors import GpolicyError, UsageError
 
 MOST_SETS: Final = 100_000
 """The greatest number of sets of nodes of a group that are examined; most need no simulation."""
+MOST_SIMULATED: Final = 20_000
+"""The greatest number of sets of lost nodes that one question may simulate."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import combinations
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.cluster_score import total_score
-from gpolicy.allocator.engines import compiled_attempt, engine_cluster, is_redundant
+from gpolicy.allocator.engines import engine_cluster, find_placement, is_redundant
 from gpolicy.allocator.extended import ExtendedRules, memory_for_instances, memory_left, sets_of
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import (
@@ -23,9 +21,8 @@ from gpolicy.allocator.placement import (
     PairCandidates,
     SingleCandidates,
     candidates_among,
-    try_allocate,
 )
-from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate, settled
+from gpolicy.allocator.redundancy import CapacityRules, settled
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.extended_capacity import rules_of
 from gpolicy.analysis.losses import lose
@@ -125,13 +122,9 @@ class _Checked:
         """Return the nodes of the best of the `allowed` candidates that keeps the limits, as hail would choose."""
         tried, instance = self._tried, self._instance
         candidates = self._among(allowed)
-        found = compiled_attempt(
-            tried.nodes, tried.instances, instance, candidates, self._strict, force=False, checked=True
+        found = find_placement(
+            tried.nodes, tried.instances, instance, candidates, self._strict, force=False, capacity_checks=True
         )
-        if found is None:
-            predicate = redundancy_predicate(tried.nodes, tried.instances, self._strict)
-            score = partial(total_score, weights=self._strict.weights)
-            found = try_allocate(tried.nodes, instance, candidates, predicate=predicate, score=score)
         if found.solution is None:
             return None
         return tuple(tried.nodes[index].facts.name for index in found.solution.nodes)

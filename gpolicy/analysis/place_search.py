@@ -14,6 +14,7 @@ from typing import Final
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.cluster_score import total_score
 from gpolicy.allocator.dedicated_nodes import try_each_dedicated
+from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import GroupAnswer, RequestError, RequestOptions, Wanted
@@ -205,7 +206,7 @@ def _passed_over(
     """
     if not most:
         return trials
-    predicate = None if instances is None else redundancy_predicate(nodes, instances, rules)
+    predicate = None if instances is None else redundancy_predicate(nodes, instances, rules, is_redundant)
     possible = [(trial.placement, trial) for trial in reversed(trials) if trial.placement is not None]
     failed = set[tuple[int, ...]]()
     for placement, trial in sorted_by_score(possible, lambda pair: pair[0].score):

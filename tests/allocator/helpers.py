@@ -67,12 +67,13 @@ def node(index: int, memory: int, disk: int, cpus: float = 16.0, **more: object)
 
 def allocator(where: Cluster, count: int, *, checks: bool = True, reference: bool = False) -> Allocator:
     candidates = candidate_nodes(where.groups, where.nodes, count)
-    return make_allocator(
-        candidates,
-        CapacityRules(),
-        capacity_checks=checks,
-        reference=reference,
-    )
+    made = make_allocator(candidates, CapacityRules(), capacity_checks=checks)
+    return law_of(made) if reference else made
+
+
+def law_of(made: Allocator) -> Allocator:
+    """Return the law in place of the engine."""
+    return Allocator(made.engine, made.capacity_checks, made.each)
 
 
 def start(where: Cluster) -> AllocationState:

@@ -29,7 +29,7 @@ from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.requests import allocate
 from gpolicy.htools.simulation import simulate
 
-from .helpers import GIB, allocator, cluster, instance, node, policy, spec, start
+from .helpers import GIB, allocator, cluster, instance, law_of, node, policy, spec, start
 
 VALUE = {component.name: place for place, component in enumerate(COMPONENTS)}
 
@@ -49,7 +49,8 @@ def test_allocation_efficiency_34_standard_instances_without_it(reference: bool)
     weights = tuple(0.0 if item.name == "reserved_mem_rtotal" else item.weight for item in COMPONENTS)
     where = merge(simulate(["p,6,204801,10241,21"]))
     candidates = candidate_nodes(where.groups, where.nodes, 2)
-    made = make_allocator(candidates, CapacityRules(weights=weights), capacity_checks=True, reference=reference)
+    made = make_allocator(candidates, CapacityRules(weights=weights), capacity_checks=True)
+    made = law_of(made) if reference else made
     result = made.standard(start(where), instance(1024, 10240, 2, DiskTemplate.DRBD), None)
     assert len(result.placed) == 34
 

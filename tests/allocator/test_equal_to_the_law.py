@@ -23,7 +23,7 @@ from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.errors import InputError
 
-from .helpers import cluster, instance, node
+from .helpers import cluster, instance, law_of, node
 
 RACKS = ("htools:nlocation:rack",)
 
@@ -37,7 +37,8 @@ def asked_both_ways(where: Cluster, wanted: Instance, candidates: Candidates) ->
 
 
 def _ask(where: Cluster, wanted: Instance, candidates: Candidates) -> Attempt:
-    return find_placement(where.nodes, where.instances, wanted, candidates, force=False, capacity_checks=False)
+    nodes, rules = where.nodes, CapacityRules()
+    return find_placement(nodes, where.instances, wanted, candidates, rules, force=False, capacity_checks=False)
 
 
 def in_racks(*racks: str, residents: tuple[Instance, ...] = (), offline: int = -1) -> Cluster:
@@ -47,7 +48,6 @@ def in_racks(*racks: str, residents: tuple[Instance, ...] = (), offline: int = -
     return cluster(nodes, list(residents), tags=RACKS)
 
 
-@pytest.mark.filterwarnings("ignore::gpolicy.allocator.engines.SlowAllocatorWarning")
 class TestLocations:
     """The common locations of a pair count where the primary is online, and only those of the new pair."""
 
@@ -73,7 +73,6 @@ class TestLocations:
         assert attempt.solution.instance.location_score == 0
 
 
-@pytest.mark.filterwarnings("ignore::gpolicy.allocator.engines.SlowAllocatorWarning")
 def test_an_instance_on_external_storage_with_a_second_node() -> None:
     """change-group looks for one node; the second node of the record does not matter."""
     resident = instance(512, 1024, 1, DiskTemplate.EXT, index=0, name="i0", primary=0, secondary=1)
@@ -83,7 +82,6 @@ def test_an_instance_on_external_storage_with_a_second_node() -> None:
     assert attempt.solution.nodes == (2,)
 
 
-@pytest.mark.filterwarnings("ignore::gpolicy.allocator.engines.SlowAllocatorWarning")
 def test_a_mirrored_instance_without_a_second_node_ends_every_run() -> None:
     """N+1 cannot be judged with this instance, even if nothing fits; the real hspace ends with an error."""
     resident = instance(512, 1024, 1, DiskTemplate.DRBD, index=0, name="i0", primary=0)
@@ -91,12 +89,12 @@ def test_a_mirrored_instance_without_a_second_node_ends_every_run() -> None:
     wanted = instance(512, 1024, 1, DiskTemplate.PLAIN)
     for reference in (True, False):
         candidates = SingleCandidates((0, 1))
-        runner = make_allocator(candidates, CapacityRules(), capacity_checks=True, reference=reference)
+        runner = make_allocator(candidates, CapacityRules(), capacity_checks=True)
+        runner = law_of(runner) if reference else runner
         with pytest.raises(InputError, match="has no secondary node"):
             runner.standard(AllocationState(where.nodes, where.instances), wanted, None)
 
 
-@pytest.mark.filterwarnings("ignore::gpolicy.allocator.engines.SlowAllocatorWarning")
 def test_nodes_are_lost_in_their_own_order() -> None:
     """Node 1, alone in its group, cannot be lost: nobody comes to the incomplete instance of node 2."""
     lonely = instance(512, 1024, 1, DiskTemplate.PLAIN, index=0, name="i0", primary=1)
@@ -105,7 +103,8 @@ def test_nodes_are_lost_in_their_own_order() -> None:
     groups = tuple(Group(index, f"g{index}", f"u{index}") for index in range(2))
     where = merge(ClusterData(groups, tuple(nodes), (lonely, incomplete)))
     for reference in (True, False):
-        runner = make_allocator(SingleCandidates((0, 1, 2)), CapacityRules(), capacity_checks=True, reference=reference)
+        runner = make_allocator(SingleCandidates((0, 1, 2)), CapacityRules(), capacity_checks=True)
+        runner = law_of(runner) if reference else runner
         state = AllocationState(where.nodes, where.instances)
         assert runner.standard(state, instance(512, 1024, 1, DiskTemplate.PLAIN), 1).placed == ()
 

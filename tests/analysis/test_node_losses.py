@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
-from gpolicy.allocator.extended import survives
 from gpolicy.allocator.instance_moves import failover_to
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import SingleCandidates, try_allocate
-from gpolicy.allocator.redundancy import CapacityRules, best_home, can_evacuate
+from gpolicy.allocator.redundancy import CapacityRules, best_home, can_evacuate, is_redundant
 from gpolicy.analysis import node_losses as module
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
@@ -69,7 +68,7 @@ def test_each_verdict_equals_the_law(*, cpus: bool) -> None:
             }
             assert {loss.nodes for loss in found.not_absorbed} == single | pairs
             for failures in (1, 2):
-                law = survives(cluster.nodes, cluster.instances, CapacityRules(), failures, cpus=cpus)
+                law = is_redundant(cluster.nodes, cluster.instances, CapacityRules(failures=failures, cpus=cpus))
                 assert law is (found.survives >= failures)
             kept += found.survives
             lost += len(found.not_absorbed)

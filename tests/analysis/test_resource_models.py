@@ -11,7 +11,7 @@ from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
-from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.declared_resources import DeclaredNumber
@@ -149,7 +149,7 @@ def standard_by_the_law(state: ClusterState) -> int:
     std = data.policy.std
     wanted = replace(run.instance(std, std.spindle_use))
     candidates = candidate_nodes(prepared.groups, prepared.nodes, 1)
-    law = make_allocator(candidates, CapacityRules(), capacity_checks=True, reference=True)
+    law = Allocator(ReferenceEngine(candidates, CapacityRules()))
     return len(law.standard(AllocationState(prepared.nodes, prepared.instances), wanted, None).placed)
 
 

@@ -43,7 +43,7 @@ from gpolicy.allocator.native.library import (
 from gpolicy.allocator.native.streams import ClusterNumbers, Numbers, UnfitError
 from gpolicy.allocator.placement import Attempt, PairCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
-from gpolicy.allocator.repeated_allocation import AllocationState, DivisionError
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, DivisionError
 from gpolicy.errors import InputError
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
@@ -237,7 +237,9 @@ def by_values(rng: random.Random) -> list[str]:
 
             def run(*, reference: bool) -> object:
                 checked = values.checked
-                runner = make_allocator(values.candidates, values.rules, capacity_checks=checked, reference=reference)
+                runner = make_allocator(values.candidates, values.rules, capacity_checks=checked)
+                if reference:
+                    runner = Allocator(runner.engine, checked)
                 state = AllocationState(values.nodes, values.instances)
                 return (runner.tiered if tiered else runner.standard)(state, wanted, limit)
 

@@ -13,7 +13,7 @@ from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.placement import Attempt, NoCandidatesError, candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant
-from gpolicy.allocator.repeated_allocation import AllocationState, ReferenceEngine
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.htools.text_format import parse_cluster
 
 from .random_clusters import TEMPLATES, random_cluster
@@ -59,10 +59,8 @@ def test_engine_and_law_place_by_the_same_weights(first: int) -> None:
             None, is_redundant(where.nodes, where.instances, rules),
         )  # fmt: skip
         state = AllocationState(where.nodes, where.instances)
-        runs = [
-            make_allocator(candidates, rules, capacity_checks=False, reference=reference).standard(state, wanted, 12)
-            for reference in (False, True)
-        ]
+        made = make_allocator(candidates, rules, capacity_checks=False)
+        runs = [run.standard(state, wanted, 12) for run in (made, Allocator(made.engine, capacity_checks=False))]
         assert [item.primary for item in runs[0].placed] == [item.primary for item in runs[1].placed], seed
     assert placed > 0
 

@@ -1,0 +1,85 @@
+"""Where there is an engine, no question waits for the law."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NoReturn
+from unittest.mock import patch
+
+import pytest
+
+from gpolicy.allocator import balancing, dedicated_nodes, engines, evacuation, redundancy
+from gpolicy.allocator.placement import Nodes
+from gpolicy.allocator.repeated_allocation import ReferenceEngine
+from gpolicy.cli.running import run
+
+from .random_requests import KINDS, make_case
+from .three_ways import ask_ours, write_files
+
+POLICIES = Path(__file__).parents[2] / "policies"
+STATE = ("--state", f"snapshot:{POLICIES / 'two-groups.snapshot.json'}")
+_one_node = evacuation._one_node
+
+
+def refuse(*_: object, **__: object) -> NoReturn:
+    raise AssertionError("the law is asked")
+
+
+def one_of_one(
+    nodes: Nodes, item: object, group: int, candidates: Sequence[int], *more: object, **rest: bool
+) -> object:
+    """Let the law move to the node that the engine has chosen, or say why no node takes the instance."""
+    found = _one_node(nodes, item, group, candidates, *more, **rest)  # type: ignore[arg-type]
+    return found if len(candidates) == 1 else refuse()
+
+
+@contextmanager
+def without_the_law() -> Iterator[None]:
+    """Fail where the law would answer."""
+    with (
+        patch.object(ReferenceEngine, "attempt", refuse),
+        patch.object(ReferenceEngine, "redundant", refuse),
+        patch.object(engines, "try_allocate", refuse),
+        patch.object(redundancy, "can_evacuate", refuse),
+        patch.object(dedicated_nodes, "_search_all", refuse),
+        patch.object(balancing, "possible_moves", refuse),
+        patch.object(evacuation, "_one_node", one_of_one),
+    ):
+        yield
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_htools(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for seed in range(60):
+        case = make_case(kind, seed)
+        if "c.mond" in case.files:  # shares of a node without CPUs in use are infinite, which the engine refuses
+            continue
+        write_files(case)
+        with without_the_law():
+            ask_ours(case)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("plan", POLICIES / "two-groups", *STATE),
+        ("capacity", POLICIES / "two-groups", *STATE),
+        ("suggest", *STATE, "--group", "default"),
+        ("test", POLICIES / "two-groups"),
+        *(
+            ("place", "-p", POLICIES / "two-groups", *STATE, "memory=4G", "vcpus=2", "disk=20G", f"template={template}")
+            for template in ("drbd", "plain")
+        ),
+    ],
+    ids=lambda arguments: f"{arguments[0]} {arguments[-1]}".rpartition("/")[2],
+)
+def test_verbs(arguments: tuple[str | Path, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    with without_the_law():
+        code = run([str(argument) for argument in arguments])
+    shown = capsys.readouterr()
+    assert code in (0, 1), shown.err
+    assert "the law is asked" not in shown.err
+    assert shown.out
