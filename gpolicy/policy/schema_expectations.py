@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.policy.schema_parameters import COUNT, NAME, NODES, SIZE, Schema, map_of, object_of
+from gpolicy.policy.schema_parameters import COUNT, NAME, NODES, SIZE, Schema, flag, list_of, map_of, object_of
 
 REFUSALS: Final = (
     "memory",
@@ -50,7 +50,7 @@ _REFUSAL: Final[Schema] = {"enum": list(REFUSALS)}
 _LOST: Final[Schema] = map_of(COUNT)
 _CANDIDATE: Final[Schema] = object_of(
     {
-        "refused": {"type": "boolean", "description": "Whether the node cannot take it."},
+        "refused": flag("Whether the node cannot take it."),
         "because": {**_REFUSAL, "description": "Why the node cannot take it."},
         "lost_allocations": {**_LOST, "description": "Instances of each spec that would no longer fit on the node."},
         "disk_left": {**SIZE, "description": "Free disk space that would be left on the node."},
@@ -60,7 +60,7 @@ _CANDIDATE: Final[Schema] = object_of(
 
 EXPECTATIONS: Final[dict[str, Schema]] = {
     "place": {
-        "refused": {"type": "boolean", "description": "Whether it cannot be placed."},
+        "refused": flag("Whether it cannot be placed."),
         "because": {**_REFUSAL, "description": "Why most nodes cannot take it."},
         "group": {**NAME, "description": "The group that is chosen."},
         "node": {**NAME, "description": "The node that is chosen, for the primary."},
@@ -70,17 +70,11 @@ EXPECTATIONS: Final[dict[str, Schema]] = {
             "description": "Instances of each spec that no longer fit on the chosen node (dedicated allocation).",
         },
         "disk_left": {**SIZE, "description": "Free disk space that is left on the chosen node."},
-        "preference": {
-            "type": "array",
-            "items": NAME,
-            "minItems": 2,
-            "uniqueItems": True,
-            "description": "Nodes, the most preferred first.",
-        },
+        "preference": list_of(NAME, "Nodes, the most preferred first.", least=2, unique=True),
         "candidates": {**map_of(_CANDIDATE), "description": "What must come out for single nodes, by name."},
     },
     "check_instance": {
-        "refused": {"type": "boolean", "description": "Whether the policy refuses the instance."},
+        "refused": flag("Whether the policy refuses the instance."),
         "because": {
             "anyOf": [
                 {"enum": [*SPEC_PARAMETERS, "disk-templates", "spindles"]},
@@ -103,7 +97,7 @@ EXPECTATIONS: Final[dict[str, Schema]] = {
         },
     },
     "redundancy": {
-        "survives": {"type": "boolean", "description": "Whether every such loss can be absorbed."},
+        "survives": flag("Whether every such loss can be absorbed."),
         "failing": {
             "anyOf": [{"type": "array", "items": NAME, "uniqueItems": True}, map_of(_REFUSAL)],
             "description": "All nodes whose loss cannot be absorbed, or for each of them what the others have too"

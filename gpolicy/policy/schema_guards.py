@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpolicy.policy.guard import Measure
-from gpolicy.policy.schema_parameters import NAME, PERCENT_PATTERN, Schema
+from gpolicy.policy.schema_parameters import NAME, PERCENT_PATTERN, Schema, whole
 
 
 def guard_properties() -> Schema:
@@ -21,11 +21,7 @@ def guard_properties() -> Schema:
                     "name": {**NAME, "description": "Name of the guard; overridden by this name."},
                     "group": {**NAME, "description": "Only this group (default: each group)."},
                     "spec": {**NAME, "description": "Only this named spec pair (default: each)."},
-                    "at_least": {
-                        "type": "integer",
-                        "minimum": 0,
-                        "description": "Least number of instances of the spec that must still fit.",
-                    },
+                    "at_least": whole("Least number of instances of the spec that must still fit."),
                     "capacity_loss": {
                         "type": "object",
                         "description": "How much capacity a change may cost: how many fit of the largest size of"
@@ -40,22 +36,12 @@ def guard_properties() -> Schema:
                         "required": ["at_most"],
                         "additionalProperties": False,
                     },
-                    "newly_violating": {
-                        "type": "integer",
-                        "minimum": 0,
-                        "description": "Most instances that may newly violate the policy.",
-                    },
-                    "node_failures": {
-                        "type": "integer",
-                        "minimum": 0,
-                        "description": "Node failures that the group must survive; nodes that take over must keep"
-                        " their vcpu-ratio, unless cpus_after_failure of the group's limits is false.",
-                    },
-                    "max_changes": {
-                        "type": "integer",
-                        "minimum": 0,
-                        "description": "Most changes that one plan may make.",
-                    },
+                    "newly_violating": whole("Most instances that may newly violate the policy."),
+                    "node_failures": whole(
+                        "Node failures that the group must survive; nodes that take over must keep"
+                        " their vcpu-ratio, unless cpus_after_failure of the group's limits is false."
+                    ),
+                    "max_changes": whole("Most changes that one plan may make."),
                 },
                 "required": ["name"],
                 "oneOf": [{"required": [str(measure)]} for measure in Measure],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpolicy.policy.schema_parameters import NAME, NODES, SIZE, TAG, Schema, count_of, object_of
+from gpolicy.policy.schema_parameters import NAME, NODES, SIZE, TAG, Schema, count_of, flag, list_of, object_of, whole
 
 
 def _sizes() -> Schema:
@@ -19,22 +19,17 @@ def _sizes() -> Schema:
         "bound": {"enum": ["min", "max"], "description": "Which end of the spec is meant. Default: min."},
         "memory-size": {**SIZE, "description": "Memory."},
         "cpu-count": {**count_of("cpu-count"), "description": "Virtual CPUs."},
-        "disks": {
-            "type": "array",
-            "items": {"anyOf": [*SIZE["anyOf"], disk]},
-            "maxItems": 100,
-            "description": "Size of each disk.",
-        },
+        "disks": list_of({"anyOf": [*SIZE["anyOf"], disk]}, "Size of each disk.", most=100),
         "spindle-use": {**count_of("spindle-use"), "description": "Spindle use (where storage is not exclusive)."},
         "nic-count": {**count_of("nic-count"), "description": "Network interfaces."},
         "disk-template": {"type": "string", "description": "Disk template. Default: the first enabled one allowed."},
-        "tags": {"type": "array", "items": TAG, "description": "Tags of the instance."},
+        "tags": list_of(TAG, "Tags of the instance."),
     }
 
 
 def wanted_instance() -> Schema:
     """Return the schema of a new instance."""
-    ignore = {"type": "boolean", "description": "True: ignore the sizes and disk templates of the policy."}
+    ignore = flag("True: ignore the sizes and disk templates of the policy.")
     return object_of({**_sizes(), "ignore_ipolicy": ignore}, minimum=1)
 
 
@@ -50,12 +45,9 @@ def existing_instance() -> Schema:
         "minmem": {**SIZE, "description": "Least memory, if it differs from memory-size (the greatest)."},
         "name": {**NAME, "description": "Name of the instance."},
         "nodes": {**NODES, "description": "Primary node, and secondary node."},
-        "running": {"type": "boolean", "description": "Whether it runs. Default: true."},
-        "offline": {
-            "type": "boolean",
-            "description": "True: it is offline (gnt-instance modify --offline), its memory and CPUs are given back.",
-        },
-        "count": {"type": "integer", "minimum": 1, "maximum": 10_000, "description": "How many of them: NAME-1, …"},
+        "running": flag("Whether it runs. Default: true."),
+        "offline": flag("True: it is offline (gnt-instance modify --offline), its memory and CPUs are given back."),
+        "count": whole("How many of them: NAME-1, …", least=1, most=10_000),
     }
     sizes = {key: value for key, value in _sizes().items() if key != "group"}
     schema = object_of({**own, **sizes}, required=("name", "nodes"))

@@ -25,8 +25,11 @@ from gpolicy.policy.schema_parameters import (
     TAG,
     Schema,
     count_of,
+    flag,
+    list_of,
     object_of,
     parameter_properties,
+    whole,
 )
 from gpolicy.policy.schema_rules import rule_properties, value_schema
 from gpolicy.policy.schema_tag_rules import tag_rule_properties
@@ -143,13 +146,11 @@ def _definitions() -> Schema:
 
 
 def _tags(of: str) -> Schema:
-    return {
-        "type": "array",
-        "items": TAG,
-        "uniqueItems": True,
-        "description": f"Tags that {of} is to have. Others are left alone, except under prefixes that a TagRules"
-        " document owns.",
-    }
+    return list_of(
+        TAG,
+        f"Tags that {of} is to have. Others are left alone, except under prefixes that a TagRules document owns.",
+        unique=True,
+    )
 
 
 def _extends(kind: str) -> Schema:
@@ -164,11 +165,11 @@ def _extends(kind: str) -> Schema:
 
 
 def _template(kind: str) -> Schema:
-    return {"type": "boolean", "description": f"True: only a base for `extends`, not a {kind} of its own."}
+    return flag(f"True: only a base for `extends`, not a {kind} of its own.")
 
 
 def _nodes(text: str) -> Schema:
-    return {"type": "array", "items": NAME, "uniqueItems": True, "description": text}
+    return list_of(NAME, text, unique=True)
 
 
 def _term_properties(of: str) -> Schema:
@@ -179,13 +180,11 @@ def _term_properties(of: str) -> Schema:
         "limits": {
             **object_of(
                 {
-                    "max_node_failures": {
-                        "type": "integer",
-                        "minimum": 0,
-                        "maximum": MOST_NODE_FAILURES,
-                        "description": "How many nodes of a group may fail at once, and every instance still has its"
+                    "max_node_failures": whole(
+                        "How many nodes of a group may fail at once, and every instance still has its"
                         " place. Ganeti's own tools: 1.",
-                    },
+                        most=MOST_NODE_FAILURES,
+                    ),
                     "oversubscription": {
                         "type": "number",
                         "exclusiveMinimum": 0,
@@ -193,12 +192,11 @@ def _term_properties(of: str) -> Schema:
                         "description": "The greatest memories of a node's instances together may be this many times"
                         " its memory for instances; each instance is guaranteed its least.",
                     },
-                    "cpus_after_failure": {
-                        "type": "boolean",
-                        "description": "True: nodes that take over must keep their vcpu-ratio after as many failures as"
+                    "cpus_after_failure": flag(
+                        "True: nodes that take over must keep their vcpu-ratio after as many failures as"
                         " may be. Default: true for redundancy and guards, false for capacity and place (as hspace and"
-                        " hail count).",
-                    },
+                        " hail count)."
+                    ),
                 },
                 minimum=1,
             ),

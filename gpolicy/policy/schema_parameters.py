@@ -89,6 +89,24 @@ def count_of(name: str, *, least: int = 0) -> Schema:
     return {"type": "integer", "minimum": least, "maximum": BOUNDS[name].most}
 
 
+def whole(text: str, *, least: int = 0, most: int | None = None) -> Schema:
+    """Return the schema of a whole number with this description."""
+    return {"type": "integer", "minimum": least, **({} if most is None else {"maximum": most}), "description": text}
+
+
+def flag(text: str) -> Schema:
+    """Return the schema of true or false with this description."""
+    return {"type": "boolean", "description": text}
+
+
+def list_of(
+    items: Schema, text: str, *, least: int | None = None, most: int | None = None, unique: bool = False
+) -> Schema:
+    """Return the schema of a list with this description."""
+    bounds = {"minItems": least, "maxItems": most, "uniqueItems": unique or None}
+    return {"type": "array", "items": items, **{k: v for k, v in bounds.items() if v is not None}, "description": text}
+
+
 def object_of(properties: Schema, *, required: tuple[str, ...] = (), minimum: int = 0) -> Schema:
     """Return the schema of a mapping with only these keys, at least `minimum` of them."""
     schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}

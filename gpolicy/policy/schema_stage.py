@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.policy.schema_parameters import COUNT, NAME, SIZE, TAG, Schema, count_of, object_of
+from gpolicy.policy.schema_parameters import COUNT, NAME, SIZE, TAG, Schema, count_of, flag, list_of, object_of
 
 MOST_NODES: Final = 1000
 """Simulated nodes of one test."""
@@ -31,12 +31,7 @@ def cluster_of_test() -> Schema:
             "anyOf": [part, {"type": "array", "items": part, "minItems": 1}],
             "description": "Simulated hardware: of one group, or a list with an entry for each group.",
         },
-        "edits": {
-            "type": "array",
-            "items": _edit(),
-            "minItems": 1,
-            "description": "Changes to this cluster before the question: nodes, instances, tags.",
-        },
+        "edits": list_of(_edit(), "Changes to this cluster before the question: nodes, instances, tags.", least=1),
     }
     return {
         **object_of(properties, minimum=1),
@@ -73,17 +68,11 @@ def simulated_group() -> Schema:
         {
             "name": {**NAME, "description": "Name of the node."},
             **_hardware(one_node=True),
-            "pvs": {
-                "type": "array",
-                "items": {**SIZE},
-                "minItems": 1,
-                "maxItems": 1000,
-                "description": "Size of each physical volume, where they differ.",
-            },
+            "pvs": list_of({**SIZE}, "Size of each physical volume, where they differ.", least=1, most=1000),
             "filled": {"enum": list(FILLINGS), "description": "How full the node is. Default: empty."},
-            "offline": {"type": "boolean", "description": "True: the node is offline."},
-            "drained": {"type": "boolean", "description": "True: the node is drained."},
-            "tags": {"type": "array", "items": TAG, "description": "Tags beside those of the policy's node sets."},
+            "offline": flag("True: the node is offline."),
+            "drained": flag("True: the node is drained."),
+            "tags": list_of(TAG, "Tags beside those of the policy's node sets."),
         },
         required=("name",),
     )
@@ -107,12 +96,9 @@ def simulated_group() -> Schema:
             "description": "How many nodes (node-1, node-2, …); how many of each filling (a single one has the filling"
             " as its name: half-full; of several: half-full-1, half-full-2, …); or the nodes by name.",
         },
-        "instances": {
-            "type": "array",
-            "items": {"$ref": "#/definitions/existingInstance"},
-            "maxItems": 20_000,
-            "description": "Instances that are there already.",
-        },
+        "instances": list_of(
+            {"$ref": "#/definitions/existingInstance"}, "Instances that are there already.", most=20_000
+        ),
     }
     return object_of(properties, required=("nodes",))
 
@@ -120,12 +106,12 @@ def simulated_group() -> Schema:
 def _edit() -> Schema:
     properties: Schema = {
         "node": {**NAME, "description": "A node to change."},
-        "offline": {"type": "boolean", "description": "Whether the node is offline."},
-        "drained": {"type": "boolean", "description": "Whether the node is drained."},
+        "offline": flag("Whether the node is offline."),
+        "drained": flag("Whether the node is drained."),
         "group": {**NAME, "description": "The group of the node."},
         "instance": {**NAME, "description": "An instance to change."},
-        "add_tags": {"type": "array", "items": TAG, "minItems": 1, "description": "Tags to add."},
-        "remove_tags": {"type": "array", "items": TAG, "minItems": 1, "description": "Tags to remove."},
+        "add_tags": list_of(TAG, "Tags to add.", least=1),
+        "remove_tags": list_of(TAG, "Tags to remove.", least=1),
         "add_instance": {"$ref": "#/definitions/existingInstance"},
         "remove_instance": {**NAME, "description": "The name of an instance to remove."},
         "remove_node": {**NAME, "description": "The name of a node to remove; no instance may be on it."},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.policy.schema_parameters import NAME, Schema
+from gpolicy.policy.schema_parameters import NAME, Schema, list_of
 
 _PREFIX: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,100}$"}
 
@@ -39,13 +39,12 @@ def tag_rule_properties() -> Schema:
                 "type": "object",
                 "properties": {
                     "prefix": {**_PREFIX, "description": "Tags that begin with these characters."},
-                    "on": {
-                        "type": "array",
-                        "items": {"enum": ["cluster", "group", "node"]},
-                        "minItems": 1,
-                        "uniqueItems": True,
-                        "description": "Objects on which the prefix is owned.",
-                    },
+                    "on": list_of(
+                        {"enum": ["cluster", "group", "node"]},
+                        "Objects on which the prefix is owned.",
+                        least=1,
+                        unique=True,
+                    ),
                 },
                 "required": ["prefix", "on"],
                 "additionalProperties": False,
@@ -56,34 +55,24 @@ def tag_rule_properties() -> Schema:
     name = {**_PREFIX, "pattern": "^[A-Za-z0-9_.+*/@-]+(:[A-Za-z0-9_.+*/@-]+)*$"}
     return {
         "name": {**NAME, "description": "Name of these rules, for people."},
-        "owns": {
-            "type": "array",
-            "items": owned,
-            "description": "Tags that gpolicy removes when the policy does not declare them. Others it never touches.",
-        },
-        "exclusion": {
-            "type": "array",
-            "items": marker,
-            "uniqueItems": True,
-            "description": "Instances that share such a tag are kept on different primary nodes.",
-        },
-        "failure_domains": {
-            "type": "array",
-            "items": name,
-            "uniqueItems": True,
-            "description": "`rack` means: nodes with the same tag rack:… may fail together; redundant instances"
-            " avoid sharing one.",
-        },
+        "owns": list_of(
+            owned, "Tags that gpolicy removes when the policy does not declare them. Others it never touches."
+        ),
+        "exclusion": list_of(
+            marker, "Instances that share such a tag are kept on different primary nodes.", unique=True
+        ),
+        "failure_domains": list_of(
+            name,
+            "`rack` means: nodes with the same tag rack:… may fail together; redundant instances avoid sharing one.",
+            unique=True,
+        ),
         "migration": {
             "type": "object",
             "description": "Where instances may migrate.",
             "properties": {
-                "domains": {
-                    "type": "array",
-                    "items": name,
-                    "uniqueItems": True,
-                    "description": "`hv` means: node tags hv:… restrict migration; the target must carry them too.",
-                },
+                "domains": list_of(
+                    name, "`hv` means: node tags hv:… restrict migration; the target must carry them too.", unique=True
+                ),
                 "allow": {
                     "type": "array",
                     "description": "One-way exceptions.",
@@ -103,10 +92,7 @@ def tag_rule_properties() -> Schema:
             },
             "additionalProperties": False,
         },
-        "desired_location": {
-            "type": "array",
-            "items": marker,
-            "uniqueItems": True,
-            "description": "Instance tags that name the failure domain where the instance should be.",
-        },
+        "desired_location": list_of(
+            marker, "Instance tags that name the failure domain where the instance should be.", unique=True
+        ),
     }

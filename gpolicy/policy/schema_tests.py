@@ -8,7 +8,7 @@ from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FA
 from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS, SPEC_PARAMETERS
 from gpolicy.policy.schema_expectations import EXPECTATIONS
 from gpolicy.policy.schema_instances import checked_instance, existing_instance, wanted_instance
-from gpolicy.policy.schema_parameters import NAME, SIZE, Schema, count_of, object_of
+from gpolicy.policy.schema_parameters import NAME, SIZE, Schema, count_of, flag, list_of, object_of, whole
 from gpolicy.policy.schema_stage import cluster_of_test, simulated_group
 
 MOST_TESTS: Final = 1000
@@ -59,13 +59,12 @@ def _capacity() -> Schema:
             **object_of(_standard(), minimum=1),
             "description": "The standard instance of this test. Default: the policy's `std`.",
         },
-        "without": {
-            "type": "array",
-            "items": {"enum": list(SCORE_COMPONENTS)},
-            "minItems": 1,
-            "uniqueItems": True,
-            "description": "Components of the cluster score that do not count, to see their influence.",
-        },
+        "without": list_of(
+            {"enum": list(SCORE_COMPONENTS)},
+            "Components of the cluster score that do not count, to see their influence.",
+            least=1,
+            unique=True,
+        ),
         "weights": {
             **object_of(
                 {
@@ -76,17 +75,12 @@ def _capacity() -> Schema:
             ),
             "description": "Other weights of components of the cluster score than Ganeti's, as `--weight`.",
         },
-        "max_node_failures": {
-            "type": "integer",
-            "minimum": 0,
-            "maximum": MOST_NODE_FAILURES,
-            "description": "Keep room for the loss of this many nodes at once (resource model). Default: as the limits"
+        "max_node_failures": whole(
+            "Keep room for the loss of this many nodes at once (resource model). Default: as the limits"
             " of the group say; without limits as hspace, 1.",
-        },
-        "resource_model": {
-            "type": "boolean",
-            "description": "True: what is free follows from hv_state and disk_state, not from what nodes measure.",
-        },
+            most=MOST_NODE_FAILURES,
+        ),
+        "resource_model": flag("True: what is free follows from hv_state and disk_state, not from what nodes measure."),
         "oversubscription": {
             "type": "number",
             "exclusiveMinimum": 0,
@@ -95,11 +89,10 @@ def _capacity() -> Schema:
             " (resource model). Each is guaranteed the least memory of its spec and may burst to the most."
             " Default: as the limits of the group say.",
         },
-        "cpus_after_failure": {
-            "type": "boolean",
-            "description": "Whether nodes that take over after a failure must keep their vcpu-ratio. Default: as the"
-            " limits of the group say, or false.",
-        },
+        "cpus_after_failure": flag(
+            "Whether nodes that take over after a failure must keep their vcpu-ratio. Default: as the"
+            " limits of the group say, or false."
+        ),
     }
     return {**object_of(properties), "description": "Count how many instances fit, as hspace does."}
 
@@ -118,16 +111,11 @@ def _standard() -> Schema:
 def _redundancy() -> Schema:
     properties: Schema = {
         "group": {**NAME, "description": "The group. It can be left out when there is one."},
-        "failures": {
-            "type": "integer",
-            "minimum": 1,
-            "maximum": 8,
-            "description": "How many nodes are lost at once. Default: max_node_failures of the group's limits, or 1.",
-        },
-        "cpus_after_failure": {
-            "type": "boolean",
-            "description": "Whether nodes that take over must keep their vcpu-ratio. Default: as the group's limits"
-            " say, or true.",
-        },
+        "failures": whole(
+            "How many nodes are lost at once. Default: max_node_failures of the group's limits, or 1.", least=1, most=8
+        ),
+        "cpus_after_failure": flag(
+            "Whether nodes that take over must keep their vcpu-ratio. Default: as the group's limits say, or true."
+        ),
     }
     return {**object_of(properties), "description": "Ask which losses of nodes can be absorbed."}
