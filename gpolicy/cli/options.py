@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -16,6 +16,7 @@ from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, Display, forms_of
 
 if TYPE_CHECKING:
+    from gpolicy.cluster.terms import Limits
     from gpolicy.plan.signature import Signers
     from gpolicy.what_if.words import WhatIf
 
@@ -258,25 +259,6 @@ class Suppositions:
         )
 
 
-MaxNodeFailures = Annotated[
-    int | None,
-    typer.Option(
-        "--max-node-failures",
-        metavar="K",
-        min=1,
-        max=5,
-        help="How many nodes of a group may fail at once; default: `limits` of the policy.",
-    ),
-]
-Oversubscription = Annotated[
-    float | None,
-    typer.Option(
-        "--oversubscription",
-        metavar="RATIO",
-        help="Maximum memories of a node's instances may add up to RATIO times its memory for instances; each keeps "
-        "its minimum. Default: `limits` of the policy.",
-    ),
-]
 CpusAfterFailure = Annotated[
     bool | None,
     typer.Option(
@@ -284,6 +266,38 @@ CpusAfterFailure = Annotated[
         help="Whether nodes that take over must keep their vcpu-ratio; default: `limits` of the policy.",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitOptions:
+    """Limits of groups, in place of those of the policy."""
+
+    max_node_failures: Annotated[
+        int | None,
+        typer.Option(
+            "--max-node-failures",
+            metavar="K",
+            min=1,
+            max=5,
+            help="How many nodes of a group may fail at once; default: `limits` of the policy.",
+        ),
+    ] = None
+    oversubscription: Annotated[
+        float | None,
+        typer.Option(
+            "--oversubscription",
+            metavar="RATIO",
+            help="Maximum memories of a node's instances may add up to RATIO times its memory for instances; each keeps"
+            " its minimum. Default: `limits` of the policy.",
+        ),
+    ] = None
+    cpus_after_failure: CpusAfterFailure = None
+
+    def read(self) -> Limits:
+        """Return them for the count."""
+        from gpolicy.cluster.terms import Limits  # noqa: PLC0415
+
+        return Limits(**asdict(self))
 
 
 def policy_path(path: Path | None, option: Path | None) -> Path | None:

@@ -12,9 +12,7 @@ from gpolicy.cli.options import (
     Budget,
     ChosenClusters,
     Clusters,
-    CpusAfterFailure,
-    MaxNodeFailures,
-    Oversubscription,
+    LimitOptions,
     PolicyOption,
     ReportFile,
     Suppositions,
@@ -70,9 +68,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
             help="Disk template of the instances; default: each group's first enabled one that it allows.",
         ),
     ] = None,
-    max_node_failures: MaxNodeFailures = None,
-    oversubscription: Oversubscription = None,
-    cpus_after_failure: CpusAfterFailure = None,
+    limit_options: LimitOptions,
     form: Annotated[str, form_option("capacity")] = "text",
     budget: Budget = None,
     output: ReportFile = None,
@@ -90,16 +86,12 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
     from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
 
     display = display_of("capacity", form, budget)
-    limits = Limits(
-        max_node_failures=max_node_failures, oversubscription=oversubscription, cpus_after_failure=cpus_after_failure
-    )
-    given, what_if = policy_path(path, policy), suppositions.read()
+    given, what_if, limits = policy_path(path, policy), suppositions.read(), limit_options.read()
     if what_if is not None and form == "prometheus":
         raise UsageError("metrics are of the cluster as it is, not of a supposed one", hint="leave --format out")
 
@@ -154,9 +146,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     form: Annotated[str, form_option("place")] = "text",
     budget: Budget = None,
     every: Annotated[bool, typer.Option("--all", "-a", help="Show every candidate.")] = False,
-    max_node_failures: MaxNodeFailures = None,
-    oversubscription: Oversubscription = None,
-    cpus_after_failure: CpusAfterFailure = None,
+    limit_options: LimitOptions,
     weight: Weight = None,
     ignore_ipolicy: Annotated[
         bool, typer.Option("--ignore-ipolicy", help="Ignore the sizes and disk templates of the policy.")
@@ -172,15 +162,11 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
     from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer  # noqa: PLC0415
     from gpolicy.report.place_json import place_data  # noqa: PLC0415
 
     display = display_of("place", form, budget, every=every)
-    limits = Limits(
-        max_node_failures=max_node_failures, oversubscription=oversubscription, cpus_after_failure=cpus_after_failure
-    )
-    words, what_if = read_words(request), suppositions.read()
+    words, what_if, limits = read_words(request), suppositions.read(), limit_options.read()
 
     def work(target: Target) -> Report:
         found = _read_under(target, what_if)
