@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from allocator_speed import OURS, Run, allocation, build, document_of, timed
+from allocator_speed import OURS, allocation, build, document_of, timed
+from measuring import Run
 
 REAL = Path(shutil.which("hspace") or "hspace").resolve()  # one program: its name or HTOOLS says which
 Document = dict[str, Any]
@@ -181,13 +182,13 @@ def row(request: Request, folder: Path, most: float) -> str:
     done = [run for run in runs if run is not None]
     if not done:
         return f"| {request.name} | over {most:.0f} s | | | |"
-    best = min(done, key=lambda run: run.seconds)
+    best = min(done, key=lambda run: run.processor)
     theirs: Run | None = timed(real, folder, most, request.program)
     if theirs is None:
-        return f"| {request.name} | {best.seconds:.2f} s | over {most:.0f} s | | |"
+        return f"| {request.name} | {best.processor:.2f} s | over {most:.0f} s | | |"
     equal = "yes" if theirs.output == best.output else "NO"
-    ratio = theirs.seconds / best.seconds
-    return f"| {request.name} | {best.seconds:.2f} s | {theirs.seconds:.2f} s | {ratio:,.1f} | {equal} |"
+    ratio = theirs.processor / best.processor
+    return f"| {request.name} | {best.processor:.2f} s | {theirs.processor:.2f} s | {ratio:,.1f} | {equal} |"
 
 
 def main() -> None:

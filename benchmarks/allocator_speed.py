@@ -11,18 +11,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
-from dataclasses import dataclass
 from pathlib import Path
 
-import checkout
+import checkout  # noqa: F401
 from htools.random_requests import document
+from measuring import Run, run
 
 from gpolicy.htools.text_format import parse_cluster
 
@@ -72,33 +69,9 @@ def build(count: int, per_node: float, template: str, *, exclusive: bool = False
     return "\n".join(["g0|uuid-0|preferred||", "", *nodes, "", *rows, "", "", *policies]) + "\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One process: CPU seconds (user and system, start-up included), the most memory it had (MiB), its stdout."""
-
-    seconds: float
-    memory: int
-    output: str
-
-
 def timed(command: list[str], folder: Path, most: float, program: str = "hspace") -> Run | None:
-    """Run a command; None if it takes longer than `most` seconds. `program` is what the real htools are to be.
-
-    CPU seconds are what a busy machine falsifies least.
-    """
-    with tempfile.TemporaryFile() as output:
-        environment = {**os.environ, "HTOOLS": program, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(checkout.ROOT)}
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.DEVNULL)
-        watch = threading.Timer(most, process.kill)
-        watch.start()
-        _, status, used = os.wait4(process.pid, 0)
-        watch.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode < 0:
-            return None
-        assert process.returncode == 0, command
-        output.seek(0)
-        return Run(used.ru_utime + used.ru_stime, used.ru_maxrss // 1024, output.read().decode())
+    """Run a command; None if it takes longer than `most` seconds. `program` is what the real htools are to be."""
+    return run(command, folder, most=most, environ={"HTOOLS": program, "LC_ALL": "C.UTF-8"})
 
 
 def instances(output: str) -> int:
@@ -134,11 +107,11 @@ def ratios(folder: Path, most: float, only: str) -> None:
         left = f"| {name} | {instances(ours.output)} |"
         if real is None:
             why = f"over {most:.0f} s elapsed" if hspace else "not installed"
-            print(f"{left} {why} | {ours.seconds:.2f} s | | |", flush=True)
+            print(f"{left} {why} | {ours.processor:.2f} s | | |", flush=True)
             continue
         equal = "yes" if real.output == ours.output else "NO"
-        ratio = real.seconds / ours.seconds
-        print(f"{left} {real.seconds:.1f} s | {ours.seconds:.2f} s | {ratio:,.0f} | {equal} |", flush=True)
+        ratio = real.processor / ours.processor
+        print(f"{left} {real.processor:.1f} s | {ours.processor:.2f} s | {ratio:,.0f} | {equal} |", flush=True)
 
 
 def curve(folder: Path, most: float, largest: int) -> None:
@@ -152,14 +125,14 @@ def curve(folder: Path, most: float, largest: int) -> None:
         (folder / "r.json").write_text(document_of(text, allocation()))
         ours = timed([*OURS, "hspace", "-t", "c.data", "--machine-readable"], folder, most)
         hail = timed([*OURS, "hail", "r.json"], folder, most)
-        last = "" if hail is None else f"{hail.seconds:.2f} s, {hail.memory} MiB"
+        last = "" if hail is None else f"{hail.processor:.2f} s, {hail.memory} MiB"
         if ours is None:
             print(f"| {count:,} | {4 * count:,} | | over {most:.0f} s | | | {last} |", flush=True)
         else:
             placed = instances(ours.output)
-            each = 1000 * ours.seconds / placed
+            each = 1000 * ours.processor / placed
             print(
-                f"| {count:,} | {4 * count:,} | {placed:,} | {ours.seconds:.2f} s | {each:.2f} ms | {ours.memory} MiB"
+                f"| {count:,} | {4 * count:,} | {placed:,} | {ours.processor:.2f} s | {each:.2f} ms | {ours.memory} MiB"
                 f" | {last} |",
                 flush=True,
             )

@@ -18,7 +18,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from allocator_speed import OURS, Run, timed
+from allocator_speed import OURS, timed
+from measuring import Run
 
 GENERATIONS = ((131072, 4194304, 32), (262144, 8388608, 64))
 SIZES = ((4096, 65536, 2), (8192, 131072, 2), (16384, 262144, 4), (32768, 524288, 8), (65536, 524288, 8))
@@ -99,14 +100,14 @@ def row(balance: Balance, folder: Path, most: float) -> str:
     done = [run for run in runs if run is not None]
     if not done:
         return f"| {balance.name} | {instances} | over {most:.0f} s | | | |"
-    best = min(done, key=lambda run: run.seconds)
+    best = min(done, key=lambda run: run.processor)
     real = shutil.which("hbal")
     theirs: Run | None = timed([real, *arguments], folder, most, "hbal") if real else None
-    head = f"| {balance.name} | {instances} | {best.seconds:.2f} s |"
+    head = f"| {balance.name} | {instances} | {best.processor:.2f} s |"
     if theirs is None:
         return f"{head} {f'over {most:.0f} s' if real else 'not installed'} | | |"
     equal = "yes" if theirs.output == best.output else "NO"
-    return f"{head} {theirs.seconds:.2f} s | {theirs.seconds / best.seconds:,.1f} | {equal} |"
+    return f"{head} {theirs.processor:.2f} s | {theirs.processor / best.processor:,.1f} | {equal} |"
 
 
 def main() -> None:

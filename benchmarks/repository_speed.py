@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import checkout
+import checkout  # noqa: F401
 from large_repository import CLUSTERS, GROUPS, write_repository
+from measuring import Run, done
 from plan_impact import recorded, tighten
 
 from gpolicy.adopt.adopting import adopt
@@ -33,33 +32,17 @@ AIM_CLOCK_SECONDS = 4.0
 
 @dataclass
 class Measured:
-    """A command in a directory, about so many clusters, and what its runs took."""
+    """A command in a directory, about so many clusters, and its runs."""
 
     title: str
     directory: Path
     arguments: list[str]
     clusters: int
-    processor: list[float] = field(default_factory=list)
-    clock: list[float] = field(default_factory=list)
-    memory: float = 0.0
+    runs: list[Run] = field(default_factory=list)
 
     def run(self) -> None:
         command = [sys.executable, "-m", "gpolicy", *self.arguments]
-        path = os.pathsep.join((str(checkout.ROOT), os.environ.get("PYTHONPATH", "")))
-        start = time.perf_counter()
-        process = subprocess.Popen(
-            command,
-            cwd=self.directory,
-            env={**os.environ, "PYTHONPATH": path},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        self.clock.append(time.perf_counter() - start)
-        self.processor.append(used.ru_utime + used.ru_stime)
-        self.memory = max(self.memory, used.ru_maxrss / 1024)
-        assert process.returncode in (0, 1), (command, process.returncode)  # a plan may be unsafe
+        self.runs.append(done(command, self.directory, codes=(0, 1)))  # a plan may be unsafe
 
 
 def main() -> int:
@@ -84,12 +67,10 @@ def main() -> int:
     print(f"{CLUSTERS * GROUPS:,} groups; {runs} runs by turns, {len(os.sched_getaffinity(0))} processors")
     print(f"{'medians':24} {'processor':>10} {'a cluster':>10} {'clock':>8} {'memory':>9}")
     for row in rows:
-        middle = statistics.median(row.processor)
-        print(
-            f"{row.title:24} {middle:9.2f}s {middle / row.clusters:9.3f}s {statistics.median(row.clock):7.2f}s"
-            f" {row.memory:5.0f} MiB"
-        )
-    clock = statistics.median(rows[1].clock)
+        middle, clock = (statistics.median(getattr(run, name) for run in row.runs) for name in ("processor", "clock"))
+        most = max(run.memory for run in row.runs)
+        print(f"{row.title:24} {middle:9.2f}s {middle / row.clusters:9.3f}s {clock:7.2f}s {most:5.0f} MiB")
+    clock = statistics.median(run.clock for run in rows[1].runs)
     print(f"aim: {AIM_CLOCK_SECONDS:g} s by the clock for all; {'met' if clock < AIM_CLOCK_SECONDS else 'missed'}")
     return 0
 

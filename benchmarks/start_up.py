@@ -8,13 +8,12 @@ fresh processes: whole commands, as a user waits for them.
 from __future__ import annotations
 
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from checkout import ROOT
+from measuring import done
 
 RUNS = 7
 
@@ -98,13 +97,7 @@ def _row(title: str, command: list[str], peer: list[str] | None) -> None:
 
 
 def _times(command: list[str]) -> list[float]:
-    times = []
-    for _ in range(RUNS):
-        start = time.perf_counter()
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        times.append(time.perf_counter() - start)
-        assert done.returncode == 0, (command, done.stdout[-2000:], done.stderr[-2000:])
-    return times
+    return [done(command).clock for _ in range(RUNS)]
 
 
 if __name__ == "__main__":
