@@ -19,12 +19,13 @@ FILES = sorted((ROOT / "gpolicy" / "cli").rglob("*.py"))
 
 @pytest.mark.parametrize("module", sorted(set(VERBS.values())))
 def test_options_become_defaults_of_plain_types(module: str) -> None:
+    union: object = Union
     for command in import_module(f"gpolicy.cli.verbs.{module}").verbs.registered_commands:
         verb = with_typer_defaults(command.callback)
         for name, kind in verb.__annotations__.items():
             origin: object = get_origin(kind)
             assert origin is not Annotated, (command.name, name)
-            assert origin is not UnionType or Union is UnionType, (command.name, name)  # the same from Python 3.14 on
+            assert origin is not UnionType or union is UnionType, (command.name, name)  # the same from Python 3.14 on
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
