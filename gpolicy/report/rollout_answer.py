@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -40,20 +39,25 @@ class RolledOut:
         found = self.look.troubles if self.look else ()
         return (self.outcome.message, *found) if self.outcome and self.outcome.exit_code else found
 
+    def is_finished(self, *, back: bool) -> bool:
+        """Return whether nothing is left to do with it: to carry a plan out, a look at the cluster is the last."""
+        return self.stage in REVERTED if back else self.stage in COMPLETE and self.look is not None
+
 
 def rollout_reports(clusters: Sequence[RolledOut], *, back: bool) -> list[ClusterReport]:
     """Return the report of each cluster. With `back` the roll-out was taken back."""
-    wanted = REVERTED if back else COMPLETE
-    return [_report(item, wanted) for item in clusters]
+    return [_report(item, back=back) for item in clusters]
 
 
-def _report(item: RolledOut, wanted: AbstractSet[PlanStage]) -> ClusterReport:
-    is_right = item.stage in wanted
+def _report(item: RolledOut, *, back: bool) -> ClusterReport:
+    is_right = item.is_finished(back=back)
     troubles = item.troubles
     code = item.outcome.exit_code if item.outcome else int(ExitCode.FINE)
     if not code and (troubles or not is_right):
         code = int(ExitCode.FINDINGS)
-    looked = "; looked at, all is well" if item.look and not troubles else ""
+    looked = ""
+    if not troubles and not back and item.stage in COMPLETE:
+        looked = "; looked at, all is well" if item.look else ", not looked at"
     reason = "" if not troubles else f"{', but' if is_right else ':'} {troubles[0]}"
     entries = tuple(Entry(text=text, mark="!", tone=Tone.BAD) for text in troubles[1:])
     section = Section(key="troubles", title="Troubles", parts=(Entries(of="trouble", entries=entries),))
@@ -128,6 +132,5 @@ def _verdict(clusters: Sequence[RolledOut], *, back: bool) -> str:
     told = [f"trouble with {some(troubled)}"] if troubled else []
     stages = [item.stage for item in clusters]
     told += [f"{stages.count(stage)} {stage}" for stage in PlanStage if stage in stages]
-    wanted = REVERTED if back else COMPLETE
-    whole = not troubled and all(stage in wanted for stage in stages)
+    whole = not troubled and all(item.is_finished(back=back) for item in clusters)
     return f"{'taken back' if back else 'done'}: {', '.join(told)}" if whole else ", ".join(told)

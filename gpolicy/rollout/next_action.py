@@ -20,6 +20,7 @@ class PlanStage(StrEnum):
     DONE = "done"
     PARTLY_BACK = "partly taken back"
     BACK = "taken back"
+    UNKNOWN = "unknown"  # its journal cannot be read
 
 
 COMPLETE = frozenset({PlanStage.EMPTY, PlanStage.DONE})

@@ -100,7 +100,15 @@ class RolloutRun:
 
     def stages(self) -> dict[str, PlanStage]:
         """Return how far each cluster is, as the journals on disk say."""
-        return {name: stage_of(member.steps, self.hands.history(name)) for name, member in self.members.items()}
+        return {name: self._standing(name)[0] for name in self.members}
+
+    def _standing(self, cluster: str) -> tuple[PlanStage, str | None]:
+        """Return how far a cluster is, and the identifier of its journal. One that cannot be read ends no other run."""
+        try:
+            history = self.hands.history(cluster)
+        except GpolicyError:
+            return PlanStage.UNKNOWN, None
+        return stage_of(self.members[cluster].steps, history), None if history is None else history.id
 
     @property
     def has_trouble(self) -> bool:
@@ -159,9 +167,9 @@ class RolloutRun:
             return self._write(journal, RolloutEvent.BEGUN, cluster=cluster)
 
         for cluster, told in self.hands.carry(action.clusters, may_begin):
-            history = self.hands.history(cluster)
+            stage, journal_id = self._standing(cluster)
             outcome = told
-            if not told.exit_code and stage_of(self.members[cluster].steps, history) not in wanted:
+            if not told.exit_code and stage not in wanted:
                 reason = "its run ended well, but its journal does not say that all is done"
                 outcome = RunResult(int(ExitCode.FINDINGS), reason)
             self.outcomes[cluster] = outcome
@@ -171,7 +179,7 @@ class RolloutRun:
                 cluster=cluster,
                 exit_code=outcome.exit_code,
                 message=outcome.message,
-                journal=None if history is None else history.id,
+                journal=journal_id,
             )
         if self._lost:
             raise self._lost

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
+import signal
 from random import Random
 from typing import Any, Final
 
@@ -12,7 +12,8 @@ from ganeti_model import rapi_job
 from scenarios import LEVEL_VALUES, TAGS
 from simulated_ganeti import Fate, SimulatedGaneti
 from simulated_machine import KilledError
-from simulated_world import Fault, World
+from simulated_world import World
+from sites import Fault, Site
 
 from gpolicy.apply.transient import passes
 from gpolicy.ganeti.parameter import Level
@@ -34,7 +35,8 @@ assert {passes(text) for text in _ERRORS} == {True, False}
 class Disturbances(World):
     """The kinds of mischief, as methods of their names."""
 
-    def happen(self, kind: str, random: Random) -> None:
+    def happen(self, kind: str, random: Random, site: Site) -> None:
+        self.site = site
         getattr(self, "_" + kind.replace(" ", "_").replace("-", "_"))(random)
 
     # --- what goes wrong: the process and its machine ----------------------------------------------------------------
@@ -43,32 +45,52 @@ class Disturbances(World):
         self.machine.process.dead = True
         raise KilledError
 
+    def _roll_out_ends(self, _: Random) -> None:
+        """Kill the roll-out, and none of the processes of its clusters."""
+        self.machine.process.root.dead = True
+        self.machine.process.check()
+
     def _torn_kill(self, _: Random) -> None:
         self.machine.process.torn = True
 
     def _power_cut(self, random: Random) -> None:
         """Have the machine go down: what was not synced to the disk may be lost."""
-        dead = self.machine.process
-        for descriptor, size in dead.written.items():
-            length = os.fstat(descriptor).st_size if descriptor in dead.descriptors else size
-            if length > size:
-                os.ftruncate(descriptor, random.randint(size, length))
-        for child in self.children:
-            child.end(255)
-        self._kill(random)
+        mine = self.machine.process
+        for process in [item for item in self.machine.alive if item.machine == mine.machine]:
+            for descriptor, size in process.written.items():
+                length = os.fstat(descriptor).st_size if descriptor in process.descriptors else size
+                if length > size:
+                    os.ftruncate(descriptor, random.randint(size, length))
+            process.dead = True
+        for site in self.sites.values():
+            for child in site.children:
+                child.end(255)
+        raise KilledError
 
     def _interrupt(self, _: Random) -> None:
-        self.machine.interrupt()
+        self.machine.signal(self.machine.process.root, signal.SIGINT)
 
     def _interrupt_twice(self, random: Random) -> None:
-        mine = self.machine.process
-        self.machine.interrupt()
+        root = self.machine.process.root
+        self.machine.signal(root, signal.SIGINT)
 
         def again() -> None:
-            if self.machine.process is mine and not mine.dead:
-                self.machine.interrupt()
+            if root in self.machine.alive and not root.dead:
+                self.machine.signal(root, signal.SIGINT)
 
         self.clock.after(random.choice((0.0, 0.3, 3.0)), again)
+
+    def _other_ends(self, random: Random) -> None:
+        """Kill the process of any cluster, or tell it to end."""
+        children = [item for item in self.machine.alive if item.parent is not None and not item.dead]
+        if not children:
+            return
+        process, told = random.choice(children), random.random() < 0.5
+        self.note(f"run {process.number} is {'told to end' if told else 'killed'}")
+        if told:
+            self.machine.signal(process, signal.SIGTERM)
+        else:
+            process.dead = True
 
     def _suspend(self, random: Random) -> None:
         self.clock.doze(random.choice((60.0, 3600.0, 80_000.0)))
@@ -92,16 +114,14 @@ class Disturbances(World):
         self._disk("short", random)
 
     def _folder_gone(self, random: Random) -> None:
-        folder = self.journal().parent
+        folder = self.directory / "here"
         if folder.exists():
             folder.rename(self.directory / "hidden")
             self.clock.after(random.choice((1.0, 100.0, 10_000.0)), self.bring_back_folder)
 
     def _bad_journal(self, random: Random) -> None:
-        file = self.journal()
-        if not file.exists():
-            return
-        lines = file.read_bytes().splitlines(keepends=True)
+        file = random.choice(found) if len(found := self.journals()) > 1 else found[0]
+        lines = file.read_bytes().splitlines(keepends=True) if file.exists() else []
         if len(lines) < 2:
             return
         index = random.randrange(len(lines) - 1)
@@ -116,55 +136,49 @@ class Disturbances(World):
                 lines[index], lines[index + 1] = lines[index + 1], lines[index]
             case _:
                 lines.insert(index, lines[index])
-        self.note(f"line {index + 1} of the journal is {how}")
+        self.damaged.add(file)
+        self.note(f"line {index + 1} of the journal {file.name} is {how}")
         file.write_bytes(b"".join(lines))
 
     def _second_apply(self, random: Random) -> None:
-        machine = random.choice(("here", "here", "elsewhere") if self.route != "local" else ("here",))
-        flags = random.choice(((), ("--resume",), ("--rollback",))) if machine == "here" else ()
-        if machine == "elsewhere":
-            self.judge.concurrent = True
         self.nested = True
-        kept = self.machine.process, sys.stdout, sys.stderr, self.most_points
-        seen, identity = self.judge.seen, self.judge.seen_identity
+        most = self.most_points
         try:
-            self.apply(*flags, machine=machine)
+            self.again(random)
         finally:
-            self.machine.process, sys.stdout, sys.stderr, self.most_points = kept
-            self.judge.seen, self.judge.seen_identity = seen, identity
-            self.nested = False
+            self.most_points, self.nested = most, False
 
     # --- what goes wrong: Ganeti -------------------------------------------------------------------------------------
 
     def _slow_jobs(self, random: Random) -> None:
         for _ in range(random.choice((1, 1, 2))):
             queued = random.choice((0.1, 20.0, 100.0, 900.0, 5000.0))
-            self.ganeti.fates.append(Fate(queued, random.choice((0.1, 40.0, 700.0))))
+            self.site.ganeti.fates.append(Fate(queued, random.choice((0.1, 40.0, 700.0))))
 
     def _failing_job(self, random: Random) -> None:
         for _ in range(random.choice((1, 1, 2, 8))):
-            self.ganeti.fates.append(Fate(0.1, 0.3, "none", random.choice(_ERRORS)))
+            self.site.ganeti.fates.append(Fate(0.1, 0.3, "none", random.choice(_ERRORS)))
 
     def _half_job(self, random: Random) -> None:
-        self.ganeti.fates.append(Fate(0.1, random.choice((0.3, 60.0)), "some", random.choice(_ERRORS)))
+        self.site.ganeti.fates.append(Fate(0.1, random.choice((0.3, 60.0)), "some", random.choice(_ERRORS)))
 
     def _job_fails_late(self, random: Random) -> None:
-        self.ganeti.fates.append(Fate(0.1, random.choice((0.3, 60.0)), "all", random.choice(_ERRORS)))
+        self.site.ganeti.fates.append(Fate(0.1, random.choice((0.3, 60.0)), "all", random.choice(_ERRORS)))
 
     def _late_view(self, random: Random) -> None:
-        self.ganeti.fates.append(Fate(0.1, 0.3, late=random.uniform(0.1, 4.0), log=(" - WARNING: \x1b[2Jlate",)))
+        self.site.ganeti.fates.append(Fate(0.1, 0.3, late=random.uniform(0.1, 4.0), log=(" - WARNING: \x1b[2Jlate",)))
 
     def _archive(self, _: Random) -> None:
-        for job in self.ganeti.jobs.values():
+        for job in self.site.ganeti.jobs.values():
             job.archived |= not job.pending
 
     def _cancel(self, _: Random) -> None:
-        for job in self.ganeti.jobs.values():
+        for job in self.site.ganeti.jobs.values():
             if job.status == "queued" and job.mark:
                 job.status = "canceled"
 
     def _drain(self, random: Random) -> None:
-        ganeti = self.ganeti
+        ganeti = self.site.ganeti
         ganeti.drained = True
 
         def undrain() -> None:
@@ -174,25 +188,25 @@ class Disturbances(World):
 
     def _daemon_down(self, random: Random) -> None:
         seconds = random.choice((2.0, 20.0, 100.0, 130.0, 1000.0))
-        self.node.daemon_down, self.refused_until = True, self.clock.world + seconds
+        self.site.node.daemon_down, self.site.refused_until = True, self.clock.world + seconds
 
         def up() -> None:
-            self.node.daemon_down = False
+            self.site.node.daemon_down = False
 
         self.clock.after(seconds, up)
 
     def _fail_over(self, random: Random) -> None:
-        self.ganeti.fail_over()
+        self.site.ganeti.fail_over()
         self._daemon_down(random)
-        self.node.is_master = self.route == "rapi" or random.random() < 0.5
+        self.site.node.is_master = self.site.route == "rapi" or random.random() < 0.5
 
     def _replaced(self, _: Random) -> None:
-        self.ganeti = SimulatedGaneti(self.scenario.state, self.clock, uuid="2")
-        self.judge.replaced = self.ganeti
+        self.site.ganeti = SimulatedGaneti(self.site.scenario.state, self.clock, uuid="2")
+        self.site.judge.replaced = self.site.ganeti
 
     def _renamed(self, _: Random) -> None:
-        self.ganeti.name = "renamed.example.org"
-        self.ganeti.touch("cluster")
+        self.site.ganeti.name = "renamed.example.org"
+        self.site.ganeti.touch("cluster")
 
     def _lock_lost(self, _: Random) -> None:
         for lock in self.machine.process.locks:
@@ -201,18 +215,18 @@ class Disturbances(World):
                 lock.end(255)
 
     def _torn_number(self, _: Random) -> None:
-        self.node.torn_number = True
+        self.site.node.torn_number = True
 
     def _silent_submission(self, _: Random) -> None:
-        self.node.silent_submission = True
+        self.site.node.silent_submission = True
 
     # --- what goes wrong: other people -------------------------------------------------------------------------------
 
     def _foreign_change(self, random: Random) -> None:
-        truth = self.ganeti.truth
+        truth = self.site.ganeti.truth
         touched = [
             (effect.object, effect.path)
-            for step in self.scenario.plan.steps
+            for step in self.site.scenario.plan.steps
             for effect in step.command.effects
             if effect.object in truth and effect.path[0] not in ("name", "group", "tags")
         ]
@@ -235,33 +249,37 @@ class Disturbances(World):
 
     def _foreign_twin(self, random: Random) -> None:
         """Let another user do by hand what one of our steps does or undoes."""
-        step = random.choice(self.scenario.plan.steps)
+        step = random.choice(self.site.scenario.plan.steps)
         commands = [step.command, step.command, *step.inverse.commands]
         self._foreign(opcode_for(random.choice(commands)))
 
     def _foreign_touch(self, random: Random) -> None:
-        name = random.choice(sorted(self.ganeti.truth))
-        self.ganeti.touch(name)
+        name = random.choice(sorted(self.site.ganeti.truth))
+        self.site.ganeti.touch(name)
         if name.startswith("node/"):
-            self.ganeti.offline ^= {name.partition("/")[2]}
+            self.site.ganeti.offline ^= {name.partition("/")[2]}
         self.note(f"somebody touches {name}")
 
+    def _foreign_failure(self, _: Random) -> None:
+        """Have a job of somebody else fail."""
+        self.site.ganeti.fail(self.clock.world)
+
     def _foreign(self, opcode: dict[str, Any]) -> None:
-        refusal = self.ganeti.change(opcode)
-        self.ganeti.last_number += 1
-        self.note(f"somebody does {opcode}: {refusal or self.ganeti.mutations[-1].changes}")
+        refusal = self.site.ganeti.change(opcode)
+        self.site.ganeti.last_number += 1
+        self.note(f"somebody does {opcode}: {refusal or self.site.ganeti.mutations[-1].changes}")
 
     # --- what goes wrong: answers ------------------------------------------------------------------------------------
 
     def _bad_answers(self, random: Random) -> None:
         fault = _fault(random, (1, 1, 1, 2, 3, 8, 40))
         self.note(f"the next answers: {fault}")
-        self.faults.append(fault)
+        self.site.faults.append(fault)
 
     def _bad_submission(self, random: Random) -> None:
         fault = _fault(random, (1,))
         self.note(f"the answer to this request: {fault}")
-        self.faults.insert(0, fault)
+        self.site.faults.insert(0, fault)
 
 
 def _fault(random: Random, counts: tuple[int, ...]) -> Fault:

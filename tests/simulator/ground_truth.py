@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -45,10 +44,6 @@ class Judge:
     replaced: SimulatedGaneti | None = None
     concurrent: bool = False
     submissions: dict[str, Submission] = field(default_factory=dict)
-    seen: Contents = field(default_factory=dict)
-    seen_identity: tuple[str, str] | None = None
-    outputs: dict[int, io.StringIO] = field(default_factory=dict)
-    flags: dict[int, tuple[str, ...]] = field(default_factory=dict)
     known_tasks: dict[str, Task] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)  # of the steps, by mark, as journals have them
     looked: int = 0  # mutations that were judged
@@ -64,25 +59,24 @@ class Judge:
 
     # --- while a process runs ----------------------------------------------------------------------------------------
 
-    def begin(self, process: ApplyProcess, flags: tuple[str, ...], output: io.StringIO) -> None:
-        self.outputs[process.number], self.flags[process.number] = output, flags
-
-    def saw(self, ganeti: SimulatedGaneti, what: str) -> None:
-        """A part of the cluster was shown."""
+    def saw(self, process: ApplyProcess, ganeti: SimulatedGaneti, what: str) -> None:
+        """A part of the cluster was shown to a process."""
         truth = ganeti.truth
         if what.endswith(("info", "config")):
-            self.seen_identity = (ganeti.name, ganeti.uuid)
+            process.seen_identity = (ganeti.name, ganeti.uuid)
         prefixes = {"/2/info": ("cluster",), "/2/groups": ("group/",), "/2/nodes": ("node/",),
                     "/2/query/node": ("node/",), "config": ("cluster", "group/", "node/")}.get(what, ())  # fmt: skip
         if prefixes:
-            kept = {name: values for name, values in self.seen.items() if not name.startswith(prefixes)}
-            self.seen = kept | {name: values for name, values in truth.items() if name.startswith(prefixes)}
+            kept = {name: values for name, values in process.seen.items() if not name.startswith(prefixes)}
+            process.seen = kept | {name: values for name, values in truth.items() if name.startswith(prefixes)}
 
     def began(self, process: ApplyProcess, event: Mapping[str, Any]) -> None:
         """A step is about to begin."""
         self.keys[event["mark"]] = event["step"]
-        if process.stops:
+        if process.stops or process.root.stops:
             self.blame(f"step {event['step']} was begun after somebody had asked to stop")
+        if process.root.dead:
+            self.blame(f"step {event['step']} was begun after the roll-out was killed")
         if process.lock_lost:
             self.blame(f"step {event['step']} was begun after the lock was lost")
 
@@ -100,26 +94,28 @@ class Judge:
         if pending or on_the_way:
             what = [f"job {job.number} of {self._key(job.mark)}" for job in pending] or ["one on its way"]
             self.blame(f"step {key} is asked for while {', '.join(what)} is under way")
-        shown = self.outputs[process.number].getvalue().splitlines()
+        shown = shown_to(process)
         if not any(line.strip().startswith(f"{task.step}. ") and task.title in line for line in shown):
             self.blame(f"step {key} was not shown in the consent")
-        if self.seen_identity != (self.scenario.plan.cluster, "1"):
-            self.blame(f"step {key} goes to another cluster than the plan is for: {self.seen_identity}")
+        if process.seen_identity != (self.scenario.plan.cluster, "1"):
+            self.blame(f"step {key} goes to another cluster than the plan is for: {process.seen_identity}")
         attempted = any(item.key == key for item in mine)
         for effect in task.command.effects:
-            self._as_expected(effect, task, mine, attempted=attempted)
+            self._as_expected(effect, task, process.seen, mine, attempted=attempted)
         self.submissions[mark] = Submission(mark, key, process)
 
-    def _as_expected(self, effect: Effect, task: Task, mine: list[Submission], *, attempted: bool) -> None:
+    def _as_expected(
+        self, effect: Effect, task: Task, seen: Contents, mine: list[Submission], *, attempted: bool
+    ) -> None:
         """Blame a step that is begun although what it touches was seen to be neither what it was nor what it is to be.
 
         A leaf that is as the step will leave it is another's work if this step was never tried.
         """
-        if effect.path in (NAME, MEMBERSHIP) or effect.object not in self.seen:
+        if effect.path in (NAME, MEMBERSHIP) or effect.object not in seen:
             return
-        if not self._shows(effect.object, effect.path) and (effect.object == "cluster" or mine):
+        if not self.shows(effect.object, effect.path) and (effect.object == "cluster" or mine):
             return  # no serial number stands for the cluster's, and later ones are our own
-        found = self.seen[effect.object].get(effect.path)
+        found = seen[effect.object].get(effect.path)
         others = {self._text(found)} & {self._text(item) for item in self._values(effect)}
         back = task.key != task.step
         if (
@@ -160,7 +156,7 @@ class Judge:
         if ended.code is None:
             return
         text = ended.text
-        back = "--rollback" in ended.flags
+        back = "--rollback" in ended.process.flags
         mine = [item for item in self.submissions.values() if item.process is ended.process]
         if mine and "nothing was done" in text:
             self.blame("it says that nothing was done, after a job was asked for")
@@ -174,10 +170,10 @@ class Judge:
                 self._named(ended, job, by_this_run=job.mark in here)
         if ended.code == 0 and not back and "nothing to do" not in text:
             for change in self.scenario.plan.changes:
-                if not self._is_there(change) and not self._unseen(text, change.object, change.path):
+                if not is_there(change, ended.process.seen) and not self._unseen(text, change.object, change.path):
                     self.blame(f"exit code 0, and {change.object} {'.'.join(change.path)} is not there")
         if (ended.code == 0 and back) or "as it was before" in text:
-            self._as_before(text)
+            self._as_before(ended)
 
     def _named(self, ended: Ended, job: Job, *, by_this_run: bool) -> None:
         if ended.code == 0:
@@ -188,16 +184,25 @@ class Judge:
         if by_this_run and not said and self.replaced is None:  # who has another cluster before him cannot know
             self.blame(f"job {job.number} of step {key} is under way, and nothing says so")
 
-    def at_the_end(self, ended: Ended, *, blocked: bool) -> None:
-        """Judge the last run, when all was quiet: it comes to its end unless something is in the way."""
-        if not blocked and ended.code != 0 and "holds no event of a journal" not in ended.text:
-            self.blame(f"nothing is in the way any more, and apply {' '.join(ended.flags)} ends with {ended.code}")
-
     # --- what was changed --------------------------------------------------------------------------------------------
 
     def _jobs(self) -> list[Job]:
         jobs = list(self.ganeti.jobs.values())
         return jobs if self.replaced is None else [*jobs, *self.replaced.jobs.values()]
+
+    @property
+    def foreign(self) -> bool:
+        """Whether somebody else has changed the cluster, or another one took its place."""
+        return self.replaced is not None or any(not item.mark for item in self.ganeti.mutations)
+
+    def ours(self) -> list[Job]:
+        """Return the jobs of the plan, by number."""
+        jobs = [job for job in self.ganeti.jobs.values() if job.mark in self.submissions]
+        return sorted(jobs, key=lambda item: item.number)
+
+    def task_of(self, job: Job) -> Task:
+        """Return the task of one of the plan's jobs."""
+        return self.known_tasks[self._key(job.mark)]
 
     def _effects(self) -> None:
         """Check that our jobs changed exactly the effects of their steps."""
@@ -218,13 +223,13 @@ class Judge:
             return
         last: dict[str, bool] = {}
         forgotten = {self._key(job.mark) for job in self.ganeti.jobs.values() if job.archived and job.mark}
-        for job in sorted(self.ganeti.jobs.values(), key=lambda item: item.number):
-            if not job.took_effect or job.error or job.mark not in self.submissions:
+        for job in self.ours():
+            if not job.took_effect or job.error:
                 continue
-            key = self._key(job.mark)
-            task = self.known_tasks[key]
+            task = self.task_of(job)
+            key = task.key
             unknown = key in forgotten and task.repeatable
-            unseen = not any(self._shows(effect.object, effect.path) for effect in task.command.effects)
+            unseen = not any(self.shows(effect.object, effect.path) for effect in task.command.effects)
             if last.get(key) and not (unknown and unseen):
                 self.blame(f"step {key} took effect twice")
             last[key] = True
@@ -232,23 +237,9 @@ class Judge:
                 if known.step == task.step and (other == other.partition("-")[0]) != (key == key.partition("-")[0]):
                     last[other] = False
 
-    def _is_there(self, change: Change) -> bool:
-        """Return whether the last look was shown a change."""
-        seen = self.seen
-        values = seen.get(change.object, {})
-        match change.action:
-            case ChangeAction.REMOVE:
-                return f"group/{change.before}" not in seen
-            case ChangeAction.RENAME:
-                return f"group/{change.before}" not in seen and change.object in seen
-        if change.path == TAGS:
-            have = {path[1] for path in values if path[:1] == TAGS}
-            before, after = set(words(change.before)), set(words(change.after))
-            return change.object in seen and after - before <= have and not (before - after) & have
-        return change.object in seen and values.get(change.path) == change.after
-
-    def _as_before(self, text: str) -> None:
+    def _as_before(self, ended: Ended) -> None:
         """See that all that the plan touches is as the plan found it, but for what it says cannot be."""
+        text, seen = ended.text, ended.process.seen
         plan = self.scenario.plan
         effects = [effect for step in plan.steps for effect in step.command.effects]
         lost = {
@@ -262,7 +253,7 @@ class Judge:
             for name in names:
                 if (name, effect.path) in lost or self._unseen(text, name, effect.path):
                     continue
-                known, values = plan.observed.get(name), self.seen.get(name)
+                known, values = plan.observed.get(name), seen.get(name)
                 if (known is None) != (values is None):
                     self.blame(f"taken back, and {name} is {'there' if values is not None else 'not there'}")
                 elif known is not None and values is not None:
@@ -273,13 +264,13 @@ class Judge:
 
     def _unseen(self, text: str, name: str, path: tuple[str, ...]) -> bool:
         """Return whether a value is hidden, and it is said or somebody else has changed it last: nobody can know."""
-        if self._shows(name, path):
+        if self.shows(name, path):
             return False
         last = [item for item in self.ganeti.mutations if (name, path) in item.changes]
         said = f"not seen: {name} {'.'.join(path)}" in text or f"left alone: {name} serial_no" in text
         return said or bool(last and not last[-1].mark)
 
-    def _shows(self, name: str, path: tuple[str, ...]) -> bool:
+    def shows(self, name: str, path: tuple[str, ...]) -> bool:
         """Return whether a look can show a value."""
         return self.route != "rapi" or shown_by(unreadable.RAPI, name, path)
 
@@ -302,3 +293,32 @@ def _announced(task: Task, name: str, path: tuple[str, ...], after: Any) -> bool
             return bool(after == effect.after)
     beside = {effect.path[:-1] for effect in task.command.effects if effect.object == name}
     return path[:1] in _STATES and path[:-1] in beside
+
+
+def is_there(change: Change, seen: Contents) -> bool:
+    """Return whether a cluster that was seen so has a change."""
+    values = seen.get(change.object, {})
+    match change.action:
+        case ChangeAction.REMOVE:
+            return f"group/{change.before}" not in seen
+        case ChangeAction.RENAME:
+            return f"group/{change.before}" not in seen and change.object in seen
+    if change.path == TAGS:
+        have = {path[1] for path in values if path[:1] == TAGS}
+        before, after = set(words(change.before)), set(words(change.after))
+        return change.object in seen and after - before <= have and not (before - after) & have
+    return change.object in seen and values.get(change.path) == change.after
+
+
+def shown_to(process: ApplyProcess) -> list[str]:
+    """Return the lines of the consent before a process began: those of its cluster, in a roll-out."""
+    lines = process.root.said.getvalue().splitlines()
+    if process.parent is None:
+        return lines
+    mine, shown = False, list[str]()
+    for line in lines:
+        if not line.startswith(" "):
+            mine = line.startswith(f"{process.site}: ")
+        if mine:
+            shown.append(line)
+    return shown

@@ -5,6 +5,7 @@ Each is due at the nth point (a wait, a request, an answer, a write) and happens
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -52,14 +53,18 @@ KINDS: Final[dict[str, tuple[int, frozenset[str]]]] = {
     "torn number": (3, _OUTSIDE),
     "silent submission": (5, _OUTSIDE),
     "bad journal": (4, frozenset({"between"})),
+    "foreign failure": (8, _OUTSIDE),
+    "other ends": (8, _OUTSIDE),
+    "roll-out ends": (10, _ON_THE_WAY),
 }
 COMMANDS_ONLY: Final = frozenset({"torn number", "silent submission"})
+ROLL_OUT_ONLY: Final = frozenset({"foreign failure", "other ends", "roll-out ends"})
 APART: Final = (101, 102)
 """The counts of kinds that are drawn separately."""
 BLOCKING: Final = frozenset(
     {
         "foreign change", "foreign twin", "foreign touch", "half job", "job fails late", "replaced", "renamed",
-        "bad journal", "second apply", "folder gone", "power cut", "failing job",
+        "bad journal", "second apply", "folder gone", "power cut", "failing job", "foreign failure",
     }
 )  # fmt: skip
 """After one of these a run may refuse for good. After all others, once it is quiet, it must come to its end."""
@@ -78,14 +83,20 @@ class Mischief:
     def places(self) -> frozenset[str]:
         return KINDS[self.kind][1]
 
+    @property
+    def anywhere(self) -> bool:
+        """Whether it can come to any of several clusters, not only to the one that is spoken to."""
+        return not self.kind.startswith("bad ")
 
-def drawn(seed: str, *, route: str) -> list[Mischief]:
-    """Return the disturbances of a schedule, in the order of their points."""
+
+def drawn(seed: str, *, routes: AbstractSet[str], roll_out: bool = False) -> list[Mischief]:
+    """Return the disturbances of a schedule, in the order of their points. A roll-out has more of them, and later."""
     random = Random(f"mischief {seed}")
     count = random.choice((0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 5, 7))
-    kinds = [kind for kind in KINDS if route != "rapi" or kind not in COMMANDS_ONLY]
+    kinds = [kind for kind in KINDS if routes != {"rapi"} or kind not in COMMANDS_ONLY]
+    kinds = [kind for kind in kinds if roll_out or kind not in ROLL_OUT_ONLY]
     chosen = random.choices(kinds, [KINDS[kind][0] for kind in kinds], k=count)
-    reach = random.choice((30, 80, 160, 400))
+    reach = random.choice((30, 80, 160, 400)) * (3 if roll_out else 1)
     dues = sorted(random.randint(1, reach) for _ in chosen)
     apart = [random.randint(1, reach) for _ in range(random.choice((0, 0, 0, 1, 1, 2)))]
     return [

@@ -24,7 +24,9 @@ from gpolicy.policy.loading import load_policy
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 
-NAME: Final = "cluster.example.org"
+SITES: Final = ("ham", "ber", "cam")
+"""Where the clusters are: scenarios take them in turn, so that those of one schedule can have different names."""
+
 GROUPS: Final = ("default", "gold", "silver", "bronze")
 TAGS: Final = ("team:a", "team:b", "team:c")
 CLUSTER_VALUES: Final[dict[Path, tuple[Any, ...]]] = {
@@ -84,7 +86,7 @@ def scenario(seed: int) -> Scenario:
     """Return the scenario of a number: a plan of one to seven steps that is safe."""
     random = Random(f"scenario {seed}")
     while True:
-        state = _state(random)
+        state = _state(random, f"{SITES[seed % len(SITES)]}.example.org")
         seen = parse_config(config_data(ModelCluster(state), {}, "1"), where="config.data", source="local:")
         with TemporaryDirectory() as directory:
             file = FilePath(directory, "policy.yaml")
@@ -106,7 +108,7 @@ def _some(random: Random, values: dict[Path, tuple[Any, ...]], most: int) -> dic
     return {path: random.choice(values[path]) for path in chosen}
 
 
-def _state(random: Random) -> ClusterState:
+def _state(random: Random, called: str) -> ClusterState:
     enabled = ["plain", "drbd", "file", *random.sample(["rbd", "diskless"], random.randint(0, 2))]
     own: Values = {
         path: value
@@ -136,7 +138,7 @@ def _state(random: Random) -> ClusterState:
     }
     return ClusterState(
         source="local:",
-        name=NAME,
+        name=called,
         software_version="3.0.2",
         cluster=ClusterObject(own=own, tags=frozenset(random.sample(TAGS, random.randint(0, 2)))),
         groups=groups,

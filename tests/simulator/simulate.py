@@ -6,8 +6,13 @@ import argparse
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
-from simulation import Report, simulate
+from rollout_simulation import RolloutSimulation
+from simulation import ApplySimulation, Report, simulate
+
+Schedule = Callable[..., Report]
 
 
 def main() -> int:
@@ -16,20 +21,23 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed (default: %(default)s)")
     parser.add_argument("--count", type=int, default=0, help="how many seeds; without it the one seed is shown in full")
     parser.add_argument("--route", choices=["rapi", "local", "ssh"], help="one way to the cluster only")
+    parser.add_argument("--roll-out", action="store_true", help="roll-outs of several clusters")
     parser.add_argument("--shrink", action="store_true", help="leave out all mischief that a violation does not need")
     options = parser.parse_args()
+    kind = RolloutSimulation if options.roll_out else ApplySimulation
+    schedule = partial(simulate, of=kind, route=options.route)
     if not options.count:
-        return _one(str(options.seed), options.route, shrink=options.shrink)
-    return _many(options.seed, options.count, options.route)
+        return _one(schedule, str(options.seed), shrink=options.shrink)
+    return _many(schedule, options.seed, options.count)
 
 
-def _one(seed: str, route: str | None, *, shrink: bool) -> int:
+def _one(schedule: Schedule, seed: str, *, shrink: bool) -> int:
     without: list[int] = []
-    report = simulate(seed, route=route)
+    report = schedule(seed)
     if shrink and report.violations:
         first = report.violations[0]
         for number in range(1, 9):
-            tried = simulate(seed, route=route, without=[*without, number])
+            tried = schedule(seed, without=[*without, number])
             if first in tried.violations:
                 report, without = tried, [*without, number]
     for line in report.trace:
@@ -39,11 +47,11 @@ def _one(seed: str, route: str | None, *, shrink: bool) -> int:
     return 1 if report.violations else 0
 
 
-def _many(first: int, count: int, route: str | None) -> int:
+def _many(schedule: Schedule, first: int, count: int) -> int:
     begun, found = time.process_time(), list[Report]()
     happened, runs, jobs = Counter[str](), 0, 0
     for seed in range(first, first + count):
-        report = simulate(str(seed), route=route)
+        report = schedule(str(seed))
         happened.update(report.happened)
         runs, jobs = runs + report.runs, jobs + report.jobs
         if report.violations:
@@ -51,9 +59,7 @@ def _many(first: int, count: int, route: str | None) -> int:
             sys.stdout.write(f"seed {seed}: {'; '.join(report.violations)}\n")
             sys.stdout.flush()
     seconds = time.process_time() - begun
-    sys.stdout.write(
-        f"{count} schedules from seed {first}: {runs} runs of apply, {jobs} jobs, {seconds:.0f} s of CPU\n"
-    )
+    sys.stdout.write(f"{count} schedules from seed {first}: {runs} runs, {jobs} jobs, {seconds:.0f} s of CPU\n")
     for kind, number in happened.most_common():
         sys.stdout.write(f"  {number:8} {kind}\n")
     sys.stdout.write(f"{len(found)} schedules in which something did not hold\n")

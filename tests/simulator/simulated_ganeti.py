@@ -59,6 +59,10 @@ class Job:
     def pending(self) -> bool:
         return self.status in PENDING
 
+    @property
+    def summary(self) -> str:
+        return str(self.opcode["OP_ID"]).removeprefix("OP_")
+
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
@@ -219,6 +223,13 @@ class SimulatedGaneti:
         self.jobs[job.number] = job
         self.clock.after(fate.queued, lambda: self._start(job))
         return job
+
+    def fail(self, now: float) -> None:
+        """Have a job of somebody else fail, which changes nothing."""
+        self.last_number += 1
+        opcode = {"OP_ID": "OP_INSTANCE_STARTUP"}
+        job = Job(self.last_number, "", opcode, Fate(), now, status="error", error="no memory")
+        self.jobs[job.number] = job
 
     def _start(self, job: Job) -> None:
         if job.status == "queued":

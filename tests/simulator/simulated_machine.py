@@ -7,19 +7,23 @@ they reach the world with. Their own code stays as it is.
 from __future__ import annotations
 
 import errno
+import io
 import os
 import signal
-from collections.abc import Sequence
-from contextlib import suppress
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TextIO, cast
 
 from simulated_children import FIRST_PIPE, Child, LockChild, Pipe
 from virtual_time import Clock
 
 from gpolicy.cluster import https
+from gpolicy.plan.contents import Contents
 
+_FIRST_PID: Final = 1000
 _TICK: Final = 1e-4  # seconds that the shortest sleep takes
 
 
@@ -31,8 +35,9 @@ class Surroundings(Protocol):
     """The world of the machine: disturbances, and the other end of its connections."""
 
     clock: Clock
+    directory: Path
 
-    def point(self, where: str) -> None:
+    def point(self, where: str, /) -> None:
         """Let the disturbances of this point happen. It may raise KilledError."""
 
     def ask(self, request: https.HttpsRequest, seconds: float) -> https.HttpsAnswer:
@@ -44,10 +49,13 @@ class Surroundings(Protocol):
     def config_data(self, path: Path) -> bytes:
         """Read the file config.data of this machine."""
 
+    def locks(self, machine: str) -> Path:
+        """Return where locks are on a machine."""
+
     def token(self) -> str:
         """Return a random word."""
 
-    def began(self, line: bytes) -> None:
+    def written(self, line: bytes) -> None:
         """A line got into a journal."""
 
 
@@ -65,25 +73,45 @@ class Disk:
             raise OSError(number, os.strerror(number))
 
 
-@dataclass
+@dataclass(eq=False)
 class ApplyProcess:
-    """One process of apply: its resources, its signals, its end."""
+    """One process of apply: its resources, its signals, its end; what it was shown of a cluster, and what it said.
+
+    A roll-out has a process for each cluster, whose `parent` it is; `site` is the name of the cluster. `flags` are the
+    options that it was started with, `begun` the time when it began.
+    """
 
     number: int
     machine: str = "here"
+    parent: ApplyProcess | None = None
+    site: str = ""
+    flags: tuple[str, ...] = ()
+    begun: float = 0.0
     dead: bool = False
     torn: bool = False  # its next write is cut short, and the process with it
     descriptors: set[int] = field(default_factory=set)
     handlers: dict[int, Any] = field(default_factory=dict)
     stops: int = 0
+    interrupted: bool = False  # by a signal that it does not catch
     lock_lost: bool = False
     written: dict[int, int] = field(default_factory=dict)
     locks: list[LockChild] = field(default_factory=list)
     lines: dict[int, bytes] = field(default_factory=dict)  # that were begun and not ended yet, by descriptor
+    said: io.StringIO = field(default_factory=io.StringIO)
+    seen: Contents = field(default_factory=dict)
+    seen_identity: tuple[str, str] | None = None
+
+    @property
+    def root(self) -> ApplyProcess:
+        """The process that somebody started."""
+        return self.parent or self
 
     def check(self) -> None:
         if self.dead:
             raise KilledError
+        if self.interrupted:
+            self.interrupted = False
+            raise KeyboardInterrupt
 
 
 class Machine:
@@ -92,6 +120,7 @@ class Machine:
     def __init__(self, world: Surroundings) -> None:
         self.world, self.disk = world, Disk()
         self.process = ApplyProcess(0)
+        self.alive: list[ApplyProcess] = []
         self.pipes: dict[int, Pipe] = {}
         self.children: dict[int, Child] = {}
 
@@ -132,7 +161,7 @@ class Machine:
         count = os.write(descriptor, content)
         line = self.process.lines.pop(descriptor, b"") + content
         if line.endswith(b"\n"):
-            self.world.began(line)
+            self.world.written(line)
         else:
             self.process.lines[descriptor] = line
         self.world.point("written")
@@ -164,6 +193,33 @@ class Machine:
         self.process.check()
         self.children[pid].end(-number)
 
+    # --- processes ---------------------------------------------------------------------------------------------------
+
+    def scene(self, process: ApplyProcess) -> Callable[[], AbstractContextManager[None]]:
+        """Return what has a process run, with outputs of its own; each time as it was left the last time."""
+        own = process, cast(TextIO, process.said), cast(TextIO, process.said)
+
+        @contextmanager
+        def set_up() -> Iterator[None]:
+            nonlocal own
+            kept = self.process, sys.stdout, sys.stderr
+            self.process, sys.stdout, sys.stderr = own
+            try:
+                yield
+            finally:
+                own = self.process, sys.stdout, sys.stderr
+                self.process, sys.stdout, sys.stderr = kept
+
+        return set_up
+
+    def fork(self, child: ApplyProcess) -> None:
+        """Give a new process what it has of its parent: open files, locks among them, and Ctrl-C is not for it."""
+        assert child.parent is not None
+        child.descriptors = {os.dup(descriptor) for descriptor in child.parent.descriptors}
+        child.flags = child.parent.flags
+        child.handlers[signal.SIGINT] = signal.SIG_IGN
+        self.alive.append(child)
+
     def bury(self, dead: ApplyProcess) -> None:
         """Do what the kernel does when a process has ended: close its files, end its connections."""
         for descriptor in dead.descriptors:
@@ -172,6 +228,16 @@ class Machine:
         for child in dead.locks:
             child.end(255)
         dead.descriptors.clear()
+        dead.dead = True
+        if dead in self.alive:
+            self.alive.remove(dead)
+
+    def getpid(self) -> int:
+        return _FIRST_PID + self.process.number
+
+    def getppid(self) -> int:
+        parent = self.process.parent
+        return 1 if parent is None or parent.dead else _FIRST_PID + parent.number
 
     # --- children ----------------------------------------------------------------------------------------------------
 
@@ -193,10 +259,14 @@ class Machine:
         self.process.handlers[number] = handler
         return before
 
-    def interrupt(self) -> None:
-        """Have somebody press Ctrl-C."""
-        handler = self.process.handlers.get(signal.SIGINT, signal.SIG_DFL)
+    def signal(self, process: ApplyProcess, number: int) -> None:
+        """Have somebody send a signal: Ctrl-C, or one that tells the process to end."""
+        handler = process.handlers.get(number, signal.SIG_DFL)
         if not callable(handler):
-            raise KeyboardInterrupt
-        self.process.stops += 1
-        handler(signal.SIGINT, None)
+            if process is self.process and handler is not signal.SIG_IGN:
+                raise KeyboardInterrupt
+            process.interrupted = handler is not signal.SIG_IGN
+            return
+        process.stops += 1
+        with self.scene(process)():
+            handler(number, None)

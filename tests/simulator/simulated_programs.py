@@ -110,7 +110,7 @@ class MasterNode:
                     yield "out", f"{number}|{'|'.join('-' for _ in columns[1:])}\n".encode()
                 continue
             ops = [{"OP_ID": job.opcode["OP_ID"], "reason": [["gnt:user", job.mark, 1]]}]
-            cells = {"id": job.number, "status": job.status, "ops": ops}
+            cells = {"id": job.number, "status": job.status, "ops": ops, "summary": job.summary}
             yield "out", ("|".join(str(cells[column]) for column in columns) + "\n").encode()
         return 0
 

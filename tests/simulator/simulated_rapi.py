@@ -66,6 +66,7 @@ def _job(job: Job) -> Any:
     return {
         "id": job.number,
         "status": job.status,
+        "summary": [job.summary],
         "ops": [{"OP_ID": job.opcode["OP_ID"], "reason": [["gnt:user", job.mark, 1], ["gnt:library:rlib2", "", 2]]}],
         "opresult": [[kind, [job.error]] if job.status == "error" else None],
         "oplog": [[[index, [0, 0], "message", text] for index, text in enumerate(job.log, start=1)]],

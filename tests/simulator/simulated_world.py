@@ -1,33 +1,30 @@
-"""The world of a schedule: clock, cluster, machine, and the points of disturbances."""
+"""The world of a schedule: clock, machine, clusters, and the points of disturbances."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
-from ground_truth import Judge
-from mischief import BLOCKING, Mischief, drawn
-from scenarios import Scenario, scenario
+from mischief import BLOCKING, Mischief
+from scenarios import Scenario
 from simulated_children import Child
-from simulated_ganeti import SimulatedGaneti
 from simulated_machine import ApplyProcess, Machine
-from simulated_programs import MasterNode
+from simulated_programs import beyond_ssh
+from sites import Site
 from virtual_time import Clock
 
 from gpolicy.cluster import https
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 
-SCENARIOS: Final = 400
 MOST_POINTS: Final = 60_000
-ROUTES: Final = ("rapi", "rapi", "rapi", "local", "ssh")
 
 
 class EndlessError(BaseException):
@@ -35,127 +32,139 @@ class EndlessError(BaseException):
 
 
 @dataclass(slots=True)
-class Fault:
-    """The faults of the next answers."""
-
-    kind: str
-    left: int
-    status: int = 0
-    accepted: bool = False
-
-
-@dataclass(slots=True)
 class Ended:
-    """One run of apply: how it was started, its exit code (None: killed) and what it said."""
+    """One run: its process, its exit code (None: killed) and what it said."""
 
     process: ApplyProcess
-    flags: tuple[str, ...]
     code: int | None
     text: str
     begun: float
     ended: float
-    calm: bool
 
 
 class World(ABC):
-    """The world of one schedule."""
+    """The world of one schedule: of each scenario a cluster, which is reached over its route."""
 
-    def __init__(self, seed: str, directory: Path, *, route: str | None = None, without: Sequence[int] = ()) -> None:
-        self.seed, self.directory = seed, directory
-        self.random = Random(f"schedule {seed}")
-        self.route = route or self.random.choice(ROUTES)
-        number = self.random.randrange(SCENARIOS)
-        self.job_timeout = self.random.choice((30.0, 120.0, 600.0))
-        self.scenario: Scenario = scenario(number)
+    def __init__(
+        self,
+        seed: str,
+        directory: Path,
+        random: Random,
+        scenarios: Sequence[tuple[Scenario, str]],
+        mischief: Sequence[Mischief],
+    ) -> None:
+        self.seed, self.directory, self.random = seed, directory, random
+        self.job_timeout = random.choice((30.0, 120.0, 600.0))
         self.clock = Clock()
-        self.ganeti = SimulatedGaneti(self.scenario.state, self.clock)
-        self.original = self.ganeti
-        self.node = MasterNode(lambda: self.ganeti, Random(f"node {seed}"))
         self.machine = Machine(self)
         self.trace: list[str] = []
-        self.mischief = [item for item in drawn(seed, route=self.route) if item.number not in without]
+        self.mischief = list(mischief)
         self.happened: list[str] = []
+        self.violations: list[str] = []
         self.tainted = False
+        self.damaged: set[Path] = set()
         self.points = 0
         self.next_due = min((item.at for item in self.mischief), default=10**9)
-        self.faults: list[Fault] = []
-        self.refused_until = -1.0
-        self.children: list[Child] = []
         self.nested = False
         self.calm = False
         self.processes = 0
         self.most_points = MOST_POINTS
-        self.judge = Judge(self.scenario, self.original, self.route)
-        self.plan_files = {"here": directory / "here" / "plan.json", "elsewhere": directory / "elsewhere" / "plan.json"}
-        for name, file in self.plan_files.items():
-            for folder in (directory / f"locks-{name}", file.parent):
+        for machine in ("here", "elsewhere"):
+            for folder in (self.locks(machine), directory / machine):
                 folder.mkdir(exist_ok=True)
                 for left in folder.iterdir():
                     left.unlink()
-            file.write_text(self.scenario.text, encoding="utf-8")
+        self.sites: dict[str, Site] = {}
+        for number, (scenario, route) in enumerate(scenarios):
+            site = Site(self, scenario, route, Random(f"node {seed}{f' {number}' if number else ''}"))
+            self.sites[site.name] = site
+            for machine in ("here", "elsewhere"):
+                site.plan(machine).write_text(scenario.text, encoding="utf-8")
+
+    def locks(self, machine: str) -> Path:
+        """Where locks are on a machine."""
+        return self.directory / f"locks-{machine}"
 
     @abstractmethod
-    def apply(self, *flags: str, machine: str = "here") -> Ended:
-        """Run apply in a process of its own, to its end or until it is killed."""
+    def again(self, random: Random) -> None:
+        """Have somebody start a second run while one is under way."""
 
     @abstractmethod
-    def ask(self, request: https.HttpsRequest, seconds: float) -> https.HttpsAnswer:
-        """Answer a request to the remote API."""
-
-    @abstractmethod
-    def start(self, argv: Sequence[str]) -> Child:
-        """Start a program."""
-
-    @abstractmethod
-    def config_data(self, path: Path) -> bytes:
-        """Read the file config.data of this machine."""
-
-    @abstractmethod
-    def happen(self, kind: str, random: Random) -> None:
+    def happen(self, kind: str, random: Random, site: Site) -> None:
         """Have something go wrong."""
 
-    def journal(self, machine: str = "here") -> Path:
-        return self.plan_files[machine].with_name("plan.journal.jsonl")
+    @abstractmethod
+    def journals(self) -> list[Path]:
+        """Return all journals, that of the last run first."""
+
+    def wrote(self, event: Mapping[str, Any]) -> None:
+        """An event got into a journal."""
+        process = self.machine.process
+        if event.get("event") == "step-started":
+            self.sites[process.site].judge.began(process, event)
 
     def bring_back_folder(self) -> None:
-        folder = self.journal().parent
+        folder = self.directory / "here"
         if (self.directory / "hidden").exists():
             if folder.exists():
                 shutil.rmtree(folder)
             (self.directory / "hidden").rename(folder)
 
+    # --- the surroundings of the machine -----------------------------------------------------------------------------
+
+    def ask(self, request: https.HttpsRequest, seconds: float) -> https.HttpsAnswer:
+        """Answer a request to the remote API."""
+        return next(site for site in self.sites.values() if site.host == request.host).ask(request, seconds)
+
+    def start(self, argv: Sequence[str]) -> Child:
+        """Start a program here, or behind ssh."""
+        if argv[0] != "ssh":
+            return next(site for site in self.sites.values() if site.route == "local").start(argv)
+        host = argv[argv.index("--") + 1].rpartition("@")[2]
+        return next(site for site in self.sites.values() if site.host == host).start(beyond_ssh(argv))
+
+    def config_data(self, path: Path) -> bytes:
+        """Read the file config.data of this machine."""
+        return next(site for site in self.sites.values() if site.route == "local").config_data(path)
+
+    def written(self, line: bytes) -> None:
+        """A line got into a journal; one that was cut short may stand before."""
+        for part in line.splitlines():
+            if part.startswith(b"{") and part.endswith(b"}"):
+                with suppress(ValueError):
+                    self.wrote(json.loads(part))
+
+    def token(self) -> str:
+        return f"{self.random.getrandbits(48):012x}"
+
     # --- points ------------------------------------------------------------------------------------------------------
 
-    def point(self, where: str) -> None:
+    def point(self, where: str, site: Site | None = None) -> None:
         self.points += 1
         if self.points > self.most_points:
             raise EndlessError("a run does not come to its end")
         if self.points >= self.next_due and not self.calm:
-            self._fire(where)
+            self._fire(where, site)
 
-    def _fire(self, where: str) -> None:
+    def _fire(self, where: str, site: Site | None) -> None:
         due = [item for item in self.mischief if item.at <= self.points and where in item.places]
         for item in due:
             if item not in self.mischief or (self.nested and item.kind == "second apply"):
                 continue
             self.mischief.remove(item)
             self.next_due = min((other.at for other in self.mischief), default=10**9)
-            self._happen(item, where)
+            self._happen(item, where, site)
 
-    def _happen(self, item: Mischief, where: str) -> None:
+    def _happen(self, item: Mischief, where: str, site: Site | None) -> None:
+        sites = list(self.sites.values())
+        if len(sites) > 1 and (site is None or item.anywhere):
+            site = item.random.choice(sites)
         self.happened.append(item.kind)
         self.tainted |= item.kind in BLOCKING
-        self.note(f"** {item.kind} (number {item.number}, at a point of kind {where})")
-        self.happen(item.kind, item.random)
+        chosen = site or sites[0]
+        about = f" at {chosen.name}" if len(sites) > 1 else ""
+        self.note(f"** {item.kind} (number {item.number}{about}, at a point of kind {where})")
+        self.happen(item.kind, item.random, chosen)
 
     def note(self, text: str) -> None:
         self.trace.append(f"{self.clock.world:10.2f} {text}")
-
-    def began(self, line: bytes) -> None:
-        for part in line.splitlines():  # a line that was cut short may stand before
-            if b'"step-started"' in part and part.endswith(b"}"):
-                with suppress(ValueError):
-                    self.judge.began(self.machine.process, json.loads(part))
-
-    def token(self) -> str:
-        return f"{self.random.getrandbits(48):012x}"

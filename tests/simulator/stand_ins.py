@@ -31,9 +31,14 @@ from virtual_time import Clock, VirtualTime
 
 import gpolicy.apply
 from gpolicy.cli import interrupts as cli_interrupts
+from gpolicy.cli import rolling_out
+from gpolicy.cli.targets import rollout_near
 from gpolicy.cluster import https, json_input, master, process, rapi, rapi_answers, rapi_client
+from gpolicy.fleet import workers
 from gpolicy.plan import contents as plan_contents
 from gpolicy.plan import plan_file as cli_reading
+from gpolicy.provenance import Provenance
+from gpolicy.rollout import rollout_run
 
 
 class _Selector:
@@ -148,6 +153,7 @@ def _modules() -> list[Any]:
     names = [item.name for item in pkgutil.iter_modules(gpolicy.apply.__path__, "gpolicy.apply.")]
     return [importlib.import_module(name) for name in names] + [
         process, rapi, rapi_client, master, https, importlib.import_module("gpolicy.cluster.private_file"),
+        rollout_run, workers,
     ]  # fmt: skip
 
 
@@ -184,10 +190,11 @@ def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
 
 
 def _on(current: Callable[[], Machine], name: str) -> Callable[..., Any]:
-    """Return a method of the machine, looked up when it is called."""
+    """Return a method of the machine or of its world, looked up when it is called."""
 
     def now(*arguments: Any, **options: Any) -> Any:
-        return getattr(current(), name)(*arguments, **options)
+        machine = current()
+        return getattr(machine if hasattr(machine, name) else machine.world, name)(*arguments, **options)
 
     return now
 
@@ -195,7 +202,7 @@ def _on(current: Callable[[], Machine], name: str) -> Callable[..., Any]:
 def _library(current: Callable[[], Machine]) -> dict[Any, Any]:
     """Return what stands in for modules and classes of the standard library."""
     _Instant.clock = lambda: current().world.clock
-    calls = ("open", "write", "fsync", "read", "pwrite", "close", "killpg")
+    calls = ("open", "write", "fsync", "read", "pwrite", "close", "killpg", "getpid", "getppid")
     return {
         time: VirtualTime(lambda: current().world.clock, _on(current, "sleep")),
         os: _Overlay(os, **{name: _on(current, name) for name in calls}),
@@ -212,12 +219,15 @@ def _library(current: Callable[[], Machine]) -> dict[Any, Any]:
     }
 
 
-def _single(current: Callable[[], Machine], locks: Callable[[], Path]) -> Iterator[tuple[Any, str, Any]]:
+def _single(current: Callable[[], Machine]) -> Iterator[tuple[Any, str, Any]]:
     """Give single functions to replace: module, name, and what takes their place."""
 
     def holder() -> str:
         running = current().process
         return f"process {running.number} on {running.machine} since some time ago\n"
+
+    def locks(_: object) -> Path:
+        return current().world.locks(current().process.machine)
 
     def ask(request: https.HttpsRequest, *, seconds: float, **_: Any) -> https.HttpsAnswer:
         return current().world.ask(request, seconds)
@@ -230,14 +240,19 @@ def _single(current: Callable[[], Machine], locks: Callable[[], Path]) -> Iterat
         return read_below(*arguments)
 
     yield journal_file, "read_below", read_journal
-    yield sys.modules["gpolicy.apply.lock"], "lock_directory", lambda _: locks()
+    yield sys.modules["gpolicy.apply.lock"], "lock_directory", locks
     yield sys.modules["gpolicy.apply.lock"], "_holder", holder
+    yield rolling_out, "lock_directory", locks
+    yield rolling_out, "rollout_near", lambda _: rollout_near(current().world.directory)
+    yield rolling_out, "provenance_of", lambda _: Provenance("now")
+    yield workers, "_Worker", _on(current, "worker")
+    yield workers, "wait", _on(current, "wait")
     yield rapi_client, "https", _Overlay(https, ask=ask, make_trust=lambda **_: _TRUST)
     yield master, "read_bytes", lambda path, **_: current().world.config_data(path)
 
 
 @contextmanager
-def under_simulation(current: Callable[[], Machine], locks: Callable[[], Path], *, remembering: bool) -> Iterator[None]:
+def under_simulation(current: Callable[[], Machine], *, remembering: bool) -> Iterator[None]:
     """Have the modules under test live on the machine that `current` returns, for as long as this lasts."""
     library, replaced = _library(current), list[tuple[Any, str, Any]]()
 
@@ -251,7 +266,7 @@ def under_simulation(current: Callable[[], Machine], locks: Callable[[], Path], 
             if known and not (module is https and value is socket):
                 put(module, name, library[value])
     put(cli_interrupts, "signal", library[signal])
-    for module, name, value in (*_single(current, locks), *(_remembering() if remembering else ())):
+    for module, name, value in (*_single(current), *(_remembering() if remembering else ())):
         put(module, name, value)
     try:
         yield

@@ -1,28 +1,83 @@
-"""The other end of the machine's connections: the remote API, and programs on the master."""
+"""One cluster of a schedule: what is at its address, its plan, and what went on there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from random import Random
+from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, urlsplit
 
 import simulated_rapi
-from disturbances import Disturbances
+from ground_truth import Judge
+from scenarios import Scenario
 from simulated_children import Child, LockChild
-from simulated_programs import beyond_ssh
-from simulated_world import Fault
+from simulated_ganeti import SimulatedGaneti
+from simulated_programs import MasterNode
 from stand_ins import over_the_wire
 
 from gpolicy.cluster import https
 from gpolicy.errors import InputError, UnreachableError
 
+if TYPE_CHECKING:
+    from simulated_world import World
+
 _LONGEST_ARRIVAL: Final = 1.5  # seconds that an accepted request may be under way after its sender lost the connection
 
 
-class Connections(Disturbances):
-    """Answers requests and starts programs, as the schedule wants it."""
+@dataclass(slots=True)
+class Fault:
+    """The faults of the next answers."""
+
+    kind: str
+    left: int
+    status: int = 0
+    accepted: bool = False
+
+
+class Site:
+    """A cluster behind an address. It answers requests and starts programs, as the schedule wants it."""
+
+    def __init__(self, world: World, scenario: Scenario, route: str, random: Random) -> None:
+        self.world, self.scenario, self.route, self.random = world, scenario, route, world.random
+        self.machine, self.clock = world.machine, world.clock
+        self.name = scenario.state.name.partition(".")[0]
+        self.ganeti = SimulatedGaneti(scenario.state, world.clock)
+        self.original = self.ganeti
+        self.node = MasterNode(lambda: self.ganeti, random)
+        self.faults: list[Fault] = []
+        self.refused_until = -1.0
+        self.children: list[Child] = []
+        self.judge = Judge(scenario, self.original, route)
+
+    @property
+    def host(self) -> str:
+        """The host of its address, which is the name of the cluster."""
+        return self.scenario.state.name
+
+    @property
+    def address(self) -> str:
+        """What `apply --to` takes."""
+        return {"rapi": f"rapi://{self.host}", "local": "local:", "ssh": f"ssh://root@{self.host}"}[self.route]
+
+    def plan(self, machine: str = "here") -> Path:
+        """The file of its plan on a machine."""
+        return self.world.directory / machine / f"{self.name}.json"
+
+    def journal(self, machine: str = "here") -> Path:
+        """The journal of its plan."""
+        return self.plan(machine).with_name(f"{self.name}.journal.jsonl")
+
+    def quieten(self) -> None:
+        """End all that goes wrong here."""
+        self.faults.clear()
+        self.refused_until = -1.0
+        self.node.daemon_down = self.node.torn_number = self.node.silent_submission = False
+        self.node.is_master = True
+        self.ganeti.drained = self.original.drained = False
+        self.ganeti.fates.clear()
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
@@ -40,7 +95,7 @@ class Connections(Disturbances):
         mine = self.machine.process
         mine.check()
         submits = request.method != "GET"
-        self.point("submit" if submits else "request")
+        self.world.point("submit" if submits else "request", self)
         mine.check()
         self.clock.advance(self.random.uniform(0.002, 0.03))
         if submits:
@@ -50,10 +105,10 @@ class Connections(Disturbances):
         fault = self._fault()
         answer = self._answer(request, seconds, fault)
         if submits:
-            self.note(f"{request.method} {request.path} {request.body!r}: {answer}")
+            self.world.note(f"{request.method} {request.path} {request.body!r}: {answer}")
         elif answer.status == 200 and (fault is None or fault.kind == "slow"):
-            self.judge.saw(self.ganeti, request.path.partition("?")[0])
-        self.point("answer")
+            self.judge.saw(mine, self.ganeti, request.path.partition("?")[0])
+        self.world.point("answer", self)
         mine.check()
         return answer
 
@@ -106,7 +161,7 @@ class Connections(Disturbances):
     # --- programs ----------------------------------------------------------------------------------------------------
 
     def config_data(self, path: Path) -> bytes:
-        self.point("request")
+        self.world.point("request", self)
         self.machine.process.check()
         self.clock.advance(0.001)
         fault = self._fault() if self.route == "local" else None
@@ -115,36 +170,35 @@ class Connections(Disturbances):
             return content[: len(content) // 2]
         if fault is not None and fault.kind in ("refused", "lost"):
             raise InputError(f"{path}: no such file")
-        self.judge.saw(self.ganeti, "config")
+        self.judge.saw(self.machine.process, self.ganeti, "config")
         return content
 
     def start(self, argv: Sequence[str]) -> Child:
-        """Start a program here, or behind ssh."""
+        """Start a program on the master."""
         mine = self.machine.process
-        beyond = beyond_ssh(argv) if argv[0] == "ssh" else list(argv)
-        submits = "--print-jobid" in beyond
-        self.point("submit" if submits else "request")
+        submits = "--print-jobid" in argv
+        self.world.point("submit" if submits else "request", self)
         mine.check()
-        mark = next((word.removeprefix("--reason=") for word in beyond if word.startswith("--reason=")), "")
+        mark = next((word.removeprefix("--reason=") for word in argv if word.startswith("--reason=")), "")
         if submits:
             self.judge.submitting(mine, mark)
-            self.note(f"start {' '.join(beyond)}")
+            self.world.note(f"start {' '.join(argv)}")
         fault = self._fault() if self.route == "ssh" else None
         if fault is not None and fault.kind in ("refused", "lost") and not fault.accepted:
-            return self._failing(255, b"ssh: connect to host master.example.org port 22: Connection refused\n")
-        if beyond[0] == "flock":
-            return LockChild(self.clock, self.node.locks, beyond[4])
+            return self._failing(255, f"ssh: connect to host {self.host} port 22: Connection refused\n".encode())
+        if argv[0] == "flock":
+            return LockChild(self.clock, self.node.locks, argv[4])
         if fault is not None and fault.kind == "slow":
             self.clock.advance(self.random.choice((1.0, 20.0)))
-        child = Child(self.clock, self.node.start(beyond))
+        child = Child(self.clock, self.node.start(argv))
         self.children.append(child)
         if fault is not None and fault.kind in ("cut", "lost", "truncated", "arrives late", "status"):
             seconds = self.random.choice((0.0, 0.2, 0.5, 2.0))
-            self.clock.after(seconds, lambda: child.end(255, b"Connection to master.example.org closed.\n"))
+            self.clock.after(seconds, lambda: child.end(255, f"Connection to {self.host} closed.\n".encode()))
         elif fault is not None and fault.kind == "garbage" and not submits:
             child.stdout.content += b"Warning: motd\n"
-        if beyond[0] == "cat" and not beyond[2].startswith("/run/"):
-            child.well_ended = partial(self.judge.saw, self.ganeti, "config")
+        if argv[0] == "cat" and not argv[2].startswith("/run/"):
+            child.well_ended = partial(self.judge.saw, mine, self.ganeti, "config")
         if submits:
             self.judge.in_flight(mark, lambda: not child.finished)
         return child
