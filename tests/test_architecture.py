@@ -36,7 +36,7 @@ MAY_IMPORT = {
     "testing": {"ganeti", "policy", "cluster", "fit", "plan", "analysis", "allocator", "what_if"},
     "what_if": {"ganeti", "cluster", "allocator", "analysis"},
     "report": {"policy", "ganeti", "cluster", "plan", "allocator", "analysis", "impact"}
-    | {"suggest", "testing", "drift", "show", "writing", "rollout"},
+    | {"suggest", "testing", "drift", "show", "writing", "rollout", "what_if"},
     "reference": {"ganeti", "policy", "checking"},
     "posting": set[str](),
     "allocator": set[str](),

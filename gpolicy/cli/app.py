@@ -36,6 +36,7 @@ VERBS: Final = {
     "capacity": "room",
     "place": "room",
     "suggest": "room",
+    "size": "size",
     "test": "policies",
     "schema": "policies",
     "explain": "policies",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from gpolicy.allocator.cluster_data import Instance as Placed
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
-from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.allocator_input import cluster_data, policy_of
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.dedicated_counting import as_hail_places
 from gpolicy.analysis.loaded_state import load_state
@@ -127,31 +127,45 @@ def _less(words: str) -> Step:
     return step
 
 
+def spec_instance(state: ClusterState, more: More, group: str, names: PairNames) -> tuple[str, Placed]:
+    """Return the name of the size that `more` wants in `group`, and an instance of it.
+
+    It has as few disks as the spec allows. At the maximum its spindle use is that of `std`, or the nearest that the
+    spec allows: so counts capacity, as hspace does.
+    """
+    spec = more.spec or ""
+    pair, _ = find_pair(spec, names, state, group)
+    size = pair.min
+    if more.bound == "max":
+        std = policy_of(state.groups[group].effective, f"group {group}").std
+        use = min(max(std.spindle_use, pair.min.spindle_use), pair.max.spindle_use)
+        size = replace(pair.max, disk_count=pair.min.disk_count, spindle_use=use)
+    request = of_spec(PlaceRequest(group=group), size, state, group)
+    data = cluster_data(state)
+    return f"{pair_title(spec)}:max" if more.bound == "max" else pair_title(spec), wanted_instance(
+        request, wanted_group(request, data), state, data
+    )
+
+
 def _instances(more: More, spec: str, names: PairNames) -> Step:
     def step(state: ClusterState) -> tuple[ClusterState, str]:
         group = _group_for(more, state)
-        pair, _ = find_pair(spec, names, state, group)
-        size = replace(pair.max, disk_count=pair.min.disk_count) if more.bound == "max" else pair.min
-        request = of_spec(PlaceRequest(group=group), size, state, group)
-        data = cluster_data(state)
-        wanted = wanted_instance(request, wanted_group(request, data), state, data)
+        title, wanted = spec_instance(state, more, group, names)
         counted = load_state(state, template=wanted.template, group=group).groups[group]
         dedicated = all(state.has_exclusive_storage(node) for node in state.nodes_of(group))
         if dedicated and wanted.template is not DiskTemplate.DRBD:
             counted = as_hail_places(counted)
         placed = counted.place(counted.initial, wanted, more.count)
-        title = pair_title(spec)
         if len(placed.placed) < more.count:
             binding = counted.find_binding(placed, wanted)
             message = f"--with: only {len(placed.placed):,} of {more.count:,} {title} fit in group {group}"
             raise GpolicyError(message, hint=f"the limit is {binding.cause.key}: {binding.cause.sentence}")
         first = sum(name.startswith(f"{spec}+") for name in state.instances) + 1
         made = [
-            _observed(item, counted, f"{spec}+{number}", size.nic_count)
+            _observed(item, counted, f"{spec}+{number}")
             for number, item in enumerate(reversed(placed.placed), start=first)
         ]
-        what = f"the maximum of {title}" if more.bound == "max" else title
-        return with_all(state, made), f"{more.count:,} more {what} in group {group}"
+        return with_all(state, made), f"{more.count:,} more {title} in group {group}"
 
     return step
 
@@ -166,7 +180,7 @@ def _group_for(more: More, state: ClusterState) -> str:
     return filled[0]
 
 
-def _observed(placed: Placed, counted: CountedCluster, name: str, nic_count: int) -> Instance:
+def _observed(placed: Placed, counted: CountedCluster, name: str) -> Instance:
     """Return a placed instance as a state has it."""
     nodes = counted.cluster.nodes
     secondary = () if placed.secondary == NO_NODE else (nodes[placed.secondary].facts.name,)
@@ -181,7 +195,6 @@ def _observed(placed: Placed, counted: CountedCluster, name: str, nic_count: int
         maxmem=placed.memory,
         vcpus=placed.vcpus,
         spindle_use=placed.spindle_use,
-        nic_count=nic_count,
         status=placed.status.value,
         running=True,
     )

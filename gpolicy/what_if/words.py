@@ -65,7 +65,7 @@ class WhatIf:
         return self != WhatIf()
 
 
-def read_more(text: str) -> More:
+def read_more(text: str, option: str = "--with", form: str = _WITH_FORM) -> More:
     """Return what `--with` says. Raise UsageError."""
     match text.split():
         case [what] | [what, "in", _] as words:
@@ -73,22 +73,28 @@ def read_more(text: str) -> More:
         case [times, what] | [times, what, "in", _] as words if re.fullmatch("[0-9]{1,6}x", times, re.ASCII):
             number = int(times[:-1])
         case _:
-            raise UsageError(f"--with {text!r} cannot be read", hint=f"write {_WITH_FORM}")
+            raise UsageError(f"{option} {text!r} cannot be read", hint=f"write {form}")
     group = words[-1] if "in" in words else None
     name, colon, rest = what.partition(":")
-    if name == "like" and rest:
-        _check_count(text, number, MOST_NODES, "nodes")
-        return More(number, group, like=rest)
-    if colon and rest not in ("min", "max"):
-        hint = f"write {_WITH_FORM}; SPEC:max is the maximum of a spec"
-        raise UsageError(f"--with {text!r}: nothing is known of {what!r}", hint=hint)
-    _check_count(text, number, MOST_INSTANCES, "instances")
-    return More(number, group, spec=name, bound=rest or "min")
-
-
-def _check_count(text: str, number: int, most: int, what: str) -> None:
+    nodes = name == "like" and bool(rest)
+    if colon and not nodes and rest not in ("min", "max"):
+        hint = f"write {form}; SPEC:max is the maximum of a spec"
+        raise UsageError(f"{option} {text!r}: nothing is known of {what!r}", hint=hint)
+    most = MOST_NODES if nodes else MOST_INSTANCES
     if not 1 <= number <= most:
-        raise UsageError(f"--with {text!r}: {number} {what}", hint=f"write 1 to {most:,}")
+        raise UsageError(
+            f"{option} {text!r}: {number} {'nodes' if nodes else 'instances'}", hint=f"write 1 to {most:,}"
+        )
+    return More(number, group, like=rest) if nodes else More(number, group, spec=name, bound=rest or "min")
+
+
+def read_wanted(text: str) -> More:
+    """Return what must fit: `50x SPEC`. Raise UsageError."""
+    wanted = read_more(text, "--want", "50x SPEC")
+    if wanted.like is not None or wanted.group is not None:
+        hint = "write 50x SPEC; --like says which nodes can be bought, --group for which group"
+        raise UsageError(f"--want {text!r} names no instances", hint=hint)
+    return wanted
 
 
 def read_move(text: str) -> Move:

@@ -43,7 +43,7 @@ def test_a_plan_supposes_the_same_before_and_after() -> None:
         (["plan", POLICY, *MORE, "-o", "plan.json"], "a plan that is kept is about the cluster as it is"),
         (["capacity", *MORE, "--format", "prometheus"], "metrics are of the cluster as it is"),
         (["capacity", "--with", "2 like:node1"], "--with '2 like:node1' cannot be read"),
-        (["capacity", "--with", "500x 1:max in default"], "of 500 pair 1 fit in group default"),
+        (["capacity", "--with", "500x 1:max in default"], "of 500 pair 1:max fit in group default"),
         (["capacity", "--upgrade", "node1 ram=+4G"], "--upgrade: unknown 'ram'"),
         (["place", "memory=4G", "--lost", "nod1"], "--lost: there is no node 'nod1'"),
         (["suggest", "--move", "node1 default"], "--move 'node1 default' cannot be read"),

@@ -15,7 +15,8 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs/guides/reports.md").read_tex
 def test_the_forms_of_each_verb() -> None:
     rows = {row[0]: row[1] for row in re.findall(r"^\| `(\w+)` \| ([^|]+) \|", PAGE, re.MULTILINE)}
     verbs = {
-        verb: forms_of(verb) for verb in ("check", "show", "plan", "drift", "capacity", "place", "suggest", "test")
+        verb: forms_of(verb)
+        for verb in ("check", "show", "plan", "drift", "capacity", "place", "suggest", "size", "test")
     }
     assert {form for forms in verbs.values() for form in forms} == set(rows)
     for form, named in rows.items():

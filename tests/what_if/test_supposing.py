@@ -163,7 +163,7 @@ def test_a_node_moves(small: ClusterState) -> None:
 def test_hardware_comes_before_load(small: ClusterState) -> None:
     more = (read_more("40x 1:max in g"), read_more("8x like:n3 in g"))
     found = suppose(small, WhatIf(more=more))
-    assert found.supposed == ("8 more nodes like n3 in group g", "40 more the maximum of pair 1 in group g")
+    assert found.supposed == ("8 more nodes like n3 in group g", "40 more pair 1:max in group g")
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_hardware_comes_before_load(small: ClusterState) -> None:
         (WhatIf(more=(read_more("like:n?"),)), "'n?' means 3 nodes"),
         (WhatIf(more=(read_more("like:n1 in j"),)), "there is no group 'j'"),
         (WhatIf(more=(read_more("2x huge in g"),)), "there is no spec pair 'huge' in group g"),
-        (WhatIf(more=(read_more("999x 1:max in g"),)), r"only \d+ of 999 pair 1 fit in group g"),
+        (WhatIf(more=(read_more("999x 1:max in g"),)), r"only \d+ of 999 pair 1:max fit in group g"),
         (WhatIf(less=("n1",)), "instances db, web are on node n1"),
         (WhatIf(less=("n2",)), "instance web is on node n2"),
         (WhatIf(less=("*",)), r"'\*' means nodes and instances"),

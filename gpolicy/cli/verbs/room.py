@@ -96,7 +96,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
         raise UsageError("metrics are of the cluster as it is, not of a supposed one", hint="leave --format out")
 
     def work(target: Target) -> Report:
-        found = _read_under(target, what_if)
+        found = read_under(target, what_if)
         if isinstance(found, Report):
             return found
         observed, names = found
@@ -169,7 +169,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     words, what_if, limits = read_words(request), suppositions.read(), limit_options.read()
 
     def work(target: Target) -> Report:
-        found = _read_under(target, what_if)
+        found = read_under(target, what_if)
         if isinstance(found, Report):
             return found
         observed, names = found
@@ -286,7 +286,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     return run(work, clusters, None, display, verb="suggest")
 
 
-def _read_under(target: Target, what_if: WhatIf | None) -> tuple[ClusterState, PairNames] | Report:
+def read_under(target: Target, what_if: WhatIf | None) -> tuple[ClusterState, PairNames] | Report:
     """Return the state of a cluster, under the policy that the command line names if it does, and names of its pairs.
 
     Then what is supposed is made of it. A report of the errors, where the policy has errors or does not fit.

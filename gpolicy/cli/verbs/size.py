@@ -1,0 +1,143 @@
+"""The verb that asks how many nodes it takes: size."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpolicy.cli.options import (
+    Budget,
+    Clusters,
+    CpusAfterFailure,
+    MaxNodeFailures,
+    PolicyOption,
+    Suppositions,
+    display_of,
+    form_option,
+    policy_path,
+)
+from gpolicy.cli.output import Report
+from gpolicy.cli.terminal import working
+from gpolicy.cli.verbs.room import read_under
+from gpolicy.errors import ExitCode, UsageError
+from gpolicy.json_values import json_text
+
+if TYPE_CHECKING:
+    from gpolicy.cli.targets import Target
+    from gpolicy.cluster.terms import Limits
+    from gpolicy.what_if.sizing import SizeRequest
+    from gpolicy.what_if.words import WhatIf
+
+verbs = typer.Typer()
+
+
+@verbs.command("size")
+def size(  # noqa: PLR0913 (one parameter an option)
+    path: Annotated[
+        Path | None,
+        typer.Argument(..., metavar="[PATH]", help="Ask about the cluster as this policy would make it."),
+    ] = None,
+    policy: PolicyOption = None,
+    *,
+    clusters: Clusters,
+    suppositions: Suppositions,
+    group: Annotated[
+        str | None,
+        typer.Option("--group", "-g", metavar="NAME", help="The group; default: that of the nodes of --like."),
+    ] = None,
+    want: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--want",
+            metavar="WORDS",
+            help="What must fit: `50x SPEC`, at the minimum of the spec (SPEC:max: its maximum). Can be repeated."
+            " Without it, the answer is how many more instances fit at today's mix of sizes.",
+        ),
+    ] = None,
+    like: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--like",
+            metavar="NODE[=COST]",
+            help="A kind of node that can be bought: like this one, at this cost (default: 1). Up to three.",
+        ),
+    ] = None,
+    max_node_failures: MaxNodeFailures = None,
+    cpus_after_failure: CpusAfterFailure = None,
+    seconds: Annotated[
+        float,
+        typer.Option("--seconds", metavar="SECONDS", min=1, help="Time to search; then the best so far is shown."),
+    ] = 60.0,
+    form: Annotated[str, form_option("size")] = "text",
+    budget: Budget = None,
+) -> int:
+    """Find how many more nodes it takes until wanted instances fit.
+
+    It tries numbers of nodes with the allocator, with N+1 redundancy, and shows the cheapest that are enough and what
+    is missing with one node fewer.
+    """
+    from gpolicy.cli.targets import run  # noqa: PLC0415
+    from gpolicy.cluster.terms import Limits  # noqa: PLC0415
+    from gpolicy.what_if.sizing import MOST_KINDS, SizeRequest, read_kind  # noqa: PLC0415
+    from gpolicy.what_if.words import read_wanted  # noqa: PLC0415
+
+    display = display_of("size", form, budget)
+    limits = Limits(max_node_failures=max_node_failures, cpus_after_failure=cpus_after_failure)
+    given, what_if = policy_path(path, policy), suppositions.read()
+    if bool(want) != bool(like):
+        hint = "--want says what must fit, --like which nodes can be bought; without both, today's mix counts"
+        raise UsageError("--want and --like belong together", hint=hint)
+    if len(like or ()) > MOST_KINDS:
+        raise UsageError(f"{len(like or ())} kinds of nodes are too many to try", hint=f"give at most {MOST_KINDS}")
+    request = (
+        SizeRequest(
+            wanted=tuple(map(read_wanted, want or ())),
+            kinds=tuple(map(read_kind, like or ())),
+            group=group,
+            seconds=seconds,
+        )
+        if want
+        else None
+    )
+    work = partial(_work, request=request, group=group, limits=limits, what_if=what_if, given=given)
+    return run(work, clusters, given, display, verb="size")
+
+
+def _work(
+    target: Target,
+    *,
+    request: SizeRequest | None,
+    group: str | None,
+    limits: Limits,
+    what_if: WhatIf | None,
+    given: Path | None,
+) -> Report:
+    from gpolicy.report.size_answer import full_answer, size_answer  # noqa: PLC0415
+    from gpolicy.report.size_json import full_data, size_data  # noqa: PLC0415
+    from gpolicy.what_if.sizing import count_until_full, find_size, only_group  # noqa: PLC0415
+
+    found = read_under(target, what_if)
+    if isinstance(found, Report):
+        return found
+    observed, names = found
+    policy = (given,) if given else ()
+    if request is None:
+        with working("counting until it is full") as tell:
+            full = count_until_full(observed, only_group(observed, group), limits, tell)
+        return Report(
+            exit_code=int(ExitCode.FINE),
+            answer=lambda: full_answer(full),
+            own={"json": lambda: json_text(full_data(full))},
+            policy=policy,
+        )
+    with working("trying numbers of nodes") as tell:
+        report = find_size(observed, request, names, limits, tell)
+    return Report(
+        exit_code=int(ExitCode.FINE),
+        answer=lambda: size_answer(report),
+        own={"json": lambda: json_text(size_data(report))},
+        policy=policy,
+    )

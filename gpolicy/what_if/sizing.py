@@ -1,0 +1,457 @@
+"""How many more nodes of given kinds it takes until wanted instances fit, and how many more fit at today's mix.
+
+A number of nodes is enough if the allocator places all wanted instances, the largest first, with N+1 redundancy as
+hspace keeps it (or the loss of more nodes, and CPUs after it, as the limits say).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final
+
+from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
+from gpolicy.allocator.placement import Candidates
+from gpolicy.allocator.policy_check import check_policy
+from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
+from gpolicy.analysis.basis import Basis
+from gpolicy.analysis.binding import Binding
+from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.loaded_state import load_state
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.cluster.state import ClusterState, Snapshot
+from gpolicy.cluster.terms import Limits, limited
+from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.printable import count, some
+from gpolicy.what_if.hardware import nodes_like
+from gpolicy.what_if.supposing import spec_instance
+from gpolicy.what_if.words import MOST_NODES, More, matching, one_of
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of node: like the node `like`, at `cost` (of any currency; 1 counts nodes)."""
+
+    like: str
+    cost: float = 1.0
+
+
+def read_kind(text: str) -> Kind:
+    """Return what `--like` says: NODE or NODE=COST. Raise UsageError."""
+    like, equals, written = text.partition("=")
+    if not like or (equals and not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", written, re.ASCII)):
+        raise UsageError(f"--like {text!r} cannot be read", hint="write NODE, or NODE=COST with a number: node1=8500")
+    cost = float(written) if equals else 1.0
+    if not cost:
+        raise UsageError(f"--like {text!r}: a node that costs nothing", hint="write a cost above 0")
+    return Kind(like, cost)
+
+
+def only_group(state: ClusterState, group: str | None) -> str:
+    """Return the group: the one of this name, or the only one with nodes. Raise UsageError."""
+    if group is not None:
+        return one_of("--group", group, state.groups, "group")
+    filled = sorted({node.group for node in state.nodes.values()})
+    if len(filled) != 1:
+        raise UsageError("which group?", hint=f"say --group, one of {some(filled)}")
+    return filled[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Wanted instances of one size, and how many of them fit in the answer (all, if there is one)."""
+
+    title: str
+    count: int
+    instance: Instance
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """What is missing with fewer nodes: the first size that does not fit as often as wanted, how often, and why."""
+
+    nodes: tuple[int, ...]
+    title: str
+    fits: int
+    binding: Binding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeReport:
+    """How many more nodes of each of `kinds` group `group` needs (`nodes`), for `wanted` instances.
+
+    `shortage` says what is missing with one node fewer; None where none is needed. `more` are the instances that still
+    fit then, of each wanted size alone. `exhaustive`: no cheaper choice is left that was not tried.
+    """
+
+    source: str
+    cluster_name: str
+    basis: Basis
+    group: str
+    wanted: tuple[Wanted, ...]
+    kinds: tuple[Kind, ...]
+    nodes: tuple[int, ...]
+    shortage: Shortage | None
+    more: tuple[int, ...]
+    trials: int
+    exhaustive: bool
+    snapshot: Snapshot | None = None
+    what_if: tuple[str, ...] = ()
+
+    @property
+    def cost(self) -> float:
+        """What the nodes cost together."""
+        return _cost(self.kinds, self.nodes)
+
+
+def _cost(kinds: Sequence[Kind], nodes: Sequence[int]) -> float:
+    return sum(kind.cost * number for kind, number in zip(kinds, nodes, strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizeRequest:
+    """What must fit in which group, on which kinds of nodes, in how much time."""
+
+    wanted: tuple[More, ...]
+    kinds: tuple[Kind, ...]
+    group: str | None = None
+    seconds: float = 60.0
+
+
+MOST_KINDS: Final = 3
+"""Kinds of nodes in one question."""
+
+
+def find_size(
+    state: ClusterState,
+    request: SizeRequest,
+    names: PairNames,
+    limits: Limits,
+    tell: Callable[[str], None],
+) -> SizeReport:
+    """Return the cheapest number of nodes of each kind; of equally cheap ones that with the fewest nodes.
+
+    Raise UsageError for a question that makes no sense on this cluster, GpolicyError if no number of nodes is enough,
+    or if the time ends before one is found.
+    """
+    group = _group(state, request)
+    kinds = tuple(replace(kind, like=one_of("--like", kind.like, state.nodes, "node")) for kind in request.kinds)
+    until = time.monotonic() + request.seconds
+    search = _Search(limited(state, limits), group, kinds, names, request.wanted, until, tell)
+    nodes, exhaustive = search.cheapest()
+    found = search.trial(nodes)
+    return SizeReport(
+        source=state.source,
+        cluster_name=state.name,
+        basis=found.basis,
+        group=group,
+        wanted=found.wanted,
+        kinds=kinds,
+        nodes=nodes,
+        shortage=search.shortage(nodes),
+        more=tuple(found.room.count(found.reached, item.instance) for item in found.wanted),
+        trials=len(search.known),
+        exhaustive=exhaustive,
+        snapshot=state.snapshot,
+        what_if=state.supposed,
+    )
+
+
+def _group(state: ClusterState, request: SizeRequest) -> str:
+    if request.group is not None:
+        return one_of("--group", request.group, state.groups, "group")
+    likes = matching("--like", ",".join(kind.like for kind in request.kinds), state.nodes, "node")
+    groups = sorted({state.nodes[name].group for name in likes})
+    if len(groups) > 1:
+        raise UsageError("the kinds of nodes are in several groups", hint=f"say --group, one of {some(groups)}")
+    return groups[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """The wanted instances placed on some number of nodes: the state reached, and what is missing."""
+
+    room: Room
+    basis: Basis
+    wanted: tuple[Wanted, ...]
+    reached: AllocationState
+    missing: tuple[Wanted, int] | None
+
+    def binding(self) -> Binding:
+        """Return why the missing instance does not fit."""
+        assert self.missing is not None  # noqa: S101 (asked by the caller)
+        return self.room.binding(self.reached, self.missing[0].instance)
+
+
+@dataclass(slots=True)
+class _Search:
+    """Tries numbers of nodes. What was tried is remembered."""
+
+    state: ClusterState
+    group: str
+    kinds: tuple[Kind, ...]
+    names: PairNames
+    asked: tuple[More, ...]
+    deadline: float
+    tell: Callable[[str], None]
+    known: dict[tuple[int, ...], _Trial] = field(default_factory=dict)
+    best: tuple[int, ...] | None = None
+
+    def cheapest(self) -> tuple[tuple[int, ...], bool]:
+        """Return the cheapest numbers that are enough, and whether the search ended by itself."""
+        try:
+            self._find_any()
+            self._improve(())
+        except (_OutOfTimeError, KeyboardInterrupt):
+            if self.best is None:
+                hint = "give it longer: --seconds"
+                raise GpolicyError(f"no answer after {count(len(self.known), 'trial')}", hint=hint) from None
+            return self.best, False
+        assert self.best is not None  # noqa: S101 (else _find_any has raised)
+        return self.best, True
+
+    def _find_any(self) -> None:
+        """Find numbers that are enough: as many of each kind, by doubling."""
+        number = 0
+        while not self.fits(nodes := (number,) * len(self.kinds)):
+            if number == MOST_NODES:
+                raise self._hopeless(nodes)
+            number = min(MOST_NODES, max(1, 2 * number))
+        self.best = nodes
+
+    def _improve(self, fixed: tuple[int, ...]) -> None:
+        """Find what is cheaper than the best, with the first numbers `fixed`."""
+        if len(fixed) == len(self.kinds) - 1:
+            self._least_of_last(fixed)
+            return
+        number = 0
+        while number <= MOST_NODES and self._may_win((*fixed, number)):
+            self._improve((*fixed, number))
+            number += 1
+
+    def _may_win(self, nodes: tuple[int, ...]) -> bool:
+        """Return whether these numbers, with none of the other kinds, come before the best."""
+        assert self.best is not None  # noqa: S101 (found first)
+        return self._rank(nodes) < self._rank(self.best)
+
+    def _rank(self, nodes: tuple[int, ...]) -> tuple[float, int]:
+        return _cost(self.kinds[: len(nodes)], nodes), sum(nodes)
+
+    def _least_of_last(self, fixed: tuple[int, ...]) -> None:
+        """Find the least number of the last kind that is enough beside `fixed`, by bisection below what may win."""
+        high = bisect_left(range(MOST_NODES + 1), 1, key=lambda number: not self._may_win((*fixed, number))) - 1
+        if high < 0 or not self.fits((*fixed, high)):
+            return
+        low = -1
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if self.fits((*fixed, middle)) else (middle, high)
+        self.best = (*fixed, high)
+
+    def fits(self, nodes: tuple[int, ...]) -> bool:
+        """Return whether all wanted instances fit with so many more nodes."""
+        return self.trial(nodes).missing is None
+
+    def trial(self, nodes: tuple[int, ...]) -> _Trial:
+        """Return the wanted instances placed with so many more nodes."""
+        if nodes not in self.known:
+            if time.monotonic() > self.deadline and self.known:
+                raise _OutOfTimeError
+            self.tell(f"{sum(nodes)} more nodes")
+            self.known[nodes] = self._tried(nodes)
+        return self.known[nodes]
+
+    def _tried(self, nodes: tuple[int, ...]) -> _Trial:
+        state = self.state
+        for kind, number in zip(self.kinds, nodes, strict=True):
+            if number:
+                state = nodes_like(state, kind.like, number, self.group)
+        room, basis = room_of(state, self.group)
+        wanted = sorted(_wanted(state, self.asked, self.group, self.names), key=_size, reverse=True)
+        reached, missing = room.initial, None
+        for item in wanted:
+            before = len(reached.placed)
+            reached = room.place(reached, item.instance, item.count)
+            if (fits := len(reached.placed) - before) < item.count:
+                missing = item, fits
+                break
+        return _Trial(room, basis, tuple(wanted), reached, missing)
+
+    def shortage(self, nodes: tuple[int, ...]) -> Shortage | None:
+        """Return what is missing with one node of the last kind in use fewer."""
+        used = [place for place, number in enumerate(nodes) if number]
+        if not used:
+            return None
+        fewer = (*nodes[: used[-1]], nodes[used[-1]] - 1, *nodes[used[-1] + 1 :])
+        self.deadline = float("inf")
+        trial = self.trial(fewer)
+        if trial.missing is None:
+            return None
+        item, fits = trial.missing
+        return Shortage(fewer, item.title, fits, trial.binding())
+
+    def _hopeless(self, nodes: tuple[int, ...]) -> GpolicyError:
+        trial = self.known[nodes]
+        assert trial.missing is not None  # noqa: S101 (asked by the caller)
+        item, fits = trial.missing
+        cause = trial.binding().cause
+        message = f"{count(sum(nodes), 'more node')} are not enough: {fits} of {item.count} {item.title} fit"
+        return GpolicyError(message, hint=f"the limit is {cause.key}: {cause.sentence}")
+
+
+class _OutOfTimeError(Exception):
+    """The time for the search is over."""
+
+
+def _wanted(state: ClusterState, asked: Sequence[More], group: str, names: PairNames) -> Iterator[Wanted]:
+    for more in asked:
+        title, instance = spec_instance(state, more, group, names)
+        yield Wanted(title, more.count, instance)
+
+
+def _size(wanted: Wanted) -> tuple[int, int, int]:
+    return wanted.instance.memory, wanted.instance.disk, wanted.instance.vcpus
+
+
+@dataclass(frozen=True)
+class Room:
+    """A group that takes instances of any template one after the other, under the limits of its policy."""
+
+    counted: CountedCluster
+
+    @cached_property
+    def _by_template(self) -> dict[DiskTemplate | None, CountedCluster]:
+        return {self.counted.template: self.counted}
+
+    def _for(self, instance: Instance) -> CountedCluster:
+        known = self._by_template
+        return known.setdefault(instance.template, replace(self.counted, template=instance.template))
+
+    @property
+    def initial(self) -> AllocationState:
+        """The state to begin with."""
+        return self.counted.initial
+
+    def place(self, state: AllocationState, instance: Instance, limit: int | None = None) -> AllocationState:
+        """Return `state` with as many copies of `instance` as fit, at most `limit`."""
+        return self._for(instance).place(state, instance, limit)
+
+    def count(self, state: AllocationState, instance: Instance) -> int:
+        """Return how many more copies of `instance` fit."""
+        return len(self.place(state, instance).placed) - len(state.placed)
+
+    def binding(self, state: AllocationState, instance: Instance) -> Binding:
+        """Return why `instance` did not fit in a run that ended with `state`."""
+        return self._for(instance).find_binding(state, instance)
+
+
+def room_of(state: ClusterState, group: str) -> tuple[Room, Basis]:
+    """Return a group ready for placing, and what its figures rest on. Raise GpolicyError if a figure is missing."""
+    loaded = load_state(state, group=group)
+    return Room(replace(loaded.groups[group], allocator=_under_limits(state, group))), loaded.basis(group)
+
+
+def _under_limits(state: ClusterState, group: str) -> Callable[[Candidates, CapacityRules], Allocator]:
+    """Return how to make the allocator of a group: hspace's, or one that keeps the stricter limits of the policy."""
+    limits = state.terms_of(group).limits
+    failures = 1 if limits.max_node_failures is None else limits.max_node_failures
+    cpus = limits.cpus_after_failure is True
+
+    def made(candidates: Candidates, rules: CapacityRules) -> Allocator:
+        strict = failures > 1 or cpus
+        return make_allocator(
+            candidates, replace(rules, failures=max(1, failures), cpus=cpus), capacity_checks=failures > 0, each=strict
+        )
+
+    return made
+
+
+# --- until it is full ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MixPart:
+    """Instances of one size of today's mix: how many there are, and how many more fit."""
+
+    instance: Instance
+    now: int
+    more: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullReport:
+    """How many more instances fit in a group at the mix of sizes that it has today, and why no more.
+
+    `left_out` instances have sizes that the policy does not allow. `stopped`: more may fit, but were not counted.
+    """
+
+    source: str
+    cluster_name: str
+    basis: Basis
+    group: str
+    parts: tuple[MixPart, ...]
+    binding: Binding
+    left_out: int
+    stopped: bool = False
+    snapshot: Snapshot | None = None
+    what_if: tuple[str, ...] = ()
+
+
+MOST_MORE: Final = 5_000
+"""More instances than these are not counted at a mix."""
+
+
+def count_until_full(state: ClusterState, group: str, limits: Limits, tell: Callable[[str], None]) -> FullReport:
+    """Return how many more instances fit in `group` at the mix of sizes that run there, one after the other.
+
+    At any number the sizes are as near to the mix as whole instances can be. The first that does not fit ends the
+    count. Instances that the policy does not allow are left out. Raise UsageError for a group without instances.
+    """
+    state = limited(state, limits)
+    room, basis = room_of(state, group)
+    sizes = Counter(map(_size_alone, room.counted.data.instances))
+    allowed = {size: number for size, number in sizes.items() if _is_allowed(room, size)}
+    if not allowed:
+        hint = "say what must fit: --want '10x SPEC'"
+        raise UsageError(f"group {group} has no instances whose sizes its policy allows", hint=hint)
+    reached, more = room.initial, Counter[Instance]()
+    while len(reached.placed) < MOST_MORE:
+        size = max(allowed, key=lambda item: (allowed[item] / (more[item] + 1), item.memory, item.disk, item.vcpus))
+        after = room.place(reached, size, 1)
+        if len(after.placed) == len(reached.placed):
+            reached = after
+            break
+        reached, more[size] = after, more[size] + 1
+        tell(f"{len(reached.placed)} more")
+    parts = sorted(allowed, key=lambda item: (item.memory, item.disk, item.vcpus), reverse=True)
+    return FullReport(
+        source=state.source,
+        cluster_name=state.name,
+        basis=basis,
+        group=group,
+        parts=tuple(MixPart(size, allowed[size], more[size]) for size in parts),
+        binding=room.binding(reached, size),
+        stopped=len(reached.placed) >= MOST_MORE,
+        left_out=sum(sizes.values()) - sum(allowed.values()),
+        snapshot=state.snapshot,
+        what_if=state.supposed,
+    )
+
+
+def _size_alone(instance: Instance) -> Instance:
+    """Return the instance without what tells it from others of its size."""
+    alone = instance.at(-1, "", NO_NODE, NO_NODE, 0)
+    return replace(alone, status=InstanceStatus.RUNNING, tags=(), exclusion_tags=(), desired_tags=frozenset(), nics=())
+
+
+def _is_allowed(room: Room, instance: Instance) -> bool:
+    exclusive = any(node.facts.exclusive for node in room.counted.cluster.nodes.values())
+    return check_policy(room.counted.policy, instance, exclusive=exclusive) is None

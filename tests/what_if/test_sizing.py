@@ -1,0 +1,162 @@
+"""How many nodes it takes: against trying all numbers, against capacity, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpolicy.analysis.capacity import capacity
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.cluster.sources import read_state
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import NO_LIMITS, Limits
+from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.what_if import sizing
+from gpolicy.what_if.hardware import Amount, nodes_like, upgraded
+from gpolicy.what_if.sizing import Kind, SizeReport, SizeRequest, count_until_full, find_size, read_kind, room_of
+from gpolicy.what_if.supposing import spec_instance
+from gpolicy.what_if.words import More, read_wanted
+
+TWO_GROUPS = Path(__file__).resolve().parents[2] / "policies" / "two-groups.snapshot.json"
+GIB = 1024
+
+
+@pytest.fixture(scope="module")
+def state() -> ClusterState:
+    return read_state(f"snapshot:{TWO_GROUPS}")
+
+
+def ask(
+    state: ClusterState, *wants: str, likes: tuple[str, ...] = ("node1",), limits: Limits = NO_LIMITS
+) -> SizeReport:
+    request = SizeRequest(wanted=tuple(map(read_wanted, wants)), kinds=tuple(map(read_kind, likes)), seconds=600)
+    return find_size(state, request, PairNames(), limits, lambda _what: None)
+
+
+def is_enough(
+    state: ClusterState, group: str, kinds: tuple[Kind, ...], nodes: tuple[int, ...], asked: list[More]
+) -> bool:
+    """Return whether all fit, without any of the search's own ways."""
+    for kind, number in zip(kinds, nodes, strict=True):
+        if number:
+            state = nodes_like(state, kind.like, number, group)
+    room, _ = room_of(state, group)
+    reached = room.initial
+    wanted = [(spec_instance(state, more, group, PairNames())[1], more.count) for more in asked]
+    for instance, number in sorted(
+        wanted, key=lambda item: (item[0].memory, item[0].disk, item[0].vcpus), reverse=True
+    ):
+        before = len(reached.placed)
+        reached = room.place(reached, instance, number)
+        if len(reached.placed) - before < number:
+            return False
+    return True
+
+
+@settings(max_examples=6, deadline=None)
+@given(small=st.integers(0, 40), large=st.integers(1, 14), costs=st.tuples(st.integers(1, 9), st.integers(1, 9)))
+def test_no_cheaper_choice_is_enough(small: int, large: int, costs: tuple[int, int]) -> None:
+    state = read_state(f"snapshot:{TWO_GROUPS}")
+    state = upgraded(state, "node4.example.org", {"memory": Amount(64 * GIB, more=True)})
+    asked = [More(number, None, spec="1", bound=bound) for number, bound in ((large, "max"), (small, "min")) if number]
+    kinds = (Kind("node1.example.org", costs[0]), Kind("node4.example.org", costs[1]))
+    found = find_size(state, SizeRequest(wanted=tuple(asked), kinds=kinds), PairNames(), NO_LIMITS, lambda _what: None)
+    assert is_enough(state, "default", kinds, found.nodes, asked)
+    for nodes in itertools.product(range(sum(found.nodes) * 9 + 1), repeat=2):
+        cost = sum(kind.cost * number for kind, number in zip(kinds, nodes, strict=True))
+        if (cost, sum(nodes)) < (found.cost, sum(found.nodes)):
+            assert not is_enough(state, "default", kinds, nodes, asked), nodes
+
+
+def test_it_agrees_with_capacity(state: ClusterState) -> None:
+    fits = capacity(state, group="default").groups[0].specs[0].fits
+    assert ask(state, f"{fits}x 1:max").nodes == (0,)
+    found = ask(state, f"{fits + 1}x 1:max")
+    assert found.nodes == (1,)
+    assert found.shortage is not None
+    assert (found.shortage.fits, found.shortage.nodes) == (fits, (0,))
+    assert found.shortage.binding.cause.key == capacity(state, group="default").groups[0].specs[0].binding.cause.key
+    assert found.more[0] == capacity(nodes_like(state, "node1.example.org", 1, "default"), group="default").groups[
+        0
+    ].specs[0].fits - (fits + 1)
+
+
+def test_the_loss_of_more_nodes_takes_more_nodes(state: ClusterState) -> None:
+    one, two = (ask(state, "12x 1:max", limits=Limits(max_node_failures=number)) for number in (1, 2))
+    assert sum(two.nodes) > sum(one.nodes) > 0
+
+
+def test_a_kind_that_is_too_small_is_not_bought(state: ClusterState) -> None:
+    small = upgraded(
+        nodes_like(state, "node1.example.org", 1, "default"),
+        "node1.example.org+1",
+        {"memory": Amount(8 * GIB, more=False)},
+    )
+    found = ask(small, "12x 1:max", likes=("node1.example.org+1=1", "node1.example.org=100"))
+    assert found.nodes[0] == 0
+    assert found.nodes[1] > 0
+
+
+def test_when_no_number_is_enough_it_says_what_binds(state: ClusterState, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizing, "MOST_NODES", 3)
+    with pytest.raises(GpolicyError, match=r"3 more nodes are not enough: \d+ of 200 pair 1:max fit") as caught:
+        ask(state, "200x 1:max")
+    assert "the limit is " in str(caught.value.hint)
+
+
+def test_when_the_time_ends_the_best_so_far_counts(state: ClusterState, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count()
+    monkeypatch.setattr("gpolicy.what_if.sizing.time.monotonic", lambda: next(clock))
+    request = SizeRequest(wanted=(read_wanted("30x 1:max"),), kinds=(Kind("node1"), Kind("node4", 3)), seconds=6)
+    found = find_size(state, request, PairNames(), NO_LIMITS, lambda _what: None)
+    assert not found.exhaustive
+    assert found.nodes == (4, 4)
+    late = SizeRequest(wanted=(read_wanted("30x 1:max"),), kinds=(Kind("node1"),), seconds=2)
+    with pytest.raises(GpolicyError, match="no answer after 2 trials"):
+        find_size(state, late, PairNames(), NO_LIMITS, lambda _what: None)
+
+
+@pytest.mark.parametrize(
+    ("wants", "likes", "said"),
+    [
+        (("1x 1",), ("node9",), "--like: there is no node 'node9'"),
+        (("1x 9",), ("node1",), "there is no spec pair '9' in group default"),
+        (("1x 1",), ("node1", "node5"), "the kinds of nodes are in several groups"),
+        (("1x 1 in default",), ("node1",), "names no instances"),
+        (("1x like:node1",), ("node1",), "names no instances"),
+        (("x1 1",), ("node1",), "--want 'x1 1' cannot be read"),
+        (("1x 1",), ("node1=",), "--like 'node1=' cannot be read"),
+        (("1x 1",), ("=3",), "--like '=3' cannot be read"),
+        (("1x 1",), ("node1=1e9",), "--like 'node1=1e9' cannot be read"),
+        (("1x 1",), ("node1=0",), "a node that costs nothing"),
+    ],
+)
+def test_a_question_without_sense_is_refused(
+    state: ClusterState, wants: tuple[str, ...], likes: tuple[str, ...], said: str
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        ask(state, *wants, likes=likes)
+
+
+def test_until_it_is_full_the_mix_stays(state: ClusterState) -> None:
+    found = count_until_full(state, "default", NO_LIMITS, lambda _what: None)
+    now, more = (sum(getattr(part, name) for part in found.parts) for name in ("now", "more"))
+    assert now + found.left_out == sum(
+        item.primary_node in {node.name for node in state.nodes_of("default")} for item in state.instances.values()
+    )
+    for part in found.parts:
+        assert abs(part.more - more * part.now / now) < 1
+    room, _ = room_of(state, "default")
+    reached = room.initial
+    for part in found.parts:
+        reached = room.place(reached, part.instance, part.more)
+    assert len(reached.placed) <= more
+
+
+def test_a_group_without_instances_has_no_mix(state: ClusterState) -> None:
+    with pytest.raises(UsageError, match="group spare has no instances whose sizes its policy allows"):
+        count_until_full(state, "spare", NO_LIMITS, lambda _what: None)
