@@ -62,6 +62,11 @@ def some_cluster(seed: int, most_nodes: int) -> tuple[random.Random, Cluster, st
     return rng, merge(parse_cluster(random_cluster(rng, template, most_nodes).text)), template
 
 
+def same(one: object, other: object) -> bool:
+    """Whether values are equal, and NaN is NaN (which dataclasses do not say from Python 3.13 on)."""
+    return repr(one) == repr(other)
+
+
 def usual_candidates(where: Cluster, template: str) -> Candidates | None:
     """Return the nodes that hspace and hail's allocate would try; None if there is none."""
     count = 2 if template == "drbd" else 1
@@ -232,7 +237,7 @@ def test_evacuations(seed: int) -> None:
 
     with by_the_law():
         law = evacuated()
-    assert evacuated() == law
+    assert same(evacuated(), law)
 
 
 @settings(max_examples=80, deadline=None)
@@ -262,7 +267,7 @@ def test_whole_runs(seed: int, checks: bool, tiered: bool) -> None:
     assert fast.placed == law.placed
     assert fast.failures == law.failures
     assert fast.attempted is law.attempted
-    assert dict(fast.nodes) == dict(law.nodes)
+    assert same(dict(fast.nodes), dict(law.nodes))
     assert dict(fast.instances) == dict(law.instances)
 
 
