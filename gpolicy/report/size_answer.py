@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
@@ -41,7 +42,7 @@ def size_answer(report: SizeReport) -> Answer:
         title="How many nodes it takes on cluster",
         name=report.cluster_name,
         verdict=f"{supposing(report.what_if)}Group {report.group} {needs} for {wanted}",
-        basis=(*report.what_if, report.basis.sentence),
+        basis=_basis(report),
         figures=(
             Figure("more nodes", f"{nodes:,}", about="nodes"),
             *((Figure("cost", f"{report.cost:,g}", about="nodes"),) if priced else ()),
@@ -77,7 +78,10 @@ def size_answer(report: SizeReport) -> Answer:
                 ),
             ),
         ),
-        notes=() if report.exhaustive else ("the time ended before all cheaper choices were tried (--seconds)",),
+        notes=(
+            *(() if report.exhaustive else ("the time ended before all cheaper choices were tried (--seconds)",)),
+            *_whole_memory(report),
+        ),
         terms=(
             ("spec", "a pair of sizes: its minimum is wanted, or with :max its maximum"),
             ("still fit then", "how many more of this size alone fit beside all the wanted ones"),
@@ -85,6 +89,15 @@ def size_answer(report: SizeReport) -> Answer:
         source=report.source,
         snapshot=report.snapshot,
     )
+
+
+def _basis(report: SizeReport | FullReport) -> tuple[str, ...]:
+    return (*report.what_if, report.basis.sentence, *(item.sentence for item in report.limits))
+
+
+def _whole_memory(report: SizeReport | FullReport) -> Iterator[str]:
+    if any(item.limits.oversubscription is not None for item in report.limits):
+        yield "oversubscription does not count here: each instance gets all of its memory"
 
 
 def _wanted_of(report: SizeReport, title: str) -> int:
@@ -115,7 +128,7 @@ def full_answer(report: FullReport) -> Answer:
         title="How many more fit at today's mix on cluster",
         name=report.cluster_name,
         verdict=f"{supposing(report.what_if)}Group {report.group} {takes}",
-        basis=(*report.what_if, report.basis.sentence),
+        basis=_basis(report),
         figures=(Figure("more instances", f"{more:,}", about="mix"), Figure("instances now", f"{now:,}")),
         sections=(
             Section(
@@ -134,6 +147,7 @@ def full_answer(report: FullReport) -> Answer:
                 never_cut=True,
             ),
         ),
+        notes=tuple(_whole_memory(report)),
         source=report.source,
         snapshot=report.snapshot,
     )

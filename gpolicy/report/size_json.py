@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.json_values import fields, head
-from gpolicy.report.capacity_json import binding_data
+from gpolicy.report.capacity_json import binding_data, limits_data
 from gpolicy.what_if.sizing import FullReport, SizeReport
 
 FORMAT_VERSION: Final = "1.0"
@@ -18,6 +18,7 @@ def size_data(report: SizeReport) -> dict[str, Any]:
     return {
         **head(FORMAT_VERSION, report),
         **fields(report, "basis", "group", "what_if"),
+        "limits": [limits_data(item) for item in report.limits],
         "kinds": [
             {"like": kind.like, "cost": kind.cost, "nodes": number}
             for kind, number in zip(report.kinds, report.nodes, strict=True)
@@ -43,6 +44,7 @@ def full_data(report: FullReport) -> dict[str, Any]:
     return {
         **head(FORMAT_VERSION, report),
         **fields(report, "basis", "group", "what_if"),
+        "limits": [limits_data(item) for item in report.limits],
         "mix": [{**_size(part.instance), "now": part.now, "more": part.more} for part in report.parts],
         "more": sum(part.more for part in report.parts),
         **binding_data(report.binding),

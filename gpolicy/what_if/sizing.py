@@ -28,7 +28,7 @@ from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.state import ClusterState, Snapshot
-from gpolicy.cluster.terms import Limits, limited
+from gpolicy.cluster.terms import Limits, LimitsInForce, limited, limits_in_force
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.printable import count, some
 from gpolicy.what_if.hardware import nodes_like
@@ -105,6 +105,7 @@ class SizeReport:
     exhaustive: bool
     snapshot: Snapshot | None = None
     what_if: tuple[str, ...] = ()
+    limits: tuple[LimitsInForce, ...] = ()
 
     @property
     def cost(self) -> float:
@@ -162,6 +163,7 @@ def find_size(
         exhaustive=exhaustive,
         snapshot=state.snapshot,
         what_if=state.supposed,
+        limits=limits_in_force(state, limits, group),
     )
 
 
@@ -403,6 +405,7 @@ class FullReport:
     stopped: bool = False
     snapshot: Snapshot | None = None
     what_if: tuple[str, ...] = ()
+    limits: tuple[LimitsInForce, ...] = ()
 
 
 MOST_MORE: Final = 5_000
@@ -415,8 +418,7 @@ def count_until_full(state: ClusterState, group: str, limits: Limits, tell: Call
     At any number the sizes are as near to the mix as whole instances can be. The first that does not fit ends the
     count. Instances that the policy does not allow are left out. Raise UsageError for a group without instances.
     """
-    state = limited(state, limits)
-    room, basis = room_of(state, group)
+    room, basis = room_of(limited(state, limits), group)
     sizes = Counter(map(_size_alone, room.counted.data.instances))
     allowed = {size: number for size, number in sizes.items() if _is_allowed(room, size)}
     if not allowed:
@@ -443,6 +445,7 @@ def count_until_full(state: ClusterState, group: str, limits: Limits, tell: Call
         left_out=sum(sizes.values()) - sum(allowed.values()),
         snapshot=state.snapshot,
         what_if=state.supposed,
+        limits=limits_in_force(state, limits, group),
     )
 
 

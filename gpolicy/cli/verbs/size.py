@@ -11,8 +11,7 @@ import typer
 from gpolicy.cli.options import (
     Budget,
     Clusters,
-    CpusAfterFailure,
-    MaxNodeFailures,
+    LimitOptions,
     PolicyOption,
     Suppositions,
     display_of,
@@ -44,6 +43,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
     *,
     clusters: Clusters,
     suppositions: Suppositions,
+    limit_options: LimitOptions,
     group: Annotated[
         str | None,
         typer.Option("--group", "-g", metavar="NAME", help="The group; default: that of the nodes of --like."),
@@ -65,8 +65,6 @@ def size(  # noqa: PLR0913 (one parameter an option)
             help="A kind of node that can be bought: like this one, at this cost (default: 1). Up to three.",
         ),
     ] = None,
-    max_node_failures: MaxNodeFailures = None,
-    cpus_after_failure: CpusAfterFailure = None,
     seconds: Annotated[
         float,
         typer.Option("--seconds", metavar="SECONDS", min=1, help="Time to search; then the best so far is shown."),
@@ -80,13 +78,11 @@ def size(  # noqa: PLR0913 (one parameter an option)
     is missing with one node fewer.
     """
     from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.what_if.sizing import MOST_KINDS, SizeRequest, read_kind  # noqa: PLC0415
     from gpolicy.what_if.words import read_wanted  # noqa: PLC0415
 
     display = display_of("size", form, budget)
-    limits = Limits(max_node_failures=max_node_failures, cpus_after_failure=cpus_after_failure)
-    given, what_if = policy_path(path, policy), suppositions.read()
+    given, what_if, limits = policy_path(path, policy), suppositions.read(), limit_options.read()
     if bool(want) != bool(like):
         hint = "--want says what must fit, --like which nodes can be bought; without both, today's mix counts"
         raise UsageError("--want and --like belong together", hint=hint)
