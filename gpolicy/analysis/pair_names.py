@@ -98,6 +98,9 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
         hint = f"the pairs are, in group {'; in group '.join(there[:_MOST_SHOWN])}{more}" if there else None
         if hint and not named:
             hint += ". A pair gets its name in a policy (name: half, beside min and max): say which with --policy PATH"
+        elsewhere = [item for item in state.groups if name in names.of(item, _count(state, item))] if group else []
+        if elsewhere:
+            hint = f"group {', '.join(elsewhere)} has it; {hint}"
         message = f"there is no spec pair {name!r}" + (f" in group {group}" if group else "")
         raise UsageError(message, hint=did_you_mean(name, named) or hint)
     if len(found) > 1:
@@ -105,6 +108,10 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
         raise UsageError(f"spec pair {name!r} is of different sizes in the groups {owners}", hint="say group=NAME")
     pair, groups = next(iter(found.items()))
     return pair, groups[0]
+
+
+def _count(state: ClusterState, group: str) -> int:
+    return len(policy_of(state.groups[group].effective, f"group {group}").minmax)
 
 
 def _size(pair: SpecPair) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Disk
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.pair_names import PairNames, find_pair
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.state import ClusterState
@@ -56,10 +57,13 @@ class Words:
             return self.request
         try:
             pair, group = find_pair(self.spec, names, state, self.request.group)
-        except UsageError:
+        except UsageError as unknown:
             if Path(self.spec).is_dir():
                 raise _is_policy(self.spec) from None
-            raise
+            meant = _key_of(self.spec, state)
+            if meant is None:
+                raise
+            raise UsageError(unknown.message, hint=f"Did you mean `{meant}={self.spec}`?") from None
         return of_spec(self.request, pair.min, state, group)
 
 
@@ -84,6 +88,15 @@ def read_words(words: Sequence[str]) -> Words:
     for source in (*files, values):
         request = _with(request, source)
     return request
+
+
+def _key_of(word: str, state: ClusterState | None = None) -> str | None:
+    """Return the key that a bare word is a value of, as far as that is sure; None if it is no value of any."""
+    if word in {template.value for template in DiskTemplate}:
+        return "template"
+    if state is not None and word in state.groups:
+        return "group"
+    return "nodes" if state is not None and word in state.nodes else None
 
 
 def _is_policy(word: str) -> UsageError:
@@ -117,6 +130,8 @@ def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
     elif key in values:
         before = ALIASES.get(values[key], values[key])
         hint = f"Did you mean `{values[key]}={value}`?" if key == "spec" and before in KEYS else None
+        for one in (values[key], value) if key == "spec" and hint is None else ():
+            hint = hint or ((meant := _key_of(one)) and f"Did you mean `{meant}={one}`?")
         raise UsageError(f"{word}: {key} is given twice", hint=hint)
     else:
         values[key] = value

@@ -15,9 +15,9 @@ from gpolicy.cli.output import Report, looked_at, not_judged, repository_path, s
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.targets import Target, check_clusters_near, run_on, targets_of
 from gpolicy.cli.terminal import wants_colour, working
-from gpolicy.errors import ExitCode, UsageError
+from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.findings import HOUSE, Accepted, Finding, Severity
-from gpolicy.guessing import did_you_mean
+from gpolicy.guessing import closest, did_you_mean
 from gpolicy.json_values import json_text
 from gpolicy.opening import real_path
 from gpolicy.policy.files import policy_roots
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gpolicy.checking.repository import Checker
     from gpolicy.cli.options import ChosenClusters, OutputFile
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.policy.guard import Guard
     from gpolicy.policy.house_rule import HouseRule
 
 
@@ -259,9 +260,28 @@ def explain(word: str | None) -> int:
 
     if word is not None and word.strip().lower().startswith(HOUSE):
         write_long(explaining.explain_house_rule(_house_rule_here(word.strip().lower())))
-    else:
-        write_long(explaining.explain(word, VERBS, WORDS))
+        return int(ExitCode.FINE)
+    try:
+        text = explaining.explain(word, VERBS, WORDS)
+    except UsageError as unknown:
+        guards = _guards_here()
+        near = closest(word or "", guards)
+        if near is None:
+            raise
+        if near != word:
+            raise UsageError(unknown.message, hint=f"Did you mean `{near}`?") from None
+        text = explaining.explain_guard(guards[near])
+    write_long(text)
     return int(ExitCode.FINE)
+
+
+def _guards_here() -> dict[str, Guard]:
+    """Return the guards that policies of the current directory declare, by name."""
+    try:
+        policies = [load_policy(root) for root in policy_roots(Path())]
+    except GpolicyError:
+        return {}
+    return {guard.name.value: guard for policy in policies for guard in policy.guards}
 
 
 def _house_rule_here(word: str) -> HouseRule:

@@ -14,8 +14,8 @@ from gpolicy.checking.settings import reason_to_keep
 from gpolicy.checking.waiving import can_be_waived
 from gpolicy.errors import EXIT_CODES, UsageError
 from gpolicy.findings import RuleInfo
-from gpolicy.guessing import did_you_mean
-from gpolicy.policy.guard import BUILT_IN
+from gpolicy.guessing import closest
+from gpolicy.policy.guard import BUILT_IN, Guard
 from gpolicy.policy.house_rule import HouseRule
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
 from gpolicy.reference.environment import VARIABLES
@@ -25,6 +25,8 @@ from gpolicy.reference.plain import plain
 from gpolicy.reference.rules import families, rule_blocks
 
 _EXIT_CODES: Final = "exit-codes"
+_REFERRING: Final = ("Guards.", "Test.", "Rule.schema.")
+_ALIKE: Final = 0.75  # `nothing` is not what `no-shrink` means
 _LONGEST_WORD: Final = 100  # that is compared with others
 
 
@@ -48,17 +50,42 @@ def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str
     if is_family(word) and (family := rules_named(word)[0]):
         return list_rules(family)
     found = _meanings(word, terms)
+    concept = _concept(word, terms, found)
+    if concept is not None:
+        return plain([*concept, *(_addresses("As a key:", found) if found else [])])
     if not found:
         raise UsageError(f"nothing here is called {word[:_LONGEST_WORD]!r}", hint=_hint(word, verbs, terms))
     if len({meaning.address for meaning in found}) == 1:
         return "\n".join(plain([Heading(f"{item.address} ({item.sort})"), *item.blocks()]) for item in found)
+    return plain(_addresses(f"{word} has {len(found)} meanings. Give `gpolicy explain` one of these names:", found))
+
+
+def _addresses(title: str, found: Iterable[Meaning]) -> list[Block]:
     rows = tuple((item.address, item.sort, first_sentence(item.summary)) for item in found)
-    return plain(
-        [
-            Paragraph(f"{word} has {len(found)} meanings. Give `gpolicy explain` one of these names:"),
-            PageTable(("name", "sort", "meaning"), rows),
-        ]
+    return [Paragraph(title), PageTable(("name", "sort", "meaning"), rows)]
+
+
+def _concept(word: str, terms: Mapping[str, str], found: Iterable[Meaning]) -> list[Block] | None:
+    """Return what a word of reports means, where it also names keys of tests and guards, which only refer to it."""
+    meaning = next((text for term, text in terms.items() if _same(term) == _same(word)), None)
+    if meaning is None or not all(item.address.startswith(_REFERRING) for item in found):
+        return None
+    return [Heading(f"{_same(word)} (in reports)"), Paragraph(meaning)]
+
+
+def explain_guard(guard: Guard) -> str:
+    """Return what there is to say of a guard that a policy declares."""
+    where = str(guard.name.span)
+    key = f"Guards.guards.{guard.measure}"
+    blocks: list[Block] = [Heading(f"{guard.name.value} (guard of this policy)")]
+    blocks += [Paragraph(item.summary) for item in _of_keys(key, _same)]
+    facts = (
+        ("limit", f"{guard.measure} {guard.shown_limit}"),
+        ("written at", where),
+        ("more", f"gpolicy explain {key}"),
     )
+    override = f"`gpolicy plan --allow {guard.name.value}` overrides it."
+    return plain([*blocks, PageTable(("fact", "meaning"), facts), Paragraph(override)])
 
 
 def explain_house_rule(rule: HouseRule) -> str:
@@ -79,8 +106,8 @@ def explain_house_rule(rule: HouseRule) -> str:
 
 _MORE: Final = (
     "`gpolicy explain` also knows keys (vcpu-ratio, ipolicy.minmax), kinds (NodeGroup), guards (disks-stay), exit codes"
-    " (2, exit-codes), environment variables, words of reports (n1-reserve, FailMem, stranded), and the house rules of"
-    " the policy in this directory (house/NAME)."
+    " (2, exit-codes), environment variables, words of reports (tiered, n1-reserve, FailMem), and of the policy in this"
+    " directory the guards and the house rules (house/NAME)."
 )
 
 
@@ -191,4 +218,5 @@ def _hint(word: str, verbs: Iterable[str], terms: Iterable[str]) -> str:
     rules = {name for info in CATALOGUE for name in (info.code, info.name)}
     others = {meaning.address for meaning in _single_words()}
     known = keys if "." in wanted else keys | rules | others | set(terms)
-    return did_you_mean(wanted, known, "`gpolicy explain` lists all rules and says what else it knows")
+    near = closest(wanted, known, _ALIKE)
+    return f"Did you mean `{near}`?" if near else "`gpolicy explain` lists all rules and says what else it knows"

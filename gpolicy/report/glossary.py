@@ -12,6 +12,7 @@ from gpolicy.report.answer import Answer, Entries, Picture, Section, Table, with
 _NAMES: Final = {
     "(cluster)": "all groups together, as hspace counts them",
     "htools": "the reason that hspace itself gives",
+    "pair": "a minimum and a maximum size of ipolicy.minmax, between which an instance must lie; also called a spec",
     "old size": "today's size, counted under the policy after the plan",
     "spec": "a pair of a minimum and a maximum size, of which the maximum is counted",
     "standard": "instances of the size that the cluster's std declares",

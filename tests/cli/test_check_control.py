@@ -456,3 +456,13 @@ def test_a_file_that_is_not_text_is_left_alone(tmp_path: Path) -> None:
     assert "GP001" in done.stdout
     assert (tmp_path / "q.yaml").read_bytes() == b"\xff\xfe\x00"
     assert (tmp_path / "p.yaml").read_text() == SLIP.replace("spindel", "spindle")
+
+
+def test_a_guard_of_the_policy_here_is_explained(tmp_path: Path) -> None:
+    write(tmp_path, "gpolicy: v1\nkind: Guards\nguards:\n  - {name: no-shrink, capacity_loss: {at_most: 10%}}\n")
+    told = gpolicy("explain", "no-shrink", cwd=tmp_path)
+    assert told.returncode == 0
+    assert told.stdout.startswith("no-shrink (guard of this policy)\n\nHow much capacity a change may cost")
+    assert "p.yaml:4:12" in told.stdout
+    missed = gpolicy("explain", "no-shrin", cwd=tmp_path)
+    assert (missed.returncode, missed.stderr.splitlines()[1:]) == (3, ["  Did you mean `no-shrink`?"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from gpolicy.allocator.enumerations import FailReason
@@ -114,6 +116,7 @@ def test_a_guard_says_whether_it_can_be_overridden() -> None:
         ("disk-stay", "Did you mean `disks-stay`?"),
         ("GP2O1", "Did you mean `GP201`?"),
         ("spec-overlapp", "Did you mean `spec-overlap`?"),
+        ("no-shrink", "`gpolicy explain` lists all rules and says what else it knows"),
         ("plan", "`plan` is a verb: see `gpolicy help plan`"),
         ("x" * 10_000, "`gpolicy explain` lists all rules and says what else it knows"),
     ],
@@ -133,8 +136,15 @@ def test_words_of_reports(word: str) -> None:
     assert " ".join(meaning.split()) == WORDS[name]
 
 
+@pytest.mark.parametrize("word", ["tiered", "standard", "spec", "pair", "guards", "then"])
+def test_a_concept_goes_before_keys_that_refer_to_it(word: str) -> None:
+    text = explain(word, VERBS, WORDS)
+    head, _, keys = text.partition("\n\nAs a key:\n")
+    assert " ".join(head.split()) == f"{word} (in reports) {WORDS[word]}"
+    assert re.search(r"^  (Test|Guards|Rule)\.\S", keys, re.MULTILINE)
+
+
 def test_what_else_has_the_name_goes_before_a_word_of_reports() -> None:
-    assert explain("guards", VERBS, WORDS) == explain("guards")
     assert explain("ipolicy.minmax", VERBS, WORDS) == explain("ipolicy.minmax")
 
 
