@@ -80,7 +80,7 @@ def _written_back(
 ) -> WriteBack:
     """Write drift into the files of the policy, of all or of none."""
     from gpolicy.drift.write_back import write_back  # noqa: PLC0415
-    from gpolicy.fleet.neighbours import other_policies  # noqa: PLC0415
+    from gpolicy.fleet.choosing import other_policies  # noqa: PLC0415
     from gpolicy.plan.part import check_words  # noqa: PLC0415
     from gpolicy.writing.replacing import replace_drafted  # noqa: PLC0415
 

@@ -77,7 +77,7 @@ def _adopted_new(directory: Path, state: ClusterState) -> Report:
     """Add to a policy what it lacks of the cluster's groups and nodes."""
     from gpolicy.adopt.adding import adopt_new  # noqa: PLC0415
     from gpolicy.cli.checking import errors_among, policy_with_findings, reader_today  # noqa: PLC0415
-    from gpolicy.fleet.neighbours import other_policies  # noqa: PLC0415
+    from gpolicy.fleet.choosing import other_policies  # noqa: PLC0415
     from gpolicy.writing.replacing import replace_drafted  # noqa: PLC0415
 
     policy, found = policy_with_findings(directory, state)

@@ -1,4 +1,4 @@
-"""Which clusters a run is about: by labels, by what changed in git, by shard."""
+"""Which clusters a run is about: by labels, by what changed in git, by shard; and the policies beside one."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ import re
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpolicy.cluster.process import GIT, run
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.findings import Severity
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.opening import real_path, work_tree
+from gpolicy.policy.boundary import boundary
+from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
-
-if TYPE_CHECKING:
-    from gpolicy.settings.named_clusters import NamedCluster
+from gpolicy.policy.model import Policy
+from gpolicy.settings.named_clusters import NamedCluster, named_clusters
+from gpolicy.settings.settings_file import settings_file
 
 _SHARD: Final = re.compile(r"([1-9][0-9]{0,4})/([1-9][0-9]{0,4})", re.ASCII)
 _SECONDS: Final = 60.0  # for one answer of git
@@ -117,3 +119,16 @@ def _git(tree: Path, *words: str, what: str = "git does not answer") -> bytes:
         hint = "fetch it first: CI often has one commit only (fetch-depth: 0)"
         raise InputError(f"{what}: {reason}" if reason else what, hint=hint)
     return answer.stdout
+
+
+def other_policies(path: Path) -> list[Policy]:
+    """Return the policies beside the one at `path`: those of the clusters that the settings file names.
+
+    If it names none, those that are found in the work tree, or around `path` where there is none. Raise InputError if
+    one cannot be read.
+    """
+    named = [cluster.policy for cluster in named_clusters(settings_file(path)).values() if cluster.policy is not None]
+    own = real_path(path)
+    roots = named or policy_roots(boundary(path).root)
+    known = {real_path(root): root for root in roots}
+    return [load_policy(root) for real, root in known.items() if not own.is_relative_to(real)]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from gpolicy.ganeti.parameter import Level, Path, Type, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, position
+from gpolicy.ganeti.units import exact_size, rate_text
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 FAMILIES = frozenset({"ipolicy", "diskparams", "ndparams", "hv_state", "disk_state", "beparams", "hvparams"}) | {
@@ -17,12 +18,25 @@ FAMILIES = frozenset({"ipolicy", "diskparams", "ndparams", "hv_state", "disk_sta
     "data_collector_interval",
 }
 """Top-level keys whose values are nested; every other parameter is a leaf of its own."""
+RATE_UNIT: Final = "KiB/s"
 _FLOAT_BITS = sys.float_info.max_exp
 
 
 def as_word(value: object) -> str:
     """Return a single value as text; flags are `true` and `false`, as in YAML and in Ganeti's commands."""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def amount_text(path: Path, value: Value) -> str | None:
+    """Return a size or rate with its unit (4G, 100M/s), and a ratio of 4.0 as 4; None for another value."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    parameter = parameter_at(path)
+    if parameter is None or not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        return None
+    if parameter.type in (Type.SIZE, Type.MIB):
+        return exact_size(value)
+    return rate_text(value) if parameter.unit == RATE_UNIT else None
 
 
 def canonical(path: Path, value: Value) -> Value:

@@ -6,10 +6,10 @@ import hashlib
 import json
 from typing import Any, Final
 
-from gpolicy.ganeti.amounts import amount_text
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import reach_of
 from gpolicy.ganeti.units import exact_size
+from gpolicy.ganeti.values import amount_text
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.effects import Effect

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.ganeti.amounts import amount_text
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.units import exact_size
+from gpolicy.ganeti.values import amount_text
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.printable import printable
 

@@ -13,7 +13,7 @@ from gpolicy.apply.plan_run import RefusedError, guards_now, right_cluster
 from gpolicy.apply.runner import Runner
 from gpolicy.apply.staleness import Sight, path_text
 from gpolicy.cluster.state import ClusterState
-from gpolicy.ganeti.amounts import amount_text
+from gpolicy.ganeti.values import amount_text
 from gpolicy.plan.plan import Plan
 
 

@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpolicy.ganeti.amounts import RATE_UNIT
 from gpolicy.ganeti.expressible import InexpressibleError, checked
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at, position
 from gpolicy.ganeti.units import format_size
-from gpolicy.ganeti.values import canonical, unflatten
+from gpolicy.ganeti.values import RATE_UNIT, canonical, unflatten
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.building import Builder
 from gpolicy.policy.conformance import conforms
