@@ -84,7 +84,7 @@ def _refuse_long(text: str, name: str, longest: int) -> None:
 
 def _service(kind: str) -> ModuleType:
     """Return the module of the service: github or gitlab."""
-    return import_module(f"gpolicy.posting.{kind}")
+    return import_module(f"gpolicy.posting.{kind}_api")
 
 
 def _read(file: Path) -> str:
