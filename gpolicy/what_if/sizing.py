@@ -37,14 +37,14 @@ from gpolicy.what_if.words import MOST_NODES, More, matching, one_of
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class NodeOffer:
     """A kind of node: like the node `like`, at `cost` (of any currency; 1 counts nodes)."""
 
     like: str
     cost: float = 1.0
 
 
-def read_kind(text: str) -> Kind:
+def read_kind(text: str) -> NodeOffer:
     """Return what `--like` says: NODE or NODE=COST. Raise UsageError."""
     like, equals, written = text.partition("=")
     if not like or (equals and not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", written, re.ASCII)):
@@ -52,7 +52,7 @@ def read_kind(text: str) -> Kind:
     cost = float(written) if equals else 1.0
     if not cost:
         raise UsageError(f"--like {text!r}: a node that costs nothing", hint="write a cost above 0")
-    return Kind(like, cost)
+    return NodeOffer(like, cost)
 
 
 def only_group(state: ClusterState, group: str | None) -> str:
@@ -66,7 +66,7 @@ def only_group(state: ClusterState, group: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedSize:
     """Wanted instances of one size, and how many of them fit in the answer (all, if there is one)."""
 
     title: str
@@ -75,7 +75,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Shortage:
+class Shortfall:
     """What is missing with fewer nodes: the first size that does not fit as often as wanted, how often, and why."""
 
     nodes: tuple[int, ...]
@@ -96,10 +96,10 @@ class SizeReport:
     cluster_name: str
     basis: Basis
     group: str
-    wanted: tuple[Wanted, ...]
-    kinds: tuple[Kind, ...]
+    wanted: tuple[WantedSize, ...]
+    kinds: tuple[NodeOffer, ...]
     nodes: tuple[int, ...]
-    shortage: Shortage | None
+    shortage: Shortfall | None
     more: tuple[int, ...]
     trials: int
     exhaustive: bool
@@ -113,7 +113,7 @@ class SizeReport:
         return _cost(self.kinds, self.nodes)
 
 
-def _cost(kinds: Sequence[Kind], nodes: Sequence[int]) -> float:
+def _cost(kinds: Sequence[NodeOffer], nodes: Sequence[int]) -> float:
     return sum(kind.cost * number for kind, number in zip(kinds, nodes, strict=True))
 
 
@@ -122,7 +122,7 @@ class SizeRequest:
     """What must fit in which group, on which kinds of nodes, in how much time."""
 
     wanted: tuple[More, ...]
-    kinds: tuple[Kind, ...]
+    kinds: tuple[NodeOffer, ...]
     group: str | None = None
     seconds: float = 60.0
 
@@ -181,11 +181,11 @@ def _group(state: ClusterState, request: SizeRequest) -> str:
 class _Trial:
     """The wanted instances placed on some number of nodes: the state reached, and what is missing."""
 
-    room: Room
+    room: FillingGroup
     basis: Basis
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[WantedSize, ...]
     reached: AllocationState
-    missing: tuple[Wanted, int] | None
+    missing: tuple[WantedSize, int] | None
 
     def binding(self) -> Binding:
         """Return why the missing instance does not fit."""
@@ -199,7 +199,7 @@ class _Search:
 
     state: ClusterState
     group: str
-    kinds: tuple[Kind, ...]
+    kinds: tuple[NodeOffer, ...]
     names: PairNames
     asked: tuple[More, ...]
     deadline: float
@@ -287,7 +287,7 @@ class _Search:
                 break
         return _Trial(room, basis, tuple(wanted), reached, missing)
 
-    def shortage(self, nodes: tuple[int, ...]) -> Shortage | None:
+    def shortage(self, nodes: tuple[int, ...]) -> Shortfall | None:
         """Return what is missing with one node of the last kind in use fewer."""
         used = [place for place, number in enumerate(nodes) if number]
         if not used:
@@ -298,7 +298,7 @@ class _Search:
         if trial.missing is None:
             return None
         item, fits = trial.missing
-        return Shortage(fewer, item.title, fits, trial.binding())
+        return Shortfall(fewer, item.title, fits, trial.binding())
 
     def _hopeless(self, nodes: tuple[int, ...]) -> GpolicyError:
         trial = self.known[nodes]
@@ -313,18 +313,18 @@ class _OutOfTimeError(Exception):
     """The time for the search is over."""
 
 
-def _wanted(state: ClusterState, asked: Sequence[More], group: str, names: PairNames) -> Iterator[Wanted]:
+def _wanted(state: ClusterState, asked: Sequence[More], group: str, names: PairNames) -> Iterator[WantedSize]:
     for more in asked:
         title, instance = spec_instance(state, more, group, names)
-        yield Wanted(title, more.count, instance)
+        yield WantedSize(title, more.count, instance)
 
 
-def _size(wanted: Wanted) -> tuple[int, int, int]:
+def _size(wanted: WantedSize) -> tuple[int, int, int]:
     return wanted.instance.memory, wanted.instance.disk, wanted.instance.vcpus
 
 
 @dataclass(frozen=True)
-class Room:
+class FillingGroup:
     """A group that takes instances of any template one after the other, under the limits of its policy."""
 
     counted: CountedCluster
@@ -355,10 +355,10 @@ class Room:
         return self._for(instance).find_binding(state, instance)
 
 
-def room_of(state: ClusterState, group: str) -> tuple[Room, Basis]:
+def room_of(state: ClusterState, group: str) -> tuple[FillingGroup, Basis]:
     """Return a group ready for placing, and what its figures rest on. Raise GpolicyError if a figure is missing."""
     loaded = load_state(state, group=group)
-    return Room(replace(loaded.groups[group], allocator=_under_limits(state, group))), loaded.basis(group)
+    return FillingGroup(replace(loaded.groups[group], allocator=_under_limits(state, group))), loaded.basis(group)
 
 
 def _under_limits(state: ClusterState, group: str) -> Callable[[Candidates, CapacityRules], Allocator]:
@@ -455,6 +455,6 @@ def _size_alone(instance: Instance) -> Instance:
     return replace(alone, status=InstanceStatus.RUNNING, tags=(), exclusion_tags=(), desired_tags=frozenset(), nics=())
 
 
-def _is_allowed(room: Room, instance: Instance) -> bool:
+def _is_allowed(room: FillingGroup, instance: Instance) -> bool:
     exclusive = any(node.facts.exclusive for node in room.counted.cluster.nodes.values())
     return check_policy(room.counted.policy, instance, exclusive=exclusive) is None

@@ -17,7 +17,7 @@ from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.what_if import sizing
 from gpolicy.what_if.hardware import Amount, nodes_like, upgraded
-from gpolicy.what_if.sizing import Kind, SizeReport, SizeRequest, count_until_full, find_size, read_kind, room_of
+from gpolicy.what_if.sizing import NodeOffer, SizeReport, SizeRequest, count_until_full, find_size, read_kind, room_of
 from gpolicy.what_if.supposing import spec_instance
 from gpolicy.what_if.words import More, read_wanted
 
@@ -38,7 +38,7 @@ def ask(
 
 
 def is_enough(
-    state: ClusterState, group: str, kinds: tuple[Kind, ...], nodes: tuple[int, ...], asked: list[More]
+    state: ClusterState, group: str, kinds: tuple[NodeOffer, ...], nodes: tuple[int, ...], asked: list[More]
 ) -> bool:
     """Return whether all fit, without any of the search's own ways."""
     for kind, number in zip(kinds, nodes, strict=True):
@@ -63,7 +63,7 @@ def test_no_cheaper_choice_is_enough(small: int, large: int, costs: tuple[int, i
     state = read_state(f"snapshot:{TWO_GROUPS}")
     state = upgraded(state, "node4.example.org", {"memory": Amount(64 * GIB, more=True)})
     asked = [More(number, None, spec="1", bound=bound) for number, bound in ((large, "max"), (small, "min")) if number]
-    kinds = (Kind("node1.example.org", costs[0]), Kind("node4.example.org", costs[1]))
+    kinds = (NodeOffer("node1.example.org", costs[0]), NodeOffer("node4.example.org", costs[1]))
     found = find_size(state, SizeRequest(wanted=tuple(asked), kinds=kinds), PairNames(), NO_LIMITS, lambda _what: None)
     assert is_enough(state, "default", kinds, found.nodes, asked)
     for nodes in itertools.product(range(sum(found.nodes) * 9 + 1), repeat=2):
@@ -111,11 +111,13 @@ def test_when_no_number_is_enough_it_says_what_binds(state: ClusterState, monkey
 def test_when_the_time_ends_the_best_so_far_counts(state: ClusterState, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.count()
     monkeypatch.setattr("gpolicy.what_if.sizing.time.monotonic", lambda: next(clock))
-    request = SizeRequest(wanted=(read_wanted("30x 1:max"),), kinds=(Kind("node1"), Kind("node4", 3)), seconds=6)
+    request = SizeRequest(
+        wanted=(read_wanted("30x 1:max"),), kinds=(NodeOffer("node1"), NodeOffer("node4", 3)), seconds=6
+    )
     found = find_size(state, request, PairNames(), NO_LIMITS, lambda _what: None)
     assert not found.exhaustive
     assert found.nodes == (4, 4)
-    late = SizeRequest(wanted=(read_wanted("30x 1:max"),), kinds=(Kind("node1"),), seconds=2)
+    late = SizeRequest(wanted=(read_wanted("30x 1:max"),), kinds=(NodeOffer("node1"),), seconds=2)
     with pytest.raises(GpolicyError, match="no answer after 2 trials"):
         find_size(state, late, PairNames(), NO_LIMITS, lambda _what: None)
 
