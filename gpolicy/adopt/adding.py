@@ -24,10 +24,9 @@ from gpolicy.fit.desired import Desired, members, resolve
 from gpolicy.plan.change import MEMBERSHIP, NAME
 from gpolicy.plan.part import Key
 from gpolicy.policy.model import Policy
-from gpolicy.policy.source_file import Pointer
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.writing.documents import SCHEMA_FILE
-from gpolicy.writing.draft import DocumentPlace, Draft
+from gpolicy.writing.draft import Draft, ValuePlace
 from gpolicy.writing.written import NotWritten
 
 
@@ -120,7 +119,7 @@ class _Adding:
         if not self._has_schema:  # lines for editors, which name it
             lines = [line for line in lines if not (line.startswith("# ") and "$schema" in line)]
 
-        def write(draft: Draft) -> tuple[DocumentPlace, Pointer]:
+        def write(draft: Draft) -> ValuePlace:
             draft.create(name, "".join(lines))
             return (name, 0), ()
 

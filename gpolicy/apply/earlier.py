@@ -30,7 +30,10 @@ def history_for(plan: Plan, path: Path, *, resume: bool, rollback: bool) -> Hist
             raise UsageError(f"{path}: is the journal of another plan", hint="name the right one with --journal FILE")
         return history
     if not resume and not rollback:
-        raise UsageError(f"{path}: this plan was applied before ({_ended(history)})", hint=_way_out(history))
+        raise UsageError(
+            f"{path}: this plan was applied before ({how_ended(history.direction, history.ended)})",
+            hint=_way_out(history),
+        )
     return history
 
 
@@ -43,9 +46,10 @@ def clear_away(history: History, path: Path, runner: Runner) -> Path:
     return set_aside(path, history.plan_digest)
 
 
-def _ended(history: History) -> str:
-    how = "its rollback" if history.direction is Direction.ROLLBACK else "its last run"
-    return f"{how} ended: {history.ended}" if history.ended else f"{how} was cut off"
+def how_ended(direction: Direction, outcome: str | None) -> str:
+    """Return in words how the last run that a journal tells of ended; None: it was killed."""
+    how = "its rollback" if direction is Direction.ROLLBACK else "its last run"
+    return f"{how} ended: {outcome}" if outcome else f"{how} was cut off"
 
 
 def _way_out(history: History) -> str:

@@ -14,9 +14,8 @@ from gpolicy.plan.change import MEMBERSHIP, NAME, ChangeAction
 from gpolicy.plan.part import Key
 from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import GroupPolicy, Policy
-from gpolicy.policy.source_file import Pointer
 from gpolicy.printable import some
-from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError
+from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace
 from gpolicy.writing.insertions import add_entry
 from gpolicy.writing.value_edits import ValueWriter
 
@@ -72,28 +71,26 @@ class ObjectUnits:
             yield Unit(keys, (WayToWrite(How.IN_PLACE, write, frozenset((group.label, NODES) for group in changed)),))
 
 
-def _declare_removed(draft: Draft, group: GroupPolicy, policy: Policy) -> tuple[DocumentPlace, Pointer]:
+def _declare_removed(draft: Draft, group: GroupPolicy, policy: Policy) -> ValuePlace:
     place = own_place(group, policy)
     draft.edit(place, REMOVED, add_entry(draft.document(place), (), "removed", True))
     return place, REMOVED
 
 
-def _declare_again(draft: Draft, group: GroupPolicy, policy: Policy) -> tuple[DocumentPlace, Pointer]:
+def _declare_again(draft: Draft, group: GroupPolicy, policy: Policy) -> ValuePlace:
     place = own_place(group, policy)
     draft.edit(place, REMOVED, remove_entry(draft.document(place), REMOVED))
     return place, ()
 
 
-def _move(
-    draft: Draft, node: str, source: GroupPolicy, target: GroupPolicy | None, policy: Policy
-) -> tuple[DocumentPlace, Pointer]:
+def _move(draft: Draft, node: str, source: GroupPolicy, target: GroupPolicy | None, policy: Policy) -> ValuePlace:
     """Take a node out of the list of one group, and put it into that of another if it has one."""
     globs = [item.value for item in source.nodes or () if is_glob(item.value) and matches(item.value, node)]
     has_list = target is not None and target.nodes is not None
     if globs and not has_list:
         known = "is not declared" if target is None else "declares no nodes"
         raise UnwritableError(f"{source.name} claims the node by `{globs[0]}`, and its group now {known}")
-    wrote: list[tuple[DocumentPlace, Pointer]] = []
+    wrote: list[ValuePlace] = []
     if any(item.value == node for item in source.nodes or ()):
         wrote.append(set_nodes(draft, source, policy, node, is_in=False))
     if target is not None and target.nodes is not None:
@@ -105,9 +102,7 @@ def _move(
     return wrote[-1]
 
 
-def set_nodes(
-    draft: Draft, group: GroupPolicy, policy: Policy, node: str, *, is_in: bool
-) -> tuple[DocumentPlace, Pointer]:
+def set_nodes(draft: Draft, group: GroupPolicy, policy: Policy, node: str, *, is_in: bool) -> ValuePlace:
     """Write a node into the list of a group, or take it out."""
     place = own_place(group, policy)
     document = draft.document(place)

@@ -92,11 +92,11 @@ class Proof:
         )
 
     def _other_change(self, after: Looked, keys: frozenset[Key], may_change: frozenset[Key]) -> str:
+        if self._in_bases:
+            return ""
         before, now = (_said_of_nodes(item.difference.desired) for item in (self._first, after))
         changed = _without(_changes(_said(self._first.policy), _said(after.policy)), may_change)
         changed |= _without(_changes(before, now), keys)
-        if self._in_bases:
-            return ""
         return f"{_named(changed)} would change as well" if changed else ""
 
     def _other_drift(self, after: Looked, keys: frozenset[Key]) -> str:
@@ -135,17 +135,14 @@ def _errors(policy: Policy) -> int:
     return sum(item.severity is Severity.ERROR for item in policy.findings)
 
 
-def _worse(before: Iterable[Finding], after: Sequence[Finding]) -> str:
+def _worse(before: Sequence[Finding], after: Sequence[Finding]) -> str:
     """Return the first finding of a kind of which there are more than before."""
-    counts = Counter((item.key, item.severity) for item in before)
+    counts = Counter((item.key, item.severity) for item in after)
+    counts.subtract((item.key, item.severity) for item in before)
     known = {(item.key, item.message) for item in before}
-    more = [item for item in after if counts[item.key, item.severity] < _count(after, item)]
+    more = [item for item in after if counts[item.key, item.severity] > 0]
     new = next((item for item in more if (item.key, item.message) not in known), more[0] if more else None)
     return f"check would find {new.code} {new.name}: {new.message}" if new else ""
-
-
-def _count(findings: Iterable[Finding], like: Finding) -> int:
-    return sum((item.key, item.severity) == (like.key, like.severity) for item in findings)
 
 
 def _changes(before: Said, after: Said) -> frozenset[Key]:

@@ -18,7 +18,7 @@ from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import Declared, NodeSetPolicy, Policy, TagRulesPolicy
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Located, Pointer
-from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, place_of
+from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
 from gpolicy.writing.insertions import add_entry, add_item
 from gpolicy.writing.tag_rules import rule_tags
 from gpolicy.writing.value_edits import ValueWriter
@@ -124,8 +124,8 @@ class TagUnits:
         extra: frozenset[str],
         missing: frozenset[str],
     ) -> WayToWrite:
-        def write(draft: Draft) -> tuple[DocumentPlace, Pointer]:
-            wrote: list[tuple[DocumentPlace, Pointer]] = []
+        def write(draft: Draft) -> ValuePlace:
+            wrote: list[ValuePlace] = []
             for item in sets:
                 added = extra if item in adding else frozenset[str]()
                 wrote.append(_write_list(draft, item, self._policy, (added, missing)))
@@ -152,7 +152,7 @@ def _values(declared: Declared) -> set[str]:
 
 def _write_list(
     draft: Draft, declared: Declared, policy: Policy, difference: tuple[frozenset[str], frozenset[str]]
-) -> tuple[DocumentPlace, Pointer]:
+) -> ValuePlace:
     """Write the tags of an object into its own list; where it takes them from a base, make it one of its own."""
     extra, missing = difference
     place = own_place(declared, policy)
@@ -165,11 +165,9 @@ def _write_list(
     return place, TAGS
 
 
-def _write_cluster_tags(
-    draft: Draft, policy: Policy, difference: tuple[frozenset[str], frozenset[str]]
-) -> tuple[DocumentPlace, Pointer]:
+def _write_cluster_tags(draft: Draft, policy: Policy, difference: tuple[frozenset[str], frozenset[str]]) -> ValuePlace:
     extra, missing = difference
-    wrote: list[tuple[DocumentPlace, Pointer]] = []
+    wrote: list[ValuePlace] = []
     own = {tag.value for tag in (policy.cluster.tags if policy.cluster else None) or ()}
     for rules in policy.tag_rules:
         wrote += [_remove_rule(draft, rules, item) for item in rules.tags if item.value in missing]
@@ -185,7 +183,7 @@ def _write_cluster_tags(
     return wrote[0]
 
 
-def _remove_rule(draft: Draft, rules: TagRulesPolicy, tag: Located[str]) -> tuple[DocumentPlace, Pointer]:
+def _remove_rule(draft: Draft, rules: TagRulesPolicy, tag: Located[str]) -> ValuePlace:
     """Remove the item of tag rules that means a tag; others may be removed already."""
     place, was = place_of(rules.document), _pointer_of(rules, tag)
     items = draft.document(place).value(was[:-1])
@@ -206,7 +204,7 @@ def _pointer_of(rules: TagRulesPolicy, tag: Located[str]) -> Pointer:
     raise UnwritableError(f"{tag.span}: the tag {tag.value} stands elsewhere")
 
 
-def _add_rule(draft: Draft, policy: Policy, tag: str) -> tuple[DocumentPlace, Pointer] | None:
+def _add_rule(draft: Draft, policy: Policy, tag: str) -> ValuePlace | None:
     """Add what means a tag to the rules that own its family; None if it is no tag of a rule."""
     made = rule_tags([tag])
     field, items = next(((name, getattr(made, name)) for name in _POINTERS if getattr(made, name)), ("", []))

@@ -11,7 +11,7 @@ from gpolicy.ganeti.values import unflatten
 from gpolicy.plan.part import Key
 from gpolicy.policy.model import Declared, Policy
 from gpolicy.policy.source_file import Pointer, YamlMapping
-from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, place_of
+from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, ValuePlace, place_of
 from gpolicy.writing.insertions import add_entry
 from gpolicy.writing.yaml_text import Node
 
@@ -31,7 +31,7 @@ class WayToWrite:
     """
 
     how: How
-    write: Callable[[Draft], tuple[DocumentPlace, Pointer]]
+    write: Callable[[Draft], ValuePlace]
     may_change: frozenset[Key]
 
 

@@ -8,8 +8,7 @@ from typing import Final
 from gpolicy.drift.proof import Proof
 from gpolicy.drift.unit import How, Unit
 from gpolicy.plan.part import Key
-from gpolicy.policy.source_file import Pointer
-from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError
+from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace
 
 MOST_PROOFS: Final = 200
 """How often one run checks the policy; each costs as much as `gpolicy check`."""
@@ -26,7 +25,7 @@ class UnitWriter:
 
     def __init__(self, proof: Proof, draft: Draft) -> None:
         self.draft = draft
-        self.written: dict[Key, tuple[How, DocumentPlace, Pointer]] = {}
+        self.written: dict[Key, tuple[How, ValuePlace]] = {}
         self.reasons: dict[Key, str] = {}
         self.changed_elsewhere: tuple[str, ...] = ()
         self._proof = proof
@@ -72,17 +71,17 @@ class UnitWriter:
         if self._proofs >= MOST_PROOFS:
             return _NO_TIME
         draft = self.draft.copy()
-        places: dict[Key, tuple[How, DocumentPlace, Pointer]] = {}
+        places: dict[Key, tuple[How, ValuePlace]] = {}
         keys, may_change = self._keys, self._may_change
         for unit in units:
             attempt = unit.attempts[number]
             try:
-                place, pointer = attempt.write(draft)
+                place = attempt.write(draft)
             except UnwritableError as error:
                 return str(error)
             keys |= unit.keys
             may_change |= attempt.may_change
-            places |= dict.fromkeys(unit.keys, (attempt.how, place, pointer))
+            places |= dict.fromkeys(unit.keys, (attempt.how, place))
         self._proofs += 1
         fault = self._proof.fault(draft, keys, may_change)
         if not fault:

@@ -17,7 +17,7 @@ from gpolicy.policy.model import Declared, Leaf, NodeSetPolicy, Policy
 from gpolicy.policy.source_file import Pointer
 from gpolicy.printable import some
 from gpolicy.writing.documents import head
-from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, place_of
+from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
 from gpolicy.writing.insertions import block_entry
 from gpolicy.writing.value_edits import INHERIT_WORD, ValueWriter
 from gpolicy.writing.written import Writer
@@ -166,7 +166,7 @@ def new_set(name: str, file: str, path: Path, node: Node, policy: Policy) -> Way
         text for text in (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3))) if text not in taken
     )
 
-    def write(draft: Draft) -> tuple[DocumentPlace, Pointer]:
+    def write(draft: Draft) -> ValuePlace:
         begun = next(
             (place for place in draft.new_documents(file) if draft.document(place).root["name"] == called), None
         )
@@ -182,7 +182,7 @@ def new_set(name: str, file: str, path: Path, node: Node, policy: Policy) -> Way
     return WayToWrite(How.OVERRIDE, write, frozenset(labels))
 
 
-def _write_in_place(draft: Draft, leaf: Leaf, node: Node, drift: Drift) -> tuple[DocumentPlace, Pointer]:
+def _write_in_place(draft: Draft, leaf: Leaf, node: Node, drift: Drift) -> ValuePlace:
     parameter = parameter_at(leaf.path)
     assert parameter is not None, leaf.path  # noqa: S101 (only parameters are leaves)
     place = place_of(leaf.document)

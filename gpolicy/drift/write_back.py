@@ -26,8 +26,7 @@ from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction
 from gpolicy.plan.part import Key, is_chosen
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
-from gpolicy.policy.source_file import Pointer
-from gpolicy.writing.draft import DocumentPlace, Draft
+from gpolicy.writing.draft import Draft, ValuePlace
 
 _WAIVED: Final = "a waiver accepts it until {}: remove that first"
 
@@ -89,7 +88,7 @@ def write_back(
     by_key = {(item.object, item.path): item for item in report.drift}
     wanted = {(item.object, item.path) for item in chosen}
     neighbours, now, texts = others(), policy, dict[str, str]()
-    places: dict[Key, tuple[How, DocumentPlace, Pointer]] = {}
+    places: dict[Key, tuple[How, ValuePlace]] = {}
     elsewhere: dict[str, None] = {}
     while True:  # what was written can make room for more: a base that others use no longer
         left = _drift_of(now, state, today)
@@ -119,8 +118,8 @@ def write_back(
     )
 
 
-def _written(drift: Drift, at: tuple[How, DocumentPlace, Pointer], policy: Policy) -> WrittenDrift:
-    how, (file, number), pointer = at
+def _written(drift: Drift, at: tuple[How, ValuePlace], policy: Policy) -> WrittenDrift:
+    how, ((file, number), pointer) = at
     return WrittenDrift(drift, how, policy.files[file].documents[number].value_span(pointer))
 
 

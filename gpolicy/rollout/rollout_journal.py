@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.apply.chain import BEGIN, DISTRUSTED, ChainEnd, read_chain
+from gpolicy.apply.earlier import how_ended
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.journal_file import read_journal
 from gpolicy.cluster.record import Record
@@ -123,16 +124,14 @@ def rollout_history(path: Path, plans: Mapping[str, str], *, resume: bool, rollb
             raise UsageError(f"{path}: is the journal of other plans", hint="make fresh plans of all clusters")
         return history
     if not resume and not rollback:
-        raise UsageError(f"{path}: this roll-out has begun before ({_ended(history)})", hint=_way_out(history))
+        raise UsageError(
+            f"{path}: this roll-out has begun before ({how_ended(history.direction, history.ended)})",
+            hint=_way_out(history),
+        )
     if resume and history.direction is Direction.ROLLBACK:
         hint = "continue with --rollback, or make fresh plans"
         raise UsageError(f"{path}: a rollback of this roll-out has begun", hint=hint)
     return history
-
-
-def _ended(history: RolloutHistory) -> str:
-    how = "its rollback" if history.direction is Direction.ROLLBACK else "its last run"
-    return f"{how} ended: {history.ended}" if history.ended else f"{how} was cut off"
 
 
 def _way_out(history: RolloutHistory) -> str:

@@ -12,6 +12,9 @@ from gpolicy.policy.yaml_reader import read_yaml
 DocumentPlace = tuple[str, int]
 """A document: the name of its file, and its number there."""
 
+ValuePlace = tuple[DocumentPlace, Pointer]
+"""A value: its document, and where it stands there."""
+
 ANCHORED: Final = "the text there has anchors, aliases, comments or a form that an edit could break"
 
 
@@ -30,7 +33,7 @@ class Draft:
     def __init__(self, files: Mapping[str, SourceFile]) -> None:
         self._original = files
         self._now = dict(files)
-        self.touched: set[tuple[DocumentPlace, Pointer]] = set()
+        self.touched: set[ValuePlace] = set()
         self.added: dict[str, int] = {}
         """The number of documents that were added to the end of each file."""
         self.created: dict[str, str] = {}

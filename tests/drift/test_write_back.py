@@ -96,7 +96,7 @@ def spec(memory: str, values: Mapping[str, int]) -> str:
         (RATIO, "4", None, "inherit"),
         (("ndparams", "ssh_port"), '"inherit"', 2222, "2222"),
         (("ndparams", "ovs_name"), "'br0'", "br1", "'br1'"),
-        (("ndparams", "ovs_name"), "br0", "no", '"no"'),
+        (("ndparams", "ovs_name"), "br0", "12", '"12"'),
         (("ndparams", "exclusive_storage"), "false", True, "true"),
         (("diskparams", "drbd", "resync-rate"), "60M", 30720, "30M"),
         (("diskparams", "rbd", "access"), "inherit", "userspace", "userspace"),
