@@ -65,8 +65,8 @@ class StepAttempt:
 class History:
     """The history of all runs of one plan. `attempts` are by the step's key, `serials` by object.
 
-    `id` is the journal's own, a part of all marks; `marks` are those of all attempts. `ended` is the outcome of the
-    last run, None if it was killed. The journal goes on at `end`.
+    `id` is the journal's own, a part of all marks; `marks` and `jobs` are those of all attempts. `ended` is the outcome of
+    the last run, None if it was killed. The journal goes on at `end`.
     """
 
     id: str
@@ -75,6 +75,7 @@ class History:
     direction: Direction
     attempts: Mapping[str, StepAttempt] = field(default_factory=dict)
     marks: frozenset[str] = frozenset()
+    jobs: frozenset[int] = frozenset()
     serials: Mapping[str, int] = field(default_factory=dict)
     ended: str | None = None
     end: ChainEnd = field(default_factory=ChainEnd)
@@ -117,7 +118,9 @@ def _with_step(history: History, name: EventName, event: Record) -> History:
         raise InputError(f"{event.where}: step {key[:20]!r} has not begun")
     attempt = history.attempts[key]
     if name is EventName.JOB:
-        return replace(history, attempts={**history.attempts, key: replace(attempt, job=event.whole("job"))})
+        job = event.whole("job")
+        attempts = {**history.attempts, key: replace(attempt, job=job)}
+        return replace(history, attempts=attempts, jobs=history.jobs | {job})
     fate = Fate.DONE if name is EventName.DONE else Fate.FAILED
     attempt = replace(attempt, fate=fate, did=event.texts("done"))
     serials = event.record("serials")

@@ -61,10 +61,7 @@ def look_at(
 
 
 def _failed_since(plan: Plan, runner: Runner, history: History) -> Iterable[tuple[int, str]]:
-    """Yield the jobs that failed since the first known job of the plan, less the plan's own: its steps were seen."""
-    first = min((attempt.job for attempt in history.attempts.values() if attempt.job is not None), default=None)
-    if first is None:
-        return
-    failed = runner.failed_jobs(first)
-    own = {job.number for job in runner.marked_jobs(mark_start(plan.digest, history.id))} if failed else set()
-    yield from ((job.number, job.summary) for job in failed if job.number not in own)
+    """Yield the jobs that failed since the first job of the plan, less the plan's own: its steps were seen."""
+    own = {job.number for job in runner.marked_jobs(mark_start(plan.digest, history.id))}
+    if known := own | history.jobs:
+        yield from ((job.number, job.summary) for job in runner.failed_jobs(min(known)) if job.number not in own)

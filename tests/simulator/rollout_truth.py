@@ -95,7 +95,7 @@ class RolloutJudge:
             self.blame(
                 f"a look at {site.name} finds nothing wrong, and {change.object} {'.'.join(change.path)} is not there"
             )
-        first = min((job.number for job in site.judge.ours()), default=None)
+        first = min((job.number for job in site.judge.ours() if not job.archived), default=None)
         told = " ".join(look.notes)
         for job in site.ganeti.jobs.values():
             failed = job.status == "error" and not job.mark and not job.archived and job.submitted < process.begun
