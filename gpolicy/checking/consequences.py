@@ -9,28 +9,34 @@ from gpolicy.findings import Finding, Severity, Span
 
 _CAUSES: Final = ("GP191", "GP612", "GP616", "GP152", "GP222", "GP419")
 """Rules that tell what is most likely mistyped. Of two at one place, the first counts."""
-_ABOUT_SIZES: Final = ("GP1", "GP2", "GP4", "GP5", "GP6")
+_KEPT_BY_NODE: Final = "GP419"
+"""Its cause may also be the hardware, which it names as well."""
+_FOLLOWING: Final = ("GP1", "GP2", "GP4", "GP6")
 """Families of rules whose findings may follow from a cause; structure, clusters, guards and tests speak of others."""
+_TAGS: Final = "GP5"
+"""The family that knows more of a tag than that it is mistyped."""
 
 
 def without_consequences(found: Sequence[Finding]) -> list[Finding]:
     """Return the findings without those that follow from another one at their place, or at a place that they name.
 
     Of errors that follow from one cause the first stays, since a cause may be a warning. A cause at the very place of
-    an error says less than the error, and is left out itself.
+    an error, or of what is said of a tag, says less, and is left out itself.
     """
     rank = {code: place for place, code in enumerate(_CAUSES)}
     causes: dict[Span, Finding] = {}
     for finding in sorted(found, key=lambda finding: rank.get(finding.code, len(rank))):
         if finding.code in rank and finding.span is not None:
-            causes.setdefault(finding.span, finding)
-    errors = {finding.span for finding in found if finding.severity is Severity.ERROR} if causes else set()
+            about = (related.span for related in finding.related) if finding.code == _KEPT_BY_NODE else ()
+            for span in (finding.span, *about):
+                causes.setdefault(span, finding)
+    better = {finding.span for finding in found if finding.severity is Severity.ERROR or finding.code.startswith(_TAGS)}
     told: set[Span] = set()
     kept = []
     for finding in found:
         cause = _cause(finding, causes)
         if cause is None or cause is finding or cause.span is None:
-            if finding.code not in rank or finding.severity is Severity.ERROR or finding.span not in errors:
+            if finding.code not in rank or finding.severity is Severity.ERROR or finding.span not in better:
                 kept.append(finding)
         elif finding.severity is Severity.ERROR and cause.span not in told:
             told.add(cause.span)
@@ -40,7 +46,7 @@ def without_consequences(found: Sequence[Finding]) -> list[Finding]:
 
 def _cause(finding: Finding, causes: dict[Span, Finding]) -> Finding | None:
     """Return the finding that another one follows from; itself if it is a cause, None if it stands for itself."""
-    if not finding.code.startswith(_ABOUT_SIZES):
+    if not finding.code.startswith(_FOLLOWING):
         return None
     spans = (finding.span, *(related.span for related in finding.related))
     found = [causes[span] for span in spans if span in causes]

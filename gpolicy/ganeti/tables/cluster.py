@@ -190,7 +190,7 @@ def cluster() -> list[Parameter]:
             option="--user-shutdown",
         ),
         _own("mac_prefix", text, "aa:00:00", new, "First half of new MAC addresses."),
-        _own("uid_pool", Type.UID_RANGES, [], new, "User IDs for instance processes.", example=["1000-1010"]),
+        _own("uid_pool", Type.UID_RANGES, [], new, "User IDs for instance processes.", example=["20000-20099"]),
         _own("modify_etc_hosts", yes_no, True, at_once, "Let Ganeti edit /etc/hosts."),
         _own(
             "instance_communication_network",

@@ -20,7 +20,8 @@ from gpolicy.rules.disk_templates.enabled import (
     TemplateNotEnabled,
 )
 from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.exclusive_storage.mode import ExclusiveStorageOnOtherDisks
+from gpolicy.rules.exclusive_storage.mode import ExclusiveStorageMixed, ExclusiveStorageOnOtherDisks
+from gpolicy.rules.exclusive_storage.physical_volumes import ObservedVolumesDiffer
 from gpolicy.rules.parameters.values import NotExpressible, ParameterNotInVersion
 from gpolicy.rules.specs.standard import StdOutside
 
@@ -31,7 +32,7 @@ _BETTER: Final[dict[str, tuple[type[Rule], ...]]] = {
     "std-in-bounds": (StdOutside,),
     "groups-empty": (LastGroupRemoved, RemovedGroupHasNodes),
     "storage-set-up": (LvmWithoutVolumeGroup, DrbdWithoutHelper, FilesWithoutDirectory),
-    "exclusive-storage": (ExclusiveStorageOnOtherDisks,),
+    "exclusive-storage": (ExclusiveStorageMixed, ExclusiveStorageOnOtherDisks, ObservedVolumesDiffer),
 }
 """Rules that find the same as a guard, at a better place: where one of them does, the guard adds nothing."""
 

@@ -168,9 +168,9 @@ class NodeKeepsEverything(Rule):
         code="GP419",
         name="node-keeps-everything",
         severity=Severity.WARNING,
-        summary="With hv_state, nodes keep all the memory or CPUs that their group promises.",
-        rationale="Instances do not get what a node and its hypervisor keep, so nothing is left for them. Most likely"
-        " a unit is wrong.",
+        summary="With hv_state, nodes keep all or most of the memory or CPUs that their group promises.",
+        rationale="Instances do not get what a node and its hypervisor keep, so little or nothing is left for them."
+        " Most likely a unit or a digit is wrong.",
         source="Resource model, Node parameters (hv_state)",
         bad=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 256G}}\n",
         good=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 6G, mem_hv: 1G, cpu_node: 2}}\n",
@@ -187,13 +187,14 @@ class NodeKeepsEverything(Rule):
                     found = [context.effective(group, ("hv_state", hypervisor, name)) for name in self._KEPT[what]]
                     kept = [leaf for leaf in found if leaf is not None]
                     total = int(sum(number(leaf) for leaf in kept))
-                    if has is None or total < has.value or not kept or kept[0].span in reported:
+                    if has is None or total * 2 <= has.value or not kept or kept[0].span in reported:
                         continue
                     reported.add(kept[0].span)
+                    left = "nothing" if total >= has.value else "less than half"
                     name = "memory-size" if what == "memory" else "cpu-count"
                     message = (
                         f"{' and '.join(leaf.path[-1] for leaf in kept)} keep {amount(name, total)} of the"
-                        f" {amount(name, has.value)} that nodes of {group.name} have: nothing is left"
+                        f" {amount(name, has.value)} that nodes of {group.name} have: {left} is left"
                     )
                     related = (Related(has.span, "the hardware is promised here"),)
                     hint = "correct the unit, or the hardware"

@@ -44,7 +44,8 @@ class NodeInTwoClusters(FleetRule):
         name="node-in-two-clusters",
         severity=Severity.ERROR,
         summary="Two clusters of a fleet name the same node.",
-        rationale="A node is in exactly one cluster, so one of the two policies is wrong and cannot be planned.",
+        rationale="A node is in exactly one cluster, so one of the two policies is wrong and cannot be planned. The"
+        " same holds for a pattern with a domain, such as node*.example.org.",
         source="Ganeti's data model",
         bad=files(
             BASE, member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n2, n3")
@@ -62,8 +63,10 @@ class NodeInTwoClusters(FleetRule):
                     for node in group.nodes or ():
                         other, place = first.setdefault(node.value, (number, node.span))
                         is_base = place_of(place) == place_of(node.span)
-                        if other != number and not is_glob(node.value) and not is_base:
-                            message = f"{node.value} is also a node of {fleet.name(other)}"
+                        is_wide = is_glob(node.value) and "." not in node.value
+                        if other != number and not is_wide and not is_base:
+                            what = "a pattern" if is_glob(node.value) else "a node"
+                            message = f"{node.value} is also {what} of {fleet.name(other)}"
                             related = (Related(place, "named here"),)
                             hint = "leave it in the cluster that has it"
                             yield self.hit(number, group.label, message, node.span, hint, related)

@@ -183,7 +183,8 @@ class PatternUnlikely(Rule):
         summary="A name or pattern of nodes matches no node, or not those that its writer means.",
         rationale="In patterns, * stands for any letters, ? for one letter and [1-4] for one of a set, never for"
         " numbers of two digits: [1-12] is 1 or 2. Braces, a bracket that is not closed and a range such as 4-1 are"
-        " taken literally, or match nothing. Ganeti stores names in lower case, without a dot at the end.",
+        " taken literally, or match nothing. Ganeti stores names in lower case, without a dot at the end. A name beside"
+        " a pattern that matches it says nothing new: one of the two is not what is meant.",
         source="Python's fnmatch; Ganeti 3.0, names of hosts",
         bad=f'{GROUP}nodes: ["node{{1..4}}.example.org"]\n',
         good=f'{GROUP}nodes: ["node[1-4].example.org"]\n',
@@ -193,14 +194,26 @@ class PatternUnlikely(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         groups = [(group, group.nodes or ()) for group in context.groups]
         for declared, entries in (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)):
+            patterns = [entry.value for entry in entries if is_glob(entry.value)]
             for entry in entries:
                 reason = unlikely(entry.value)
+                wider = "" if reason else next((item for item in patterns if _takes_in(item, entry.value)), "")
+                if wider:
+                    message = f"{entry.value} adds nothing: {wider} in the same list matches it"
+                    yield self.hit(declared, message, entry.span, hint="remove it, or correct the pattern")
                 if reason:
                     hint = "write * for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
                     turned = _EMPTY_RANGE.sub(_turned, entry.value)
                     can_fix = turned != entry.value and not unlikely(turned)
                     fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
                     yield self.hit(declared, f"{entry.value}: {reason}", entry.span, hint=hint, fix=fix)
+
+
+def _takes_in(pattern: str, entry: str) -> bool:
+    """Return whether a pattern matches all that another entry of its list does."""
+    if pattern == entry or unlikely(pattern):
+        return False
+    return matches(pattern, entry) if not is_glob(entry) else pattern == "*"
 
 
 def _turned(match: re.Match[str]) -> str:
@@ -225,7 +238,12 @@ class NodeSetNodeUnknown(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         groups: list[GroupPolicy] = context.groups
         entries = [entry.value for group in groups for entry in group.nodes or ()]
-        if not groups or not all(group.nodes for group in groups) or any(map(unlikely, entries)):
+        if (
+            not groups
+            or not all(group.nodes is not None for group in groups)
+            or not entries
+            or any(map(unlikely, entries))
+        ):
             return  # the node may be one that a pattern with a slip means
         known = _Known(entries)
         in_sets = {entry.value for nodes in context.policy.node_sets for entry in nodes.nodes}

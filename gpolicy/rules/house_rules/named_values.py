@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from gpolicy.checking.value_schema import children, referred
 from gpolicy.cluster.terms import STATES
-from gpolicy.ganeti.parameter import Level, Type
+from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
 from gpolicy.policy.house_rule import HouseRule
 from gpolicy.policy.schema_files import schema_of
@@ -93,6 +93,15 @@ def idle_keywords(house_rule: HouseRule) -> Iterator[tuple[str, str, str, Pointe
             parameter = parameter_at(tuple(name.split(".")))
             kind = _KINDS_OF_FACTS.get(name) or (_KINDS[parameter.type] if parameter is not None else "")
             for inner, step in _of_the_object(schema) if kind else ():
-                for keyword in inner:
-                    if _KEYWORDS.get(keyword, kind) != kind:
+                for keyword, bound in inner.items():
+                    if _KEYWORDS.get(keyword, kind) != kind or _demands_nothing(parameter, keyword, bound):
                         yield name, kind, keyword, (*place, "properties", name, *step, keyword)
+
+
+def _demands_nothing(parameter: Parameter | None, keyword: str, bound: object) -> bool:
+    """Return whether a bound of numbers lies beyond all that make sense."""
+    sensible = parameter.sensible if parameter is not None else None
+    if sensible is None or not isinstance(bound, int | float):
+        return False
+    beyond = {"maximum": bound > sensible.most, "minimum": bound < min(sensible.least, 0)}
+    return beyond.get(keyword, False)

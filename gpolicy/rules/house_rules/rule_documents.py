@@ -77,9 +77,9 @@ class RuleKeywordIdle(Rule):
         code="GP955",
         name="rule-keyword-idle",
         severity=Severity.WARNING,
-        summary="The schema of a house rule has a keyword that does not look at such a value.",
+        summary="The schema of a house rule has a keyword that accepts each such value.",
         rationale="`pattern` looks at texts only, `minimum` at numbers, `contains` at lists: a keyword accepts every"
-        " value of another kind, so it demands nothing.",
+        " value of another kind, so it demands nothing. Neither does a bound beyond all numbers that make sense.",
         source="JSON Schema draft 7",
         bad=GOLD + rule('properties: {ipolicy.vcpu-ratio: {pattern: "^1$"}}'),
         good=GOOD,

@@ -111,7 +111,7 @@ _ROOT: Final = Form(
 )
 _CPU_MODEL: Final = Form(r"([A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a CPU model, such as host")
 _MACHINE: Final = Form(r"([A-Za-z][\w.+-]+(,[\w.-]+=[^,\s]*)*,?)?", "a machine type, such as pc-q35-7.2")
-_DISK_PREFIX: Final = Form("(ioemu:)?[a-z]*d", "the first letters of the names of disks: xvd, sd or hd")
+_DISK_PREFIX: Final = Form("(ioemu:)?(xv|[shv])d", "the first letters of the names of disks: xvd, sd or hd")
 _TEXT_FORMS: Final[dict[Path, Form]] = {
     kvm("root_path"): _ROOT,
     kvm("cpu_type"): _CPU_MODEL,

@@ -16,6 +16,7 @@ from gpolicy.ganeti.sensible_ranges import SENSIBLE, SensibleRange
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Hardware, Leaf
+from gpolicy.policy.scenario import Scenario
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.parameters.drbd import RANGES
 from gpolicy.rules.parameters.network import MOST_BITS
@@ -36,9 +37,10 @@ _WHOLE: Final = {"mem_node": "mem_total", "mem_hv": "mem_total", "minmem": "maxm
 )
 """The size of which another one is a part."""
 
-_ACCEPTED: Final[dict[Path, tuple[float, float]]] = {("master_netmask",): (0, MOST_BITS)} | {
-    ("diskparams", "drbd", name): (low, high) for name, (low, high, _) in RANGES.items()
-}
+_ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
+    ("master_netmask",): (0, MOST_BITS),
+    ("hvparams", "xen-hvm", "cpu_cap"): (-math.inf, math.inf),
+} | {("diskparams", "drbd", name): (low, high) for name, (low, high, _) in RANGES.items()}
 """Outside of these the number is refused, as any below 0: rules of their own report that."""
 
 
@@ -69,15 +71,8 @@ class NumberUnlikely(Rule):
                     yield from self._value(context, declared, leaf, parameter, sensible)
         for declared, pair in context.each_pair():
             yield from self._pair(declared, pair)
-        for item in context.cluster_and_groups:
-            ratio = item.limits.get(_OVERSUBSCRIPTION)
-            if ratio is not None and not SENSIBLE[_OVERSUBSCRIPTION].takes(ratio.value):
-                title = f"limits.{_OVERSUBSCRIPTION}"
-                yield self._unlikely(item, title, SENSIBLE[_OVERSUBSCRIPTION], ratio.value, ratio.span)
-        for group in context.groups:
-            for name, value, span in _promised(group.hardware):
-                if not SENSIBLE[name].takes(value):
-                    yield self._unlikely(group, f"hardware.{name}", SENSIBLE[name], value, span)
+        for label, title, name, value, span in _others(context):
+            yield self._unlikely(label, title, SENSIBLE[name], value, span)
 
     def _value(
         self, context: Context, declared: Declared, leaf: Leaf, parameter: Parameter, sensible: SensibleRange
@@ -114,7 +109,7 @@ class NumberUnlikely(Rule):
                     yield self._bare(declared, title, value, pair.at(bound, name))
 
     def _unlikely(
-        self, declared: Declared, title: str, sensible: SensibleRange, value: float, span: Span, usual: float = 0
+        self, declared: Declared | str, title: str, sensible: SensibleRange, value: float, span: Span, usual: float = 0
     ) -> Hit:
         message = f"{title} is {sensible.shown(value)}: sensible is {sensible.words}, since {sensible.why}"
         hint = sensible.meant(value, usual) or "correct the number or its unit"
@@ -140,6 +135,30 @@ def _is_rounded(leaf: Leaf, value: float) -> bool:
     """Return whether a size is written without a unit and Ganeti stores another number."""
     written = leaf.document.value(leaf.pointer)
     return isinstance(written, int) and written != value
+
+
+def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
+    """Yield numbers beside Ganeti's parameters that make no sense: label, title, name of the range, value, place."""
+    for item in context.cluster_and_groups:
+        ratio = item.limits.get(_OVERSUBSCRIPTION)
+        if ratio is not None and not SENSIBLE[_OVERSUBSCRIPTION].takes(ratio.value):
+            yield item.label, f"limits.{_OVERSUBSCRIPTION}", _OVERSUBSCRIPTION, ratio.value, ratio.span
+    for group in context.groups:
+        for name, value, span in _promised(group.hardware):
+            if not SENSIBLE[name].takes(value):
+                yield group.label, f"hardware.{name}", name, value, span
+    for scenario in context.policy.scenarios:
+        for name, value, span in _sizes_of_test(scenario):
+            if 0 < value < SENSIBLE[name].least:  # a test may be about too large ones
+                yield f"test/{scenario.name.value}", f"test {scenario.name.value}: {name}", name, value, span
+
+
+def _sizes_of_test(scenario: Scenario) -> Iterator[tuple[str, int, Span]]:
+    existing = [item.sizes for part in scenario.stage.simulated for item in part.instances]
+    for sizes in [scenario.sizes, *existing]:
+        if sizes is not None:
+            yield "memory-size", sizes.memory or 0, sizes.span
+            yield from (("disk-size", disk.size, sizes.span) for disk in sizes.disks or ())
 
 
 def _promised(hardware: Hardware | None) -> Iterator[tuple[str, int, Span]]:

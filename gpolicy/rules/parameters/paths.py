@@ -16,6 +16,7 @@ from gpolicy.ganeti.parameters import PARAMETERS, parameter_at
 from gpolicy.ganeti.vocabulary import HAIL_PARAMETERS, HTOOLS_PROGRAMS
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip, name_meant, surely_meant
+from gpolicy.policy.model import Leaf
 from gpolicy.rules.examples import CLUSTER
 
 _FILE: Final[Path] = ("file_storage_dir",)
@@ -145,18 +146,22 @@ class PathUnlikely(Rule):
         " directory or from /dev/null, a program that always fails stops what asks it, and QEMU's other programs start"
         " no instance. Ganeti runs programs without a shell, so arguments behind a path belong to its name. A path that"
         " is one slip away from Ganeti's own default, or whose directory is one slip away from a usual one, is most"
-        " likely mistyped.",
+        " likely mistyped. One file for two purposes was most likely copied.",
         source="The table of parameters: what root on the nodes opens or runs; Ganeti 3.0, gnt-node(8) power",
         bad=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_path: /boot/vmlinuz}}\n",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
+        first: dict[str, Leaf] = {}
         for declared, leaf in context.explicit_at(*FILES):
             text = leaf.value if isinstance(leaf.value, str) else ""
+            twin = first.setdefault(text, leaf) if text.startswith("/") and text not in _FOR_ANYTHING else leaf
             reason, hint = _unlikely(leaf.path, text) if text.startswith("/") else ("", "")
             if re.fullmatch("[a-z]+:/*", text):
                 reason, hint = "it names no server and no file", "write the whole URL"
+            if not reason and _is_copied(leaf.path[-1], twin.path[-1]):
+                reason, hint = f"{twin.dotted} is the same", "correct the one that was copied"
             if reason:
                 yield self.hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint=hint)
 
@@ -194,6 +199,20 @@ def _mistyped(path: Path, text: str) -> str:
             return f"/{glued}/{part.removeprefix(glued)}"
     near = [part for part in parts if surely_meant(part, ["ganeti"]) and part != "ganeti"]
     return text.replace(near[0], "ganeti") if near else ""
+
+
+_FOR_ANYTHING: Final = frozenset({"/bin/true", "/usr/bin/true"})
+
+
+def _is_copied(one: str, other: str) -> bool:
+    """Return whether two parameters cannot mean the same file; that of one hypervisor and of another may."""
+    return (
+        one != other
+        and not (one.endswith("_password_file") and other.endswith("_password_file"))
+        and (
+            one not in _DIRECTORIES or other not in _DIRECTORIES  # GP146
+        )
+    )
 
 
 def _unlikely(path: Path, text: str) -> tuple[str, str]:

@@ -59,6 +59,7 @@ _FIRST_FREE: Final = 1024
 _OWN: Final = frozenset({(_GLUSTER, 24007), (_GLUSTER, 24008)})
 _UIDS: Final[Path] = ("uid_pool",)
 _FIRST_USER: Final = 1000
+_FIRST_FREE_USER: Final = 2000
 _NOBODY: Final = 65534
 _TWO_IDS: Final = 8  # digits: two IDs without the dash between them
 
@@ -68,9 +69,10 @@ class UidPoolOfOthers(Rule):
         code="GP118",
         name="uid-pool-of-others",
         severity=Severity.WARNING,
-        summary="uid_pool has user IDs of the system, or the same ID twice.",
+        summary="uid_pool has user IDs of the system or of people, or the same ID twice.",
         rationale="Instances run with IDs of the pool, so that one that breaks out can do nothing. With 0 it is root,"
-        " with an ID below 1000 a service of the system, and 65534 is nobody, whom others use as well.",
+        " with an ID below 1000 a service of the system; people get the IDs from 1000 on, and 65534 is nobody, whom"
+        " others use as well.",
         source="Ganeti 3.0 takes any ID from 0; Debian policy, 9.2.2",
         bad=f'{CLUSTER}uid_pool: ["100-199"]\n',
         good=f'{CLUSTER}uid_pool: ["20000-20099"]\n',
@@ -90,6 +92,8 @@ class UidPoolOfOthers(Rule):
                     reason = "has 0, which is root"
                 elif low < _FIRST_USER:
                     reason = f"has {low}, an ID of the system"
+                elif low < _FIRST_FREE_USER:
+                    reason = f"has {low}, an ID that systems give to people"
                 elif low <= _NOBODY <= high:
                     reason = f"has {_NOBODY}, which is nobody"
                 elif low <= before:

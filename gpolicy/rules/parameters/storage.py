@@ -60,9 +60,10 @@ class VolumeGroupLookAlike(Rule):
         code="GP137",
         name="volume-group-look-alike",
         severity=Severity.WARNING,
-        summary="A volume group has almost the name of the cluster's: one slip, or an O for a 0.",
-        rationale="LVM takes them for two volume groups. If the second does not exist, no DRBD disk can be created,"
-        " `gnt-cluster verify` ignores no volume, or capacity counts no disk.",
+        summary="A volume group has almost the name of the cluster's, or all that names one names another.",
+        rationale="LVM takes names that differ by one slip, or by an O for a 0, for two volume groups. If the second"
+        " does not exist, no DRBD disk can be created, `gnt-cluster verify` ignores no volume, or capacity counts no"
+        " disk. If metavg, reserved_lvs and disk_state agree on another group, one name was forgotten.",
         source="lvm(8)",
         bad=f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: vgO}}\n",
         good=f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: vg0}}\n",
@@ -77,9 +78,16 @@ class VolumeGroupLookAlike(Rule):
         ]
         own = in_force(context, context.policy.cluster or named[0][0][0], VOLUME_GROUP) if named else None
         wanted = str(own.value) if own is not None else ""
+        others: dict[str, set[str]] = {}
+        for _, leaf in (item for leaves in named for item in leaves):
+            for name, _ in _volume_groups_of(leaf):
+                others.setdefault(name, set()).add(leaf.path[0])
         for declared, leaf in (item for leaves in named for item in leaves):
             for name, span in _volume_groups_of(leaf) if _VOLUME_GROUP.fullmatch(wanted) else ():  # else GP110
-                if name != wanted and (_looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted])):
+                all_name_it = len(others) == 1 and len(others[name]) > 1 and own is not None and own.leaf is not None
+                if name != wanted and (
+                    all_name_it or _looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted])
+                ):
                     message = f"{leaf.dotted} names the volume group {name}, but the cluster's is {wanted}"
                     yield self.hit(declared, message, span, hint=f"Did you mean `{wanted}`?")
 
@@ -271,7 +279,7 @@ class MetadataStripes(Rule):
 _NAMES: Final[dict[Path, Form]] = {
     ("diskparams", "rbd", "pool"): Form(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*", "the name of a RADOS pool"),
     ("diskparams", "gluster", "host"): Form(
-        rf"(?![-.])[A-Za-z0-9._-]*[A-Za-z][A-Za-z0-9_-]*(?<![.][0-9][A-Za-z])|{IPV4}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*",
+        rf"(?![-.])[A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9-]*(?<![.][0-9][A-Za-z])|{IPV4}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*",
         "a host name or an address, without port or scheme",
     ),
     ("diskparams", "gluster", "volume"): Form(r"[A-Za-z0-9_][A-Za-z0-9_-]*", "the name of a Gluster volume"),

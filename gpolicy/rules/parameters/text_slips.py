@@ -39,8 +39,17 @@ _OPEN: Final = frozenset(parameter.path for parameter in PARAMETERS if parameter
     path for path in _TEXTS if path[-1] in ("kernel_args", "cpuid", "disk-custom", "net-custom", "reserved_lvs")
 )
 """Texts of several words."""
+_MARKS: Final = ":/=.-"
+"""With what no tag ends on purpose."""
 _WITH_COLON: Final = frozenset({kvm("vnc_bind_address"), kvm("spice_bind"), ("diskparams", "gluster", "host")})
 """IPv6 addresses (GP131 and GP174)."""
+_WORDS_BESIDE: Final = {
+    (*parameter.path[:-1], word): parameter.path[-1]
+    for parameter in PARAMETERS
+    for word in parameter.choices
+    if len(parameter.path) > 1 and word and parameter.type is Type.CHOICE
+}
+"""The words that parameters of the same table take, by their place: nobody means them in a text."""
 _ENDS: Final = re.compile(r"\s*(.*?)[\s,;]*", re.DOTALL)
 
 
@@ -67,6 +76,9 @@ class TextSlip(Rule):
                 if text.lower() in _NOTHING and leaf.path not in _WITH_FORM:
                     message = f"{leaf.dotted} is {text!r}, which Ganeti takes for a name or a word"
                     yield self.hit(declared, message, span, hint='write "" for nothing, or leave the key out')
+                elif (other := _WORDS_BESIDE.get((*leaf.path[:-1], text))) and leaf.path not in _WITH_FORM:
+                    message = f"{leaf.dotted} is {text!r}, a word of {other}"
+                    yield self.hit(declared, message, span, hint="correct the one that was copied")
                 elif leaf.path not in _OPEN:
                     colon = text.endswith(":") and leaf.path not in _WITH_COLON
                     yield from self._ends(
@@ -77,7 +89,11 @@ class TextSlip(Rule):
                 message = f"the tag is {tag.text!r}: no tag means nothing"
                 yield self.hit(tag.label, message, tag.span, hint="leave it out")
             else:
-                yield from self._ends(tag.label, "the tag", tag.text, tag.text, tag.span)
+                bare = tag.text.rstrip(_MARKS)
+                meant = bare if ":" in bare and not tag.text.startswith("htools") else tag.text
+                if tag.typed and tag.text[-2:-1] in ("/", "=", ".", "-"):
+                    meant = f"{bare}:"
+                yield from self._ends(tag.label, "the tag", meant, tag.text, tag.span)
         for what, label, name, span in _names(context):
             yield from self._ends(label, f"the name of the {what}", name, name, span)
 

@@ -126,8 +126,9 @@ class SpecMinZero(Rule):
         code="GP220",
         name="spec-min-zero",
         severity=Severity.WARNING,
-        summary="The minimum memory or CPU count of a spec is 0.",
-        rationale="Every instance has memory and a CPU, so the bound excludes nothing. Ganeti accepts it silently.",
+        summary="The minimum memory, CPU count or disk count of a spec is 0.",
+        rationale="Every instance has memory and a CPU, and disks where the template diskless is not allowed, so the"
+        " bound excludes nothing. Ganeti accepts it silently.",
         source=f"{SIZES}; Ganeti 3.0 does not check it",
         bad=group_with(spec("small", "0 12G", "1 3", "10G 90G")),
         good=GOOD,
@@ -135,7 +136,9 @@ class SpecMinZero(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, pair in context.each_pair():
-            for name in ("memory-size", "cpu-count"):
+            templates = context.effective(declared, DISK_TEMPLATES)
+            with_disks = templates is not None and "diskless" not in texts(templates)
+            for name in ("memory-size", "cpu-count", *(["disk-count"] if with_disks else [])):
                 if pair.minimum[name] == 0 < pair.maximum[name]:
                     message = f"{pair.title} the minimum {name} is 0, but every instance has some"
                     hint = "write the minimum that you mean"
