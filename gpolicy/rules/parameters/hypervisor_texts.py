@@ -26,7 +26,7 @@ from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.printable import some
 from gpolicy.rules.examples import CLUSTER
-from gpolicy.rules.parameters.forms import Form, misformed
+from gpolicy.rules.parameters.misformed_texts import Form, misformed
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 

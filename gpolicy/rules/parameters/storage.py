@@ -16,7 +16,7 @@ from gpolicy.ganeti.text_forms import IPV4
 from gpolicy.policy.misspelt import name_meant
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.parameters.forms import Form, misformed
+from gpolicy.rules.parameters.misformed_texts import Form, misformed
 from gpolicy.rules.parameters.values import is_access
 
 _SOURCE: Final = "Resource model, Disk parameters"
