@@ -132,13 +132,24 @@ def _report(
     return Report(
         exit_code=_exit_code(made, detailed=request.detailed_exitcode),
         answer=lambda: plan_answer(
-            made, impact=known, sides=sides, sources=policy.files, locate=repository_path, of=of
+            made,
+            impact=known,
+            sides=sides,
+            sources=policy.files,
+            locate=repository_path,
+            of=of,
+            unmanaged=_unmanaged(policy, sides.after),
         ),
         own={
             "json": lambda: plan_text(made, _impact_data(known)),
             "github": lambda: plan_github(made, impact=known, guard_places=places, locate=repository_path),
         },
     )
+
+
+def _unmanaged(policy: Policy, state: ClusterState) -> list[str]:
+    """Return the groups that a policy of groups leaves out: a file that is gone removes no group."""
+    return [name for name in state.groups if name not in policy.groups] if policy.groups else []
 
 
 def _following(made: Plan, output: Path | None) -> Iterator[str]:

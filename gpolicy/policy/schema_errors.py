@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any
@@ -108,7 +108,7 @@ def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding
         missing = [name for name in argument if name not in instance and name not in _misspelt(error)]
         if missing and error.message.startswith(f"'{missing[0]}'"):  # one finding for all, not one each
             message = f"{place} lacks {_enumerate(missing)}"
-            yield MISSING_KEY.finding(message, document.key_span(pointer), hint=_missing_hint(pointer, missing))
+            yield MISSING_KEY.finding(message, document.key_span(pointer), hint=_missing_hint(error, pointer, missing))
     elif error.validator in ("anyOf", "oneOf"):
         yield from _explain_branches(error, document)
     else:
@@ -169,10 +169,17 @@ def _known_hint(known: list[str]) -> str:
     return f"known here: {', '.join(known)}" if len(known) <= 12 else ""
 
 
-def _missing_hint(pointer: Pointer, missing: list[str]) -> str:
+def _missing_hint(error: ValidationError, pointer: Pointer, missing: list[str]) -> str:
     if pointer and pointer[-1] in ("min", "max"):
         return "Ganeti replaces the whole list: all six parameters must stand in every min and max"
-    return f"add {_enumerate([f'`{name}:`' for name in missing])}"
+    known = _schema(error).get("properties", {})
+    return f"add {_enumerate([_with_form(name, known.get(name, {})) for name in missing])}"
+
+
+def _with_form(name: str, schema: Mapping[str, Any]) -> str:
+    """Return a missing key for a hint, with the form of its values if they have one."""
+    words = PATTERNS.get(schema.get("pattern", ""))
+    return f"`{name}:` with {words.expected}" if words else f"`{name}:`"
 
 
 def _empty_hint(error: ValidationError, document: YamlDocument) -> str:

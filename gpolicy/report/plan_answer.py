@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -61,11 +61,13 @@ def plan_answer(
     sources: Files | None = None,
     locate: Callable[[str], str] = str,
     of: str = "",
+    unmanaged: Sequence[str] = (),
 ) -> Answer:
     """Return the plan as an answer, with its impact and with pictures if known.
 
     `of` names the policy and says how much it holds. `sources` are its files, to show the lines of findings;
-    `locate` turns the name of a file into its path in the repository.
+    `locate` turns the name of a file into its path in the repository. `unmanaged` are groups of the cluster that no
+    document declares.
     """
     known = impact if plan.changes else None
     effects = impact_section(known) if known else None
@@ -85,6 +87,7 @@ def plan_answer(
         figures=plan_figures(plan, known or Impact(), effects.sections if effects else ()) if plan.changes else (),
         basis=(
             *((f"policy: {of}",) if of else ()),
+            *((f"not managed: {_groups(unmanaged)}, which no document declares",) if unmanaged else ()),
             *what_if,
             *((impact.basis.sentence,) if impact and impact.basis else ()),
             *limits,
@@ -105,6 +108,10 @@ def plan_answer(
         facts=(("policy", plan.policy_digest), ("state", plan.state_digest)),
         provenance=plan.provenance,
     )
+
+
+def _groups(names: Sequence[str]) -> str:
+    return f"group{'s' if len(names) > 1 else ''} {some(names, 4)}"
 
 
 def _changes(plan: Plan, known: Impact | None) -> Section:

@@ -66,3 +66,15 @@ def test_a_plan_file_with_warnings_is_rendered(tmp_path: Path) -> None:
     assert written["summary"]["safe"]
     done = gpolicy("render", kept)
     assert (done.returncode, "gnt-group modify" in done.stdout) == (0, True)
+
+
+def test_groups_without_a_document_are_named_as_not_managed(tmp_path: Path) -> None:
+    """Also where the file of a group was removed: that removes no group."""
+    snapshot = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
+    adopted = tmp_path / "my"
+    assert gpolicy("adopt", "--state", snapshot, "-o", adopted).returncode == 0
+    assert "not managed" not in gpolicy("plan", adopted, "--state", snapshot).stdout
+    (adopted / "groups" / "spare.yaml").unlink()
+    told = gpolicy("plan", adopted, "--state", snapshot).stdout.splitlines()
+    assert told[1] == "No changes: the cluster is what the policy declares"
+    assert "not managed: group spare, which no document declares" in told

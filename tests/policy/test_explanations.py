@@ -140,3 +140,10 @@ def test_a_yes_instead_of_a_number_gets_no_hint_about_booleans(tmp_path: Path) -
     (tmp_path / "policy.yaml").write_text(f"{GROUP}ndparams: {{ssh_port: yes}}\n", encoding="utf-8")
     (finding,) = load_policy(tmp_path).findings
     assert (finding.hint, finding.fix) == ("", None)
+
+
+def test_the_hint_for_a_missing_key_shows_the_form_of_its_value(tmp_path: Path) -> None:
+    text = "gpolicy: v1\nkind: Waiver\nwaivers:\n  - {rule: GP201, where: cluster, reason: known}\n"
+    (tmp_path / "policy.yaml").write_text(text, encoding="utf-8")
+    (finding,) = load_policy(tmp_path).findings
+    assert finding.hint == 'add `until:` with a day like "2026-12-31"'

@@ -172,6 +172,9 @@ def apply(  # noqa: PLR0913 (one parameter an option)
 ) -> int:
     """Carry a plan out, step by step. A plan is refused if the objects that it changes have changed since.
 
+    With --all or --label, plans of many clusters are carried out in waves ([rollout] in gpolicy.toml): each cluster is
+    looked at again before the next wave, and the first failure stops all.
+
     Each step is written to a journal before it begins, and is done when a new look at the cluster shows it. If a run is
     interrupted, --resume continues it and --rollback undoes it. Exit code 0: every change is there; 1: refused, a step
     failed, or the result is not what was planned; 3: it could not run.

@@ -41,7 +41,8 @@ class MinAboveMax(Rule):
                 low, high = pair.minimum[name], pair.maximum[name]
                 message = f"{pair.title}: min {name} {amount(name, low)} is above max {amount(name, high)}"
                 related = (Related(pair.at("max", name), "the maximum is here"),)
-                hint = "swap the two, or correct one of them"
+                exchanged = f"min {amount(name, high)} and max {amount(name, low)}"
+                hint = f"correct one of them; if they are exchanged, write {exchanged}"
                 yield self.hit(declared, message, pair.at("min", name), hint=hint, related=related)
 
 
