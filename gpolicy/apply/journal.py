@@ -65,8 +65,8 @@ class StepAttempt:
 class History:
     """The history of all runs of one plan. `attempts` are by the step's key, `serials` by object.
 
-    `id` is the journal's own, a part of all marks; `marks` and `jobs` are those of all attempts. `ended` is the outcome of
-    the last run, None if it was killed. The journal goes on at `end`.
+    `id` is the journal's own, a part of all marks; `marks` and `jobs` are those of all attempts. `ended` is the outcome
+    of the last run, None if it was killed. The journal goes on at `end`.
     """
 
     id: str
