@@ -67,11 +67,10 @@ def merge(
     static = static_kvm_node_memory if data.hypervisor == "kvm" and static_kvm_node_memory > 0 else None
     groups = {group.index: group for group in data.groups}
     locations = {node.index: location_tags(data.tags, node.tags) for node in data.nodes}
-    exclusion = tuple(tagged_values(data.tags, EXCLUSION_PREFIX))
     migration: dict[tuple[str, ...], tuple[frozenset[str], frozenset[str]]] = {}
-    passes = [_resolved(data, locations, (*exclusion, *exclusion_prefixes), loads)]
+    passes = [_resolved(data, locations, exclusion_prefixes, loads)]
     if twice:
-        passes.insert(0, _resolved(data, locations, exclusion, None))
+        passes.insert(0, _resolved(data, locations, (), None))
     instances = passes[-1]
     memory_used: dict[int, int] = {}
     for instance in data.instances:
@@ -104,18 +103,19 @@ def no_loads(_instance: Instance) -> Load:
 def _resolved(
     data: ClusterData,
     locations: Mapping[int, frozenset[str]],
-    exclusion: tuple[str, ...],
+    exclusion_prefixes: tuple[str, ...],
     loads: Loads | None,
 ) -> dict[int, Instance]:
     """Return the instances with their tags resolved, by index."""
-    desired = tuple(tagged_values(data.tags, DESIRED_PREFIX))
+    exclusion = _Prefixes((*tagged_values(data.tags, EXCLUSION_PREFIX), *exclusion_prefixes))
+    desired = _prefixes(data.tags, DESIRED_PREFIX)
     located = any(locations.values())
     instances = {}
     for instance in data.instances:
         found: dict[str, Any] = {}
-        if exclusion or desired:
-            found["exclusion_tags"] = tuple(tag for tag in instance.tags if tag.startswith(exclusion))
-            found["desired_tags"] = frozenset(tag for tag in instance.tags if tag.startswith(desired))
+        if instance.tags:
+            found["exclusion_tags"] = tuple(exclusion.of(instance.tags))
+            found["desired_tags"] = frozenset(desired.of(instance.tags))
         if located:
             near = locations.get(instance.primary, _NOWHERE) & locations.get(instance.secondary, _NOWHERE)
             found["location_score"] = len(near)
@@ -192,30 +192,6 @@ def common_suffix(names: list[str]) -> str:
         if character == "." and all(name.endswith(first[place:]) for name in names):
             return first[place:]
     return ""
-
-
-def with_min_disk(node: Node, ratio: float) -> Node:
-    """Return `node` keeping `ratio` of its disk free."""
-    low = floor(ratio * node.facts.total_disk)
-    if (ratio, low) == (node.facts.min_disk_ratio, node.facts.low_disk):
-        return node
-    new = node.copy()
-    new.facts = replace(node.facts, min_disk_ratio=ratio, low_disk=low)
-    return new
-
-
-def with_vcpu_ratio(node: Node, ratio: float) -> Node:
-    """Return `node` with `ratio` virtual cpus per physical one instead of its policy's."""
-    new = node.copy()
-    new.facts = replace(node.facts, vcpu_ratio=ratio, high_cpus=floor(ratio * node.facts.total_cpus))
-    return new
-
-
-def with_offline(node: Node) -> Node:
-    """Return `node` marked as offline."""
-    new = node.copy()
-    new.facts = replace(node.facts, offline=True)
-    return new
 
 
 def _facts(

@@ -133,6 +133,12 @@ class Node:
             self.forth_ratio_cpu,
         )
 
+    def with_facts(self, facts: NodeFacts) -> Node:
+        """Return a copy with other facts."""
+        new = self.copy()
+        new.facts = facts
+        return new
+
     @property
     def index(self) -> int:
         """The place in the input."""

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.enumerations import NO_NODE
-from gpolicy.allocator.merge import (
-    Cluster,
-    inconsistent_nodes,
-    merge,
-    no_loads,
-    with_min_disk,
-    with_offline,
-    with_vcpu_ratio,
-)
+from gpolicy.allocator.ghc_numbers import floor
+from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge, no_loads
 from gpolicy.allocator.repeated_allocation import DivisionError
 from gpolicy.errors import InputError
 from gpolicy.htools.options import Options, Stop, read_options
@@ -231,12 +225,13 @@ def with_node_options(nodes: Mapping[int, Node], options: Options) -> dict[int, 
     if wrong:
         raise InputError(f"wrong node name(s) set as offline: {','.join(wrong)}\n")
     result = {}
-    for index, before in nodes.items():
-        node = with_offline(before) if index in offline else before
-        node = with_min_disk(node, options.min_disk)
-        if options.max_cpu is not None:
-            node = with_vcpu_ratio(node, options.max_cpu)
-        result[index] = node
+    for index, node in nodes.items():
+        own, ratio = node.facts, options.max_cpu
+        low = floor(options.min_disk * own.total_disk)
+        facts = replace(own, offline=own.offline or index in offline, min_disk_ratio=options.min_disk, low_disk=low)
+        if ratio is not None:
+            facts = replace(facts, vcpu_ratio=ratio, high_cpus=floor(ratio * own.total_cpus))
+        result[index] = node if facts == own else node.with_facts(facts)
     return result
 
 

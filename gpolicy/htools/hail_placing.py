@@ -9,10 +9,9 @@ from gpolicy.allocator.group_choice import RequestError, Wanted
 from gpolicy.allocator.merge import Cluster, desired_tags, exclusion_tags
 from gpolicy.allocator.redundancy import settled
 from gpolicy.allocator.requests import allocate, allocate_many
-from gpolicy.errors import InputError
 from gpolicy.htools.hail_requests import PREFIX, HailAnswer, HailRequest, names_of
 from gpolicy.htools.iallocator import parse_instance
-from gpolicy.htools.json_fields import Fields, Json, as_list, as_text, as_texts, plain_object
+from gpolicy.htools.json_fields import Fields, Json, as_list, as_object, as_text, as_texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -107,7 +106,7 @@ def parse_placing(kind: str, fields: Fields, cluster: Cluster) -> HailRequest:
 
 
 def _read_many(fields: Fields, cluster: Cluster) -> tuple[Wanted, ...]:
-    entries = fields.get("instances", _objects)
+    entries = fields.get("instances", lambda items: [as_object(item) for item in as_list(items)])
     wanted = []
     for entry in entries:
         own = Fields(PREFIX, entry)
@@ -116,15 +115,6 @@ def _read_many(fields: Fields, cluster: Cluster) -> tuple[Wanted, ...]:
         count = own.whole("required_nodes")
         wanted.append(Wanted(_new_instance(name, entry, cluster), count, group_name))
     return tuple(wanted)
-
-
-def _objects(value: Json) -> list[dict[str, Json]]:
-    objects = []
-    for item in as_list(value):
-        if not isinstance(item, dict):
-            raise InputError("Unable to read JSObject")
-        objects.append(plain_object(item))
-    return objects
 
 
 def _new_instance(name: str, values: dict[str, Json], cluster: Cluster) -> Instance:

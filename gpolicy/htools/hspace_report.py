@@ -124,12 +124,15 @@ class MachineReport(_Printed):
     def cluster(self) -> None:
         """Print totals and the initial state."""
         totals = cluster_totals(self.nodes)
-        self._key("CLUSTER_MEM", fixed(totals.total_memory, 0))
-        self._key("CLUSTER_DSK", fixed(totals.total_disk, 0))
-        self._key("CLUSTER_CPU", fixed(totals.total_cpus, 0))
-        self._key("CLUSTER_VCPU", str(totals.virtual_cpus))
-        self._key("CLUSTER_SPN", fixed(totals.total_spindles, 0))
-        self._key("CLUSTER_NODES", str(len(self.nodes)))
+        self._keys(
+            "CLUSTER",
+            MEM=fixed(totals.total_memory, 0),
+            DSK=fixed(totals.total_disk, 0),
+            CPU=fixed(totals.total_cpus, 0),
+            VCPU=totals.virtual_cpus,
+            SPN=fixed(totals.total_spindles, 0),
+            NODES=len(self.nodes),
+        )
         self._block("INI", self.nodes, totals)
 
     def tiered(self, size: Spec, run: Run) -> None:
@@ -141,29 +144,30 @@ class MachineReport(_Printed):
             f"{size.memory},{size.disk_size},{size.cpus},{size.spindle_use}={count}" for size, count in run.spec_counts
         )
         self._key("TSPEC", " ".join(counts))
-        self._resources(
+        self._keys(
             "KM_USED",
-            (before.instance_cpus, before.normalised_cpus),
-            (before.instance_memory, before.instance_disk, before.instance_spindles),
+            CPU=before.instance_cpus,
+            NPU=shown_float(before.normalised_cpus),
+            MEM=before.instance_memory,
+            DSK=before.instance_disk,
+            SPN=before.instance_spindles,
         )
-        self._resources(
+        self._keys(
             "KM_POOL",
-            (after.instance_cpus - before.instance_cpus, after.normalised_cpus - before.normalised_cpus),
-            (
-                after.instance_memory - before.instance_memory,
-                after.instance_disk - before.instance_disk,
-                after.instance_spindles - before.instance_spindles,
-            ),
+            CPU=after.instance_cpus - before.instance_cpus,
+            NPU=shown_float(after.normalised_cpus - before.normalised_cpus),
+            MEM=after.instance_memory - before.instance_memory,
+            DSK=after.instance_disk - before.instance_disk,
+            SPN=after.instance_spindles - before.instance_spindles,
         )
         # with infinite ratios, the virtual CPUs left do not fit into the original's Int (RSpec), their sum above does
-        self._resources(
+        self._keys(
             "KM_UNAV",
-            (wrapped(after.virtual_cpus - after.instance_cpus), after.total_cpus - after.normalised_cpus),
-            (
-                truncate(after.total_memory) - after.instance_memory,
-                truncate(after.total_disk) - after.instance_disk,
-                truncate(after.total_spindles) - after.instance_spindles,
-            ),
+            CPU=wrapped(after.virtual_cpus - after.instance_cpus),
+            NPU=shown_float(after.total_cpus - after.normalised_cpus),
+            MEM=truncate(after.total_memory) - after.instance_memory,
+            DSK=truncate(after.total_disk) - after.instance_disk,
+            SPN=truncate(after.total_spindles) - after.instance_spindles,
         )
 
     def standard(self, size: Spec, run: Run) -> None:
@@ -191,46 +195,46 @@ class MachineReport(_Printed):
         plain = all(character.isalnum() or character == "." for character in value)
         self.write(f"HTS_{key}={value}\n" if plain else f"HTS_{key}='{value}'\n")
 
-    def _size(self, prefix: str, size: Spec) -> None:
-        self._key(f"{prefix}_MEM", str(size.memory))
-        self._key(f"{prefix}_DSK", str(size.disk_size))
-        self._key(f"{prefix}_CPU", str(size.cpus))
-        self._key(f"{prefix}_SPN", str(size.spindle_use))
-        self._key(f"{prefix}_RQN", str(self.required_nodes))
-        self._key(f"{prefix}_DISK_TEMPLATE", self.template.value)
-
-    def _resources(self, prefix: str, cpus: tuple[int, float], rest: tuple[int, int, int]) -> None:
-        self._key(f"{prefix}_CPU", str(cpus[0]))
-        self._key(f"{prefix}_NPU", shown_float(cpus[1]))
-        for name, value in zip(("MEM", "DSK", "SPN"), rest, strict=True):
+    def _keys(self, prefix: str, **values: str | int) -> None:
+        for name, value in values.items():
             self._key(f"{prefix}_{name}", str(value))
+
+    def _size(self, prefix: str, size: Spec) -> None:
+        self._keys(
+            prefix,
+            MEM=size.memory,
+            DSK=size.disk_size,
+            CPU=size.cpus,
+            SPN=size.spindle_use,
+            RQN=self.required_nodes,
+            DISK_TEMPLATE=self.template.value,
+        )
 
     def _block(self, prefix: str, nodes: Mapping[int, Node], totals: Totals) -> None:
         used = efficiencies(totals)
-        values = {
-            "SCORE": fixed(cluster_score(nodes.values()), 8),
-            "INST_CNT": totals.instances,
-            "MEM_FREE": totals.free_memory,
-            "MEM_AVAIL": totals.available_memory,
-            "MEM_RESVD": totals.free_memory - totals.available_memory,
-            "MEM_INST": totals.instance_memory,
-            "MEM_OVERHEAD": totals.overhead_memory,
-            "MEM_EFF": fixed(used["memory"], 8),
-            "DSK_FREE": totals.free_disk,
-            "DSK_AVAIL": totals.available_disk,
-            "DSK_RESVD": totals.free_disk - totals.available_disk,
-            "DSK_INST": totals.instance_disk,
-            "DSK_EFF": fixed(used["disk"], 8),
-            "SPN_FREE": totals.free_spindles,
-            "SPN_INST": totals.instance_spindles,
-            "SPN_EFF": fixed(used["spindles"], 8),
-            "CPU_INST": totals.instance_cpus,
-            "CPU_EFF": fixed(used["vcpu"], 8),
-            "MNODE_MEM_AVAIL": totals.largest_memory,
-            "MNODE_DSK_AVAIL": totals.largest_disk,
-        }
-        for name, value in values.items():
-            self._key(f"{prefix}_{name}", str(value))
+        self._keys(
+            prefix,
+            SCORE=fixed(cluster_score(nodes.values()), 8),
+            INST_CNT=totals.instances,
+            MEM_FREE=totals.free_memory,
+            MEM_AVAIL=totals.available_memory,
+            MEM_RESVD=totals.free_memory - totals.available_memory,
+            MEM_INST=totals.instance_memory,
+            MEM_OVERHEAD=totals.overhead_memory,
+            MEM_EFF=fixed(used["memory"], 8),
+            DSK_FREE=totals.free_disk,
+            DSK_AVAIL=totals.available_disk,
+            DSK_RESVD=totals.free_disk - totals.available_disk,
+            DSK_INST=totals.instance_disk,
+            DSK_EFF=fixed(used["disk"], 8),
+            SPN_FREE=totals.free_spindles,
+            SPN_INST=totals.instance_spindles,
+            SPN_EFF=fixed(used["spindles"], 8),
+            CPU_INST=totals.instance_cpus,
+            CPU_EFF=fixed(used["vcpu"], 8),
+            MNODE_MEM_AVAIL=totals.largest_memory,
+            MNODE_DSK_AVAIL=totals.largest_disk,
+        )
 
 
 class HumanReport(_Printed):

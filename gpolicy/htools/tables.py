@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import COMPONENTS, component_values, statistics, total_score
-from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.ghc_numbers import fixed, shown_float
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import Candidates, SingleCandidates
+from gpolicy.htools.backends import node_name
 from gpolicy.htools.haskell_text import shown_ints, shown_peers
 
 if TYPE_CHECKING:
@@ -50,10 +50,6 @@ def _status(node: Node) -> str:
     return "*" if node.fails_n1 else " "
 
 
-def _peers(node: Node) -> str:
-    return shown_peers(node.peers)
-
-
 def _tags(node: Node) -> str:
     return ",".join(f"{tag}={count}" for tag, count in sorted(node.exclusion_tags.items()))
 
@@ -79,8 +75,8 @@ FIELDS: Mapping[str, Field] = {
     "vcpu": ("vcpu", True, lambda node: str(node.used_cpus)),
     "pcnt": ("pcnt", True, lambda node: str(len(node.primaries))),
     "scnt": ("scnt", True, lambda node: str(len(node.secondaries))),
-    "plist": ("primaries", True, lambda node: f"[{','.join(map(str, node.primaries))}]"),
-    "slist": ("secondaries", True, lambda node: f"[{','.join(map(str, node.secondaries))}]"),
+    "plist": ("primaries", True, lambda node: shown_ints(node.primaries)),
+    "slist": ("secondaries", True, lambda node: shown_ints(node.secondaries)),
     "pfmem": ("p_fmem", True, lambda node: fixed(node.ratio_memory, 4)),
     "pfdsk": ("p_fdsk", True, lambda node: fixed(node.ratio_disk, 4)),
     "rcpu": ("r_cpu", True, lambda node: fixed(node.ratio_cpu, 2)),
@@ -89,7 +85,7 @@ FIELDS: Mapping[str, Field] = {
     "dload": ("lDsk", True, lambda node: fixed(node.load[2], 3)),
     "nload": ("lNet", True, lambda node: fixed(node.load[3], 3)),
     "ptags": ("PrimaryTags", False, _tags),
-    "peermap": ("PeerMap", False, _peers),
+    "peermap": ("PeerMap", False, lambda node: shown_peers(node.peers)),
     "spindle_count": ("NodeSpindles", True, lambda node: str(node.facts.spindles)),
     "hi_spindles": ("MaxSpindles", True, lambda node: shown_float(node.facts.high_spindles)),
     "inst_spindles": ("InstSpindles", True, lambda node: shown_float(node.instance_spindles)),
@@ -143,8 +139,8 @@ def allocation_map(what: str, placed: Sequence[Instance], nodes: Mapping[int, No
     rows = [
         [
             instance.name,
-            nodes[instance.primary].facts.name,
-            nodes[instance.secondary].facts.name if instance.secondary != NO_NODE else "",
+            node_name(nodes, instance, instance.primary),
+            node_name(nodes, instance, instance.secondary),
             str(instance.memory),
             str(instance.disk),
             str(instance.vcpus),

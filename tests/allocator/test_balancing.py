@@ -16,7 +16,7 @@ from gpolicy.allocator.cluster_score import cluster_score, least_reserved
 from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind
-from gpolicy.allocator.merge import Cluster, merge, with_offline
+from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.native.streams import UnfitError
 from gpolicy.errors import InputError
@@ -107,7 +107,10 @@ def test_the_engine_takes_the_moves_of_the_law(seed: int) -> None:
     where = merge(parse_cluster(random_cluster(rng, template, 6, sound=True).text), twice=rng.random() < 0.3)
     where = replace(
         where,
-        nodes={index: with_offline(item) if rng.random() < 0.1 else item for index, item in where.nodes.items()},
+        nodes={
+            index: item.with_facts(replace(item.facts, offline=True)) if rng.random() < 0.1 else item
+            for index, item in where.nodes.items()
+        },
         instances={
             number: replace(item, load=rng.choice([item.load, (0.1, 0.7, 0.3, 1e-3)]))
             for number, item in where.instances.items()
@@ -161,7 +164,7 @@ def test_the_law_moves_forthcoming_instances_beside_the_engine() -> None:
 
 def test_no_node_online_means_no_move() -> None:
     where = one_pair()
-    nodes = {index: with_offline(item) for index, item in where.nodes.items()}
+    nodes = {index: item.with_facts(replace(item.facts, offline=True)) for index, item in where.nodes.items()}
     assert both_ways(replace(where, nodes=nodes)) == []
 
 

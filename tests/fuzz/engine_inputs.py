@@ -16,7 +16,7 @@ from htools.random_clusters import TEMPLATES, random_cluster
 
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
-from gpolicy.allocator.merge import Cluster, merge, with_offline
+from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.native.streams import Numbers
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import remove_primary
@@ -63,7 +63,10 @@ def some_values(rng: random.Random) -> Values:
     if rng.random() < 0.3:
         data = replace(data, instances=tuple(_sometimes_forthcoming(rng, item) for item in data.instances))
     cluster = merge(data, twice=rng.random() < 0.2)  # as -I of hspace and hbal
-    nodes = {index: with_offline(node) if rng.random() < 0.1 else node for index, node in cluster.nodes.items()}
+    nodes = {
+        index: node.with_facts(replace(node.facts, offline=True)) if rng.random() < 0.1 else node
+        for index, node in cluster.nodes.items()
+    }
     instances = dict(cluster.instances)
     if rng.random() < 0.1:  # a group without its nodes, or nothing at all
         group = rng.randrange(2)

@@ -15,7 +15,7 @@ from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy, make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
-from gpolicy.allocator.merge import Cluster, merge, with_offline
+from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.native.library import load
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import remove_primary
@@ -121,7 +121,7 @@ def asked(seed: int, most_nodes: int) -> Asked | None:
             index for index, node in nodes.items()
             if node.facts.group == left.facts.group and index != existing.primary
         )  # fmt: skip
-        left = with_offline(left) if rng.random() < 0.5 else left
+        left = left.with_facts(replace(left.facts, offline=True)) if rng.random() < 0.5 else left
         wanted = replace(existing, template=DiskTemplate.DRBD)
         pairs = PairCandidates(((existing.primary, group),))
         return Asked({**nodes, existing.primary: left}, instances, wanted, pairs, force, checked)
