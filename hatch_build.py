@@ -41,7 +41,8 @@ class EngineBuildHook(BuildHookInterface):  # type: ignore[type-arg]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - the interface's names
         """Compile the engine with the first compiler that can do it."""
         build = _build()
-        build.LIBRARY.unlink(missing_ok=True)
+        library = Path(build.LIBRARY)
+        library.unlink(missing_ok=True)
         for compiler, extra in compilers():
             try:
                 build.compile_library(compiler, extra=extra)
@@ -49,9 +50,9 @@ class EngineBuildHook(BuildHookInterface):  # type: ignore[type-arg]
                 reason = getattr(error, "stderr", None) or error
                 self.app.display_warning(f"{shlex.join(compiler)} cannot compile the allocator: {reason}")
             else:
-                build_data["artifacts"].append(f"/{(ENGINE / build.LIBRARY.name).as_posix()}")
+                build_data["artifacts"].append(f"/{(ENGINE / library.name).as_posix()}")
                 build_data["pure_python"] = False
-                build_data["tag"] = f"py3-none-{platform_tag(build.glibc_versions(build.LIBRARY.read_bytes()))}"
+                build_data["tag"] = f"py3-none-{platform_tag(build.glibc_versions(library.read_bytes()))}"
                 return
         self.app.display_warning("no C compiler works: gpolicy is built without its fast allocator")
 

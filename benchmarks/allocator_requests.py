@@ -9,18 +9,16 @@ Output is Markdown. Of several runs of ours the fastest counts; the real program
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from allocator_speed import OURS, allocation, build, document_of, timed
-from measuring import Run
+from allocator_speed import OURS, allocation, beside_the_real, build, document_of, print_rows
 
 REAL = Path(shutil.which("hspace") or "hspace").resolve()  # one program: its name or HTOOLS says which
 Document = dict[str, Any]
@@ -168,40 +166,15 @@ REQUESTS = (
 )
 
 
-def commands(request: Request) -> tuple[list[str], list[str]]:
-    """Return our command and the real one."""
-    arguments = ["-t", "input", "--machine-readable"] if request.program == "hspace" else ["input"]
-    arguments += request.options
-    return [*OURS, request.program, *arguments], [str(REAL), *arguments]
-
-
 def row(request: Request, folder: Path, most: float) -> str:
     (folder / "input").write_text(request.make())
-    ours, real = commands(request)
-    runs = [timed(ours, folder, most) for _ in range(3)]
-    done = [run for run in runs if run is not None]
-    if not done:
-        return f"| {request.name} | over {most:.0f} s | | | |"
-    best = min(done, key=lambda run: run.processor)
-    theirs: Run | None = timed(real, folder, most, request.program)
-    if theirs is None:
-        return f"| {request.name} | {best.processor:.2f} s | over {most:.0f} s | | |"
-    equal = "yes" if theirs.output == best.output else "NO"
-    ratio = theirs.processor / best.processor
-    return f"| {request.name} | {best.processor:.2f} s | {theirs.processor:.2f} s | {ratio:,.1f} | {equal} |"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--most", type=float, default=3600, help="seconds that a program may take")
-    parser.add_argument("--only", default="", help="only the requests whose name contains this")
-    options = parser.parse_args()
-    print("| request | gpolicy | real program | ratio | equal |\n|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        for request in REQUESTS:
-            if options.only in request.name:
-                print(row(request, Path(folder), options.most), flush=True)
+    arguments = ["-t", "input", "--machine-readable"] if request.program == "hspace" else ["input"]
+    arguments += request.options
+    program = request.program
+    _, cells = beside_the_real([*OURS, program, *arguments], [str(REAL), *arguments], folder, most, program=program)
+    return f"| {request.name} | {cells}"
 
 
 if __name__ == "__main__":
-    main()
+    rows = {request.name: partial(row, request) for request in REQUESTS}
+    print_rows(__doc__, "| request | gpolicy | real program | ratio | equal |", rows)

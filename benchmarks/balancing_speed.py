@@ -11,15 +11,12 @@ runs once.
 
 from __future__ import annotations
 
-import argparse
 import random
-import shutil
-import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from allocator_speed import OURS, timed
-from measuring import Run
+from allocator_speed import OURS, beside_the_real, print_rows
 
 GENERATIONS = ((131072, 4194304, 32), (262144, 8388608, 64))
 SIZES = ((4096, 65536, 2), (8192, 131072, 2), (16384, 262144, 4), (32768, 524288, 8), (65536, 524288, 8))
@@ -96,31 +93,10 @@ def row(balance: Balance, folder: Path, most: float) -> str:
     (folder / "c.data").write_text(text)
     instances = len(text.split("\n\n")[2].splitlines())
     arguments = ["-t", "c.data", "-C", *balance.options]
-    runs = [timed([*OURS, "hbal", *arguments], folder, most) for _ in range(3)]
-    done = [run for run in runs if run is not None]
-    if not done:
-        return f"| {balance.name} | {instances} | over {most:.0f} s | | | |"
-    best = min(done, key=lambda run: run.processor)
-    real = shutil.which("hbal")
-    theirs: Run | None = timed([real, *arguments], folder, most, "hbal") if real else None
-    head = f"| {balance.name} | {instances} | {best.processor:.2f} s |"
-    if theirs is None:
-        return f"{head} {f'over {most:.0f} s' if real else 'not installed'} | | |"
-    equal = "yes" if theirs.output == best.output else "NO"
-    return f"{head} {theirs.processor:.2f} s | {theirs.processor / best.processor:,.1f} | {equal} |"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--most", type=float, default=3600, help="seconds that a program may take")
-    parser.add_argument("--only", default="", help="only the clusters whose name contains this")
-    options = parser.parse_args()
-    print("| cluster | instances | gpolicy | real hbal | ratio | equal |\n|---|---|---|---|---|---|")
-    with tempfile.TemporaryDirectory() as folder:
-        for balance in BALANCES:
-            if options.only in balance.name:
-                print(row(balance, Path(folder), options.most), flush=True)
+    _, cells = beside_the_real([*OURS, "hbal", *arguments], ["hbal", *arguments], folder, most, program="hbal")
+    return f"| {balance.name} | {instances} | {cells}"
 
 
 if __name__ == "__main__":
-    main()
+    rows = {balance.name: partial(row, balance) for balance in BALANCES}
+    print_rows(__doc__, "| cluster | instances | gpolicy | real hbal | ratio | equal |", rows)

@@ -52,19 +52,20 @@ class Plan:
     volumes: int = 0
 
 
+WEB = Plan(
+    *("web", 90, 380, 257_600, 48, 7_600_000, "drbd"),
+    ((4 * GIB, 2, 40 * GIB), (8 * GIB, 4, 80 * GIB), (16 * GIB, 4, 160 * GIB), (32 * GIB, 8, 300 * GIB)),
+)
+DB = Plan(
+    *("db", 50, 150, 515_500, 64, 15_200_000, "drbd"),
+    ((32 * GIB, 8, 500 * GIB), (64 * GIB, 12, 1000 * GIB), (96 * GIB, 16, 1500 * GIB)),
+)
+BATCH = Plan(
+    *("batch", 40, 230, 128_500, 32, 3_800_000, "plain"),
+    ((2 * GIB, 2, 20 * GIB), (8 * GIB, 4, 100 * GIB), (12 * GIB, 8, 200 * GIB)),
+)
 PLANS = (
-    Plan(
-        *("web", 90, 380, 257_600, 48, 7_600_000, "drbd"),
-        ((4 * GIB, 2, 40 * GIB), (8 * GIB, 4, 80 * GIB), (16 * GIB, 4, 160 * GIB), (32 * GIB, 8, 300 * GIB)),
-    ),
-    Plan(
-        *("db", 50, 150, 515_500, 64, 15_200_000, "drbd"),
-        ((32 * GIB, 8, 500 * GIB), (64 * GIB, 12, 1000 * GIB), (96 * GIB, 16, 1500 * GIB)),
-    ),
-    Plan(
-        *("batch", 40, 230, 128_500, 32, 3_800_000, "plain"),
-        ((2 * GIB, 2, 20 * GIB), (8 * GIB, 4, 100 * GIB), (12 * GIB, 8, 200 * GIB)),
-    ),
+    *(WEB, DB, BATCH),
     Plan(
         *("dedicated", 20, 40, 386_300, 64, 12 * 1_907_729, "plain"),
         ((92 * GIB, 15, 5425 * GIB), (184 * GIB, 31, 10850 * GIB)),
@@ -73,22 +74,13 @@ PLANS = (
 )
 
 HUGE_PLANS = (
-    Plan(
-        *("web", 200, 760, 257_600, 48, 7_600_000, "drbd"),
-        ((4 * GIB, 2, 40 * GIB), (8 * GIB, 4, 80 * GIB), (16 * GIB, 4, 160 * GIB), (32 * GIB, 8, 300 * GIB)),
-    ),
+    replace(WEB, nodes=200, instances=760),
     Plan(
         *("app", 200, 700, 257_600, 64, 7_600_000, "drbd"),
         ((8 * GIB, 4, 80 * GIB), (16 * GIB, 8, 160 * GIB), (24 * GIB, 8, 240 * GIB)),
     ),
-    Plan(
-        *("db", 200, 560, 515_500, 64, 15_200_000, "drbd"),
-        ((32 * GIB, 8, 500 * GIB), (64 * GIB, 12, 1000 * GIB), (96 * GIB, 16, 1500 * GIB)),
-    ),
-    Plan(
-        *("batch", 200, 700, 128_500, 32, 3_800_000, "plain"),
-        ((2 * GIB, 2, 20 * GIB), (8 * GIB, 4, 100 * GIB), (12 * GIB, 8, 200 * GIB)),
-    ),
+    replace(DB, nodes=200, instances=560),
+    replace(BATCH, nodes=200, instances=700),
     Plan(
         *("build", 200, 500, 192_500, 48, 3_800_000, "plain"),
         ((8 * GIB, 8, 100 * GIB), (16 * GIB, 8, 200 * GIB)),
@@ -208,28 +200,36 @@ def _instances(plan: Plan, nodes: list[str], chance: random.Random) -> list[Inst
         other = nodes[(place + 1 + 3 * round_ + place % 7) % len(nodes)]
         parts = 2 if disk > 100 * GIB and chance.random() < 0.3 else 1
         stopped = chance.random() < 0.03
-        found.append(
-            Instance(
-                name=f"{plan.name}-vm{number + 1:03}.{DOMAIN}",
-                primary_node=nodes[place],
-                secondary_nodes=(other,) if plan.template == "drbd" else (),
-                disk_template=plan.template,
-                disks=tuple(Disk(size=disk // parts, template=plan.template) for _ in range(parts)),
-                minmem=memory,
-                maxmem=memory,
-                vcpus=vcpus,
-                spindle_use=1,
-                nic_count=1,
-                admin_state="down" if stopped else "up",
-                status="ADMIN_down" if stopped else "running",
-                running=not stopped,
-                hypervisor="kvm",
-                oper_ram=None if stopped else memory,
-                tags=frozenset({f"service:{plan.name}{number % (plan.instances // 2)}"}),
-                identity=Identity(uuid=f"{plan.name}-i{number}", serial_no=2),
-            )
-        )
+        disks = (Disk(size=disk // parts, template=plan.template),) * parts
+        item = _instance(plan, number, nodes[place], memory, vcpus, disks, number % (plan.instances // 2))
+        if plan.template == "drbd":
+            item = replace(item, secondary_nodes=(other,))
+        if stopped:
+            item = replace(item, admin_state="down", status="ADMIN_down", running=False, oper_ram=None)
+        found.append(item)
     return found
+
+
+def _instance(
+    plan: Plan, number: int, primary: str, memory: int, vcpus: int, disks: tuple[Disk, ...], service: int
+) -> Instance:
+    return Instance(
+        name=f"{plan.name}-vm{number + 1:03}.{DOMAIN}",
+        primary_node=primary,
+        disk_template=plan.template,
+        disks=disks,
+        minmem=memory,
+        maxmem=memory,
+        vcpus=vcpus,
+        spindle_use=1,
+        nic_count=1,
+        status="running",
+        running=True,
+        hypervisor="kvm",
+        oper_ram=memory,
+        tags=frozenset({f"service:{plan.name}{service}"}),
+        identity=Identity(uuid=f"{plan.name}-i{number}", serial_no=2),
+    )
 
 
 def _in_parts(plan: Plan, nodes: list[str]) -> list[Instance]:
@@ -240,25 +240,8 @@ def _in_parts(plan: Plan, nodes: list[str]) -> list[Instance]:
         part = (place + turn) % 2 if turn < 2 else 0
         memory, vcpus, disk = plan.sizes[part]
         spindles = plan.volumes // (2 if part else 4)
-        found.append(
-            Instance(
-                name=f"{plan.name}-vm{number + 1:03}.{DOMAIN}",
-                primary_node=nodes[place],
-                disk_template="plain",
-                disks=(Disk(size=disk, template="plain", spindles=spindles),),
-                minmem=memory,
-                maxmem=memory,
-                vcpus=vcpus,
-                spindle_use=1,
-                nic_count=1,
-                status="running",
-                running=True,
-                hypervisor="kvm",
-                oper_ram=memory,
-                tags=frozenset({f"service:{plan.name}{number}"}),
-                identity=Identity(uuid=f"{plan.name}-i{number}", serial_no=2),
-            )
-        )
+        disks = (Disk(size=disk, template="plain", spindles=spindles),)
+        found.append(_instance(plan, number, nodes[place], memory, vcpus, disks, number))
     return found
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from pathlib import Path
 
-SOURCES = Path(__file__).resolve().parent / "source"
-LIBRARY = Path(__file__).resolve().parent / "engine.so"
+_FOLDER = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib is slow to import
+SOURCES = f"{_FOLDER}/source"
+LIBRARY = f"{_FOLDER}/engine.so"
 """The path of the library, beside this file; ignored by git."""
 
 FLAGS = (
@@ -41,26 +41,29 @@ def compiler_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not SECRET.search(name)}
 
 
-def source_number(folder: Path = SOURCES) -> int:
+def source_number() -> int:
     """Return a number computed from all sources and compiler options: a library with another number is stale."""
     number = zlib.crc32(" ".join((*FLAGS, *HARDENING)).encode())
-    for path in sorted(folder.iterdir()):
-        if path.suffix in {".c", ".h"}:
-            number = zlib.crc32(path.name.encode() + b"\0" + path.read_bytes(), number)
+    for name in sorted(os.listdir(SOURCES)):  # noqa: PTH208
+        if name.endswith((".c", ".h")):
+            with open(f"{SOURCES}/{name}", "rb") as file:  # noqa: PTH123
+                number = zlib.crc32(name.encode() + b"\0" + file.read(), number)
     return number
 
 
-def compile_library(compiler: list[str], target: Path = LIBRARY, extra: tuple[str, ...] = ()) -> None:
+def compile_library(compiler: list[str], target: str | os.PathLike[str] = LIBRARY, extra: tuple[str, ...] = ()) -> None:
     """Compile the engine into `target` with the command `compiler`.
 
     Raises OSError if the compiler cannot be started, subprocess.CalledProcessError if it fails.
     """
     import subprocess  # noqa: PLC0415 - not needed for loading
+    from pathlib import Path  # noqa: PLC0415
 
+    target = Path(target)
     extra = (*accepted_hardening(compiler, target.parent), *extra)
     new = target.with_name(f".{target.name}.new")
     number = f"-DGPOLICY_SOURCES={source_number()}u"
-    sources = [str(path) for path in sorted(SOURCES.glob("*.c"))]
+    sources = [str(path) for path in sorted(Path(SOURCES).glob("*.c"))]
     command = [*compiler, *FLAGS, *extra, number, *sources, "-o", str(new), "-lm"]
     try:
         subprocess.run(command, env=compiler_environment(), check=True, capture_output=True, text=True)
@@ -69,10 +72,11 @@ def compile_library(compiler: list[str], target: Path = LIBRARY, extra: tuple[st
         new.unlink(missing_ok=True)
 
 
-def accepted_hardening(compiler: list[str], folder: Path) -> tuple[str, ...]:
+def accepted_hardening(compiler: list[str], folder: os.PathLike[str]) -> tuple[str, ...]:
     """Return the options of `HARDENING` that the compiler accepts, tried on an empty library in `folder`."""
     import subprocess  # noqa: PLC0415
     import tempfile  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(dir=folder) as trial:
         source = Path(trial) / "empty.c"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 from array import array
 from dataclasses import dataclass
@@ -126,7 +127,7 @@ class Loaded:
 @cache
 def load() -> Loaded:
     """Load the library, unless it was built from other sources."""
-    if not LIBRARY.exists():
+    if not os.path.exists(LIBRARY):  # noqa: PTH110 - pathlib is slow to import
         return Loaded(None, "the compiled allocator is missing: no C compiler was found when gpolicy was installed")
     try:
         library = ctypes.CDLL(str(LIBRARY))
