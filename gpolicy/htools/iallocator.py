@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, Nic, NodeData
 from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
@@ -138,21 +137,13 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> Node
     free_spindles = fields.whole("free_spindles") if live else 0
     if not exclusive:
         spindles = parameters.whole("spindle_count")
-    node = NodeData(
+    storage: dict[str, Any] = {"spindles": spindles, "free_spindles": free_spindles, "exclusive_storage": exclusive}
+    if not live:
+        return NodeData(index, name, groups[uuid], node_cpus=0, offline=True, tags=tags, **storage)
+    return NodeData(
         index,
         name,
         groups[uuid],
-        node_cpus=0,
-        offline=True,
-        spindles=spindles,
-        free_spindles=free_spindles,
-        exclusive_storage=exclusive,
-        tags=tags,
-    )
-    if not live:
-        return node
-    return replace(
-        node,
         total_memory=fields.number("total_memory"),
         node_memory=fields.whole("reserved_memory"),
         free_memory=fields.whole("free_memory"),
@@ -161,6 +152,8 @@ def _node(index: int, name: str, entry: Json, groups: Mapping[str, int]) -> Node
         total_cpus=fields.number("total_cpus"),
         node_cpus=fields.whole("reserved_cpus"),
         offline=drained,
+        tags=tags,
+        **storage,
     )
 
 
