@@ -1,7 +1,7 @@
 """Requests of every kind to hspace and hail, beside the real programs in one run: whole processes, CPU seconds.
 
     python benchmarks/allocator_requests.py               all requests; the real program may take an hour for each
-    python benchmarks/allocator_requests.py --most 60     leave the real program out where it takes longer than that
+    python benchmarks/allocator_requests.py --most 60     end the real program after a minute (a lower bound)
     python benchmarks/allocator_requests.py --only hail   only the requests whose name contains this
 
 Output is Markdown. Of several runs of ours the fastest counts; the real program runs once.

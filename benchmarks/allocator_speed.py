@@ -1,7 +1,7 @@
 """The allocator against the real hspace, side by side in one run, and its growth with the number of nodes.
 
     python benchmarks/allocator_speed.py              both tables (the real program takes the better part of an hour)
-    python benchmarks/allocator_speed.py --most 60    leave out what takes the real program over 60 seconds
+    python benchmarks/allocator_speed.py --most 60    end the real program after a minute (CPU time as a lower bound)
     python benchmarks/allocator_speed.py --curve      only ours, from 10 to 2,000 nodes
 
 Whole processes are timed (CPU seconds, start-up included). Output is Markdown.
@@ -11,19 +11,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-import checkout
+import checkout  # noqa: F401
 from htools.random_requests import document
+from measuring import Run, run
 
 from gpolicy.htools.text_format import parse_cluster
 
@@ -73,35 +70,9 @@ def build(count: int, per_node: float, template: str, *, exclusive: bool = False
     return "\n".join(["g0|uuid-0|preferred||", "", *nodes, "", *rows, "", "", *policies]) + "\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One process: CPU seconds (user and system, start-up included), the most memory it had (MiB), its stdout.
-
-    `output` is None if it was ended before it had an answer.
-    """
-
-    seconds: float
-    memory: int
-    output: str | None
-
-
 def timed(command: list[str], folder: Path, most: float, program: str = "hspace") -> Run:
-    """Run a command, for `most` seconds by the clock at most. `program` is what the real htools are to be.
-
-    CPU seconds are what a busy machine falsifies least.
-    """
-    with tempfile.TemporaryFile() as output:
-        environment = {**os.environ, "HTOOLS": program, "LC_ALL": "C.UTF-8", "PYTHONPATH": str(checkout.ROOT)}
-        process = subprocess.Popen(command, cwd=folder, env=environment, stdout=output, stderr=subprocess.DEVNULL)
-        watch = threading.Timer(most, process.kill)
-        watch.start()
-        _, status, used = os.wait4(process.pid, 0)
-        watch.cancel()
-        process.returncode = os.waitstatus_to_exitcode(status)
-        assert process.returncode <= 0, command
-        output.seek(0)
-        text = output.read().decode() if process.returncode == 0 else None
-        return Run(used.ru_utime + used.ru_stime, used.ru_maxrss // 1024, text)
+    """Run a command, for `most` seconds at most. `program` is what the real htools are to be."""
+    return run(command, folder, most=most, environ={"HTOOLS": program, "LC_ALL": "C.UTF-8"})
 
 
 def beside_the_real(
@@ -111,17 +82,17 @@ def beside_the_real(
 
     The real program runs once. The cells are the two times, the ratio, and whether both say the same.
     """
-    best = min((timed(ours, folder, most) for _ in range(runs)), key=lambda run: (run.output is None, run.seconds))
-    if best.output is None:
-        return None, f"over {best.seconds:.0f} s | | | |"
+    best = min((timed(ours, folder, most) for _ in range(runs)), key=lambda one: (not one.finished, one.processor))
+    if not best.finished:
+        return None, f"over {best.processor:.0f} s | | | |"
     if shutil.which(real[0]) is None:
-        return best, f"{best.seconds:.2f} s | not installed | | |"
+        return best, f"{best.processor:.2f} s | not installed | | |"
     theirs = timed(real, folder, most, program)
-    ratio = theirs.seconds / best.seconds
-    if theirs.output is None:
-        return best, f"{best.seconds:.2f} s | over {theirs.seconds:.0f} s | over {ratio:,.0f} | |"
+    ratio = theirs.processor / best.processor
+    if not theirs.finished:
+        return best, f"{best.processor:.2f} s | over {theirs.processor:.0f} s | over {ratio:,.0f} | |"
     equal = "yes" if theirs.output == best.output else "NO"
-    return best, f"{best.seconds:.2f} s | {theirs.seconds:.2f} s | {ratio:,.1f} | {equal} |"
+    return best, f"{best.processor:.2f} s | {theirs.processor:.2f} s | {ratio:,.1f} | {equal} |"
 
 
 def print_rows(description: str | None, head: str, rows: Mapping[str, Callable[[Path, float], str]]) -> None:
@@ -137,9 +108,9 @@ def print_rows(description: str | None, head: str, rows: Mapping[str, Callable[[
                 print(row(Path(folder), options.most), flush=True)
 
 
-def instances(run: Run) -> int:
+def instances(found: Run) -> int:
     """Return how many instances a run placed, tiered and standard."""
-    keys = dict(line.split("=", 1) for line in (run.output or "").splitlines())
+    keys = dict(line.split("=", 1) for line in found.output.splitlines())
     placed = int(keys["HTS_TRL_INST_CNT"]) - int(keys["HTS_INI_INST_CNT"])
     return placed + int(keys["HTS_ALLOC_INSTANCES"])
 
@@ -176,14 +147,14 @@ def curve(folder: Path, most: float, largest: int) -> None:
         (folder / "r.json").write_text(document_of(text, allocation()))
         ours = timed([*OURS, "hspace", "-t", "c.data", "--machine-readable"], folder, most)
         hail = timed([*OURS, "hail", "r.json"], folder, most)
-        last = "" if hail.output is None else f"{hail.seconds:.2f} s, {hail.memory} MiB"
-        if ours.output is None:
-            print(f"| {count:,} | {4 * count:,} | | over {ours.seconds:.0f} s | | | {last} |", flush=True)
+        last = "" if not hail.finished else f"{hail.processor:.2f} s, {hail.memory} MiB"
+        if not ours.finished:
+            print(f"| {count:,} | {4 * count:,} | | over {ours.processor:.0f} s | | | {last} |", flush=True)
         else:
             placed = instances(ours)
-            each = 1000 * ours.seconds / placed
+            each = 1000 * ours.processor / placed
             print(
-                f"| {count:,} | {4 * count:,} | {placed:,} | {ours.seconds:.2f} s | {each:.2f} ms | {ours.memory} MiB"
+                f"| {count:,} | {4 * count:,} | {placed:,} | {ours.processor:.2f} s | {each:.2f} ms | {ours.memory} MiB"
                 f" | {last} |",
                 flush=True,
             )

@@ -1,7 +1,7 @@
 """hbal beside the real one in one run: whole processes, CPU seconds, start-up included.
 
     python benchmarks/balancing_speed.py               all clusters; the real program takes some twenty minutes
-    python benchmarks/balancing_speed.py --most 60     leave the real program out where it takes longer than that
+    python benchmarks/balancing_speed.py --most 60     end the real program after a minute (a lower bound)
     python benchmarks/balancing_speed.py --only ext    only the clusters whose name contains this
 
 Clusters have two generations of hardware, racks and rooms as failure domains, and services whose instances exclude each

@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import checkout  # noqa: F401
-from measuring import done
+from measuring import run
 from start_up import CLUSTER, GROUP, one_document_each
 
 LINES = 10_000
@@ -36,7 +36,7 @@ def main() -> int:
             "check-jsonschema (as JSON)": one_document_each([policy], directory),
         }
         commands |= {title: command for title, command in peers.items() if find_spec(command[2])}
-        turns = [{title: done(command) for title, command in commands.items()} for _ in range(RUNS)]
+        turns = [{title: run(command) for title, command in commands.items()} for _ in range(RUNS)]
         print(
             f"{text.count(chr(10)):,} lines, {len(text):,} bytes; {RUNS} runs by turns, Python {sys.version.split()[0]}"
         )

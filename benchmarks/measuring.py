@@ -18,13 +18,14 @@ from checkout import ROOT
 class Run:
     """What a process and those that it started took, start-up included: seconds of the processor and by the clock.
 
-    `memory` is the most that it had (MiB), `output` its stdout.
+    `memory` is the most that it had (MiB), `output` its stdout; not `finished` if it was ended before its end.
     """
 
     processor: float
     clock: float
     memory: int
     output: str
+    finished: bool = True
 
 
 def run(
@@ -34,8 +35,8 @@ def run(
     most: float | None = None,
     environ: Mapping[str, str] | None = None,
     codes: Collection[int] = (0,),
-) -> Run | None:
-    """Run a command of this checkout; None if it takes longer than `most` seconds. It must end with one of `codes`."""
+) -> Run:
+    """Run a command of this checkout, for `most` seconds at most. It must end with one of `codes`."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         environment = {**os.environ, "PYTHONPATH": str(ROOT), **(environ or {})}
         start = time.perf_counter()
@@ -47,18 +48,10 @@ def run(
         clock = time.perf_counter() - start
         watch.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
-        if most is not None and process.returncode < 0:
-            return None
+        finished = most is None or process.returncode >= 0
         errors.seek(0)
         output.seek(0)
         told = errors.read().decode(errors="replace")
-        assert process.returncode in codes, (command, told[-2000:])
+        assert process.returncode in codes or not finished, (command, told[-2000:])
         assert "Traceback" not in told, told[-2000:]
-        return Run(used.ru_utime + used.ru_stime, clock, used.ru_maxrss // 1024, output.read().decode())
-
-
-def done(command: list[str], folder: Path = ROOT, *, codes: Collection[int] = (0,)) -> Run:
-    """Run a command that may take any time."""
-    found = run(command, folder, codes=codes)
-    assert found is not None
-    return found
+        return Run(used.ru_utime + used.ru_stime, clock, used.ru_maxrss // 1024, output.read().decode(), finished)

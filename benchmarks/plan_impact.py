@@ -16,7 +16,7 @@ from pathlib import Path
 
 import checkout  # noqa: F401
 from large_cluster import huge_cluster, large_cluster
-from measuring import done
+from measuring import run
 
 from gpolicy.adopt.adopting import adopt
 from gpolicy.cluster.config_data import read_config_file
@@ -54,7 +54,7 @@ def main() -> int:
         for title, (policy, state) in cases.items():
             for option in ("--no-impact", "--impact"):
                 command = [sys.executable, "-m", "gpolicy", "plan", str(policy), "--state", f"snapshot:{state}", option]
-                best = min(done(command, codes=(0, 1)) for _ in range(runs))  # a plan may be unsafe
+                best = min(run(command, codes=(0, 1)) for _ in range(runs))  # a plan may be unsafe
                 if best.clock > AIM_CLOCK_SECONDS_OF_HUGE if title == HUGE else best.processor > AIM_CPU_SECONDS:
                     missed.append(title)
                 print(f"{title + ' ' + option:52} {best.processor:8.2f}s {best.clock:8.2f}s", flush=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import checkout  # noqa: F401
 from large_repository import CLUSTERS, GROUPS, write_repository
-from measuring import Run, done
+from measuring import Run, run
 from plan_impact import recorded, tighten
 
 from gpolicy.adopt.adopting import adopt
@@ -42,7 +42,7 @@ class Measured:
 
     def run(self) -> None:
         command = [sys.executable, "-m", "gpolicy", *self.arguments]
-        self.runs.append(done(command, self.directory, codes=(0, 1)))  # a plan may be unsafe
+        self.runs.append(run(command, self.directory, codes=(0, 1)))  # a plan may be unsafe
 
 
 def main() -> int:

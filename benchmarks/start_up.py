@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from checkout import ROOT
-from measuring import done
+from measuring import run
 
 RUNS = 7
 
@@ -97,7 +97,7 @@ def _row(title: str, command: list[str], peer: list[str] | None) -> None:
 
 
 def _times(command: list[str]) -> list[float]:
-    return [done(command).clock for _ in range(RUNS)]
+    return [run(command).clock for _ in range(RUNS)]
 
 
 if __name__ == "__main__":
