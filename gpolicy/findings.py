@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from gpolicy.printable import clipped
+
 HOUSE: Final = "house/"
 """Before the names of house rules, which have one code together."""
 HOUSE_CODE: Final = "GP950"
@@ -165,8 +167,5 @@ class RuleInfo:
         fix: Fix | None = None,
     ) -> Finding:
         """Return a finding of this rule."""
-        if len(message) > LONGEST_MESSAGE:
-            message = f"{message[: LONGEST_MESSAGE - 1]}…"
-        if len(hint) > LONGEST_MESSAGE:
-            hint = f"{hint[: LONGEST_MESSAGE - 1]}…"
+        message, hint = clipped(message, LONGEST_MESSAGE), clipped(hint, LONGEST_MESSAGE)
         return Finding(self.code, self.name, self.severity, message, span, hint, related, fix)

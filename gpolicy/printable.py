@@ -113,6 +113,17 @@ def some(names: Sequence[str], most: int = 5) -> str:
     return f"{', '.join(names[:most])}{more}"
 
 
+def listed(words: Iterable[str], last: str = "and") -> str:
+    """Return words as an enumeration: a, b and c."""
+    *first, end = [*words] or [""]
+    return f"{', '.join(first)} {last} {end}" if first else end
+
+
+def clipped(text: str, longest: int) -> str:
+    """Return `text` in at most `longest` characters."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def count(number: int, word: str, plural: str = "") -> str:
     """Return the number with its word: 1 instance, 2 instances."""
     return f"{number:,} {word if number == 1 else plural or word + 's'}"

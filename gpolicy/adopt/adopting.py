@@ -19,6 +19,7 @@ from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
 from gpolicy.plan.diff import TOOL_TAGS
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
+from gpolicy.printable import listed
 from gpolicy.writing.documents import (
     SCHEMA_FILE,
     compared_with,
@@ -31,7 +32,7 @@ from gpolicy.writing.documents import (
 )
 from gpolicy.writing.tag_rules import TAG, RuleTags, rule_tags
 from gpolicy.writing.written import NotWritten, Writer, name_complaint
-from gpolicy.writing.yaml_text import Node, comment_lines, entry, listed
+from gpolicy.writing.yaml_text import Node, comment_lines, entry
 
 _MOST_ROUNDS: Final = 20  # each leaves out new errors: std after minmax, one parameter after another
 _DEFAULTS_UNMANAGED: Final = frozenset({"hvparams", "enabled_data_collectors", "data_collector_interval"}) | {

@@ -21,12 +21,12 @@ from gpolicy.checking.settings import DEFAULT, PerFile, Settings, reason_to_keep
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.opening import reason
 from gpolicy.policy.boundary import boundary
+from gpolicy.printable import listed
 from gpolicy.settings.settings_file import (
     CHECK_KEYS,
     Place,
     SettingsFile,
     named_settings_file,
-    one_of,
     settings_file,
     shown,
 )
@@ -117,7 +117,7 @@ class _Reader:
             word = item.path[-1]
             self._known(word, item)
             if item.value not in tuple(map(str, Severity)):
-                raise self._file.error(item, f"cannot be {shown(item.value)}", f"write {one_of(tuple(Severity))}")
+                raise self._file.error(item, f"cannot be {shown(item.value)}", f"write {listed(Severity, 'or')}")
             result[word] = Severity(item.value)
             if result[word] is not Severity.ERROR:
                 self._refuse_if_always_on(word, item, "less than an error")
@@ -136,7 +136,7 @@ class _Reader:
 
     def _fail_on(self, place: Place) -> Severity | None:
         if place.value not in FAIL_ON:
-            raise self._file.error(place, f"cannot be {shown(place.value)}", f"write {one_of(FAIL_ON)}")
+            raise self._file.error(place, f"cannot be {shown(place.value)}", f"write {listed(FAIL_ON, 'or')}")
         return None if place.value == NEVER else Severity(place.value)
 
     def _baseline(self, place: Place) -> Path:

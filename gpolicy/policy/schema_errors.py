@@ -26,6 +26,7 @@ from gpolicy.policy.schema_parameters import (
 )
 from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
+from gpolicy.printable import listed
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -107,7 +108,7 @@ def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding
     elif error.validator == "required" and isinstance(instance, dict):
         missing = [name for name in argument if name not in instance and name not in _misspelt(error)]
         if missing and error.message.startswith(f"'{missing[0]}'"):  # one finding for all, not one each
-            message = f"{place} lacks {_enumerate(missing)}"
+            message = f"{place} lacks {listed(missing)}"
             yield MISSING_KEY.finding(message, document.key_span(pointer), hint=_missing_hint(error, pointer, missing))
     elif error.validator in ("anyOf", "oneOf"):
         yield from _explain_branches(error, document)
@@ -125,8 +126,8 @@ def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterato
         options = [option["required"][0] for option in _schema(error)["oneOf"]]
         instance: Any = error.instance
         given = [name for name in options if name in instance]
-        what = f"has {_enumerate(given)} at once" if given else "has none of them"
-        message = f"exactly one of {_enumerate(options, 'or')} belongs here; this {what}"
+        what = f"has {listed(given)} at once" if given else "has none of them"
+        message = f"exactly one of {listed(options, 'or')} belongs here; this {what}"
         yield WRONG_VALUE.finding(message, document.value_span(pointer))
         return
     deepest = max((len(branch.absolute_path) for branch in context), default=0)
@@ -173,7 +174,7 @@ def _missing_hint(error: ValidationError, pointer: Pointer, missing: list[str]) 
     if pointer and pointer[-1] in ("min", "max"):
         return "Ganeti replaces the whole list: all six parameters must stand in every min and max"
     known = _schema(error).get("properties", {})
-    return f"add {_enumerate([_with_form(name, known.get(name, {})) for name in missing])}"
+    return f"add {listed([_with_form(name, known.get(name, {})) for name in missing])}"
 
 
 def _with_form(name: str, schema: Mapping[str, Any]) -> str:
@@ -307,7 +308,7 @@ def _branches(schema: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _expected(schema: dict[str, Any]) -> str:
-    return _enumerate([_expected_one(branch) for branch in _branches(schema)], "or")
+    return listed([_expected_one(branch) for branch in _branches(schema)], "or")
 
 
 def _expected_one(schema: dict[str, Any]) -> str:
@@ -328,7 +329,7 @@ def _expected_one(schema: dict[str, Any]) -> str:
         "object": "a mapping",
     }
     kind = schema.get("type", "")
-    return _enumerate([names.get(name, name) for name in ([kind] if isinstance(kind, str) else kind)], "or")
+    return listed([names.get(name, name) for name in ([kind] if isinstance(kind, str) else kind)], "or")
 
 
 def _only_letters(pattern: str) -> str:
@@ -341,10 +342,6 @@ def _only_letters(pattern: str) -> str:
 
 
 _PATTERNS = {pattern: words.expected for pattern, words in PATTERNS.items()} | FORMS
-
-
-def _enumerate(words: list[str], last: str = "and") -> str:
-    return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
 
 
 def _quote(value: Any) -> str:

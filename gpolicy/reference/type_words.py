@@ -15,6 +15,7 @@ from gpolicy.policy.schema_parameters import (
     TAG,
     Schema,
 )
+from gpolicy.printable import listed
 
 _PATTERNS: Final = {
     **{pattern: words.type for pattern, words in PATTERNS.items()},
@@ -70,7 +71,7 @@ def type_words(schema: Schema, named: Named = str) -> str:
     if "enum" in schema:
         if words := _WORD_LISTS.get(tuple(schema["enum"])):
             return words
-        return _either([f"`{as_word(word)}`" if word != "" else 'empty (`""`)' for word in schema["enum"]])
+        return listed([f"`{as_word(word)}`" if word != "" else 'empty (`""`)' for word in schema["enum"]], "or")
     branches = [branch for key in ("anyOf", "oneOf", "allOf") for branch in schema.get(key, ())]
     if branches and "type" not in schema and not all("required" in branch and len(branch) == 1 for branch in branches):
         return _of_branches(branches, named)
@@ -82,13 +83,13 @@ def _of_branches(branches: Iterable[Schema], named: Named) -> str:
     patterns = {str(_PATTERNS[branch["pattern"]]) for branch in kinds if branch.get("pattern") in _PATTERNS}
     if patterns & {"size", "rate", "range of user IDs"}:  # a bare number means one, too
         kinds = [branch for branch in kinds if branch.get("type") != "integer"]
-    return _either(dict.fromkeys(type_words(branch, named) for branch in kinds))
+    return listed(dict.fromkeys(type_words(branch, named) for branch in kinds), "or")
 
 
 def _of_type(schema: Schema, named: Named) -> str:
     kind = schema.get("type")
     if isinstance(kind, list):
-        return _either([_of_type({**schema, "type": one}, named) for one in kind])
+        return listed([_of_type({**schema, "type": one}, named) for one in kind], "or")
     if kind == "array":
         items = schema.get("items", {})
         if isinstance(items, list):  # each place has a meaning of its own
@@ -127,8 +128,3 @@ def _several(words: str) -> str:
     plurals |= {"component of the cluster score": "components of the cluster score"}
     plurals |= {"size": "sizes", "whole number": "whole numbers", "range of user IDs": "ranges of user IDs"}
     return plurals.get(words, words)
-
-
-def _either(words: Iterable[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} or {last}" if first else last

@@ -15,7 +15,7 @@ from typing import Final
 
 from gpolicy.colour import Tone
 from gpolicy.findings import Finding, Severity
-from gpolicy.printable import count, printable
+from gpolicy.printable import clipped, count, printable
 from gpolicy.report.answer import (
     Answer,
     Entries,
@@ -36,7 +36,6 @@ from gpolicy.report.markdown import (
     CLOSE,
     Block,
     MarkdownDocument,
-    clipped,
     code,
     fence,
     folded,

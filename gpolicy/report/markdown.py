@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from gpolicy.printable import printable
+from gpolicy.printable import clipped, printable
 from gpolicy.report.answer import Cell, Name, Table
 from gpolicy.report.forms import COMMENT_BUDGET
 
@@ -32,11 +32,6 @@ _MARK: Final = re.compile(
     re.IGNORECASE,
 )
 _START: Final = re.compile(r"\s*(?:[-+=]|\d+[.)])")
-
-
-def clipped(text: str, longest: int = LONGEST_TEXT) -> str:
-    """Return `text` in at most `longest` characters."""
-    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def prose(text: str, longest: int = LONGEST_TEXT) -> str:

@@ -14,7 +14,7 @@ from typing import Final
 from gpolicy.analysis.pair_names import PairNames, pair_title
 from gpolicy.cluster.state import ClusterState, Instance
 from gpolicy.ganeti.parameter import Value
-from gpolicy.printable import count
+from gpolicy.printable import clipped, count
 from gpolicy.report.answer import size
 
 WIDTH: Final = 560
@@ -217,7 +217,7 @@ def _labels(boxes: Sequence[Box]) -> Iterator[Label]:
     for box in boxes:
         if not box.label:
             continue
-        text = box.label if len(box.label) <= 24 else f"{box.label[:23]}…"
+        text = clipped(box.label, 24)
         width = len(text) * _LETTER
         inside = box.width > width + 8 and box.height > _LINE + 4
         x = box.x + 4 if inside else box.x + box.width + 4

@@ -8,7 +8,7 @@ from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.units import exact_size
 from gpolicy.ganeti.values import amount_text
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.printable import printable
+from gpolicy.printable import clipped, printable
 
 _SHORT: Final = {
     "memory-size": "mem",
@@ -42,7 +42,7 @@ def _short(value: Value) -> str:
             text = "not set"
         case _:
             text = str(value)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+    return clipped(text, _LONGEST_VALUE)
 
 
 def pair_lines(value: Value) -> list[str]:

@@ -197,10 +197,5 @@ def shown(value: Any) -> str:
     return str(value)[:60]
 
 
-def one_of(words: tuple[str, ...]) -> str:
-    """Return words as the end of a hint: a, b or c."""
-    return f"{', '.join(words[:-1])} or {words[-1]}"
-
-
 def _one_line(text: str) -> str:
     return " ".join(text.split())

@@ -7,7 +7,6 @@ else (`no`, `1:30`, `010`, `2024-01-01`) is quoted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 from gpolicy.policy.yaml_reader import resolve
@@ -119,9 +118,3 @@ def one_line(text: str) -> str:
 def flow_fits(key: str, node: Node, indent: int) -> bool:
     """Return whether `key: node` fits on one line as a flow collection."""
     return len(f"{' ' * indent}{scalar(key)}: {flow(node)}") <= WIDTH
-
-
-def listed(words: Iterable[str]) -> str:
-    """Return words as an enumeration: a, b and c."""
-    items = list(words)
-    return f"{', '.join(items[:-1])} and {items[-1]}" if len(items) > 1 else "".join(items)

@@ -17,13 +17,13 @@ from gpolicy.findings import Finding, Severity, Span
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.plan.plan import Plan
-from gpolicy.printable import printable
+from gpolicy.printable import clipped, printable
 from gpolicy.report.answer import Name
 from gpolicy.report.answer_markdown import marker
 from gpolicy.report.findings_answer import findings_answer
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET
 from gpolicy.report.impact_sections import impact_sections
-from gpolicy.report.markdown import cell, clipped, code, prose, row, table_head
+from gpolicy.report.markdown import LONGEST_TEXT, cell, code, prose, row, table_head
 from gpolicy.report.plan_answer import plan_answer
 
 ELEMENTS = {
@@ -125,7 +125,7 @@ def test_every_cell_is_shown_as_it_is_whatever_the_names() -> None:
         shown = {text.strip() for text in cells}
         for item in wanted:
             if isinstance(item, tuple):
-                text = ", ".join(clipped(printable(part)) for part in item) or "-"
+                text = ", ".join(clipped(printable(part), LONGEST_TEXT) for part in item) or "-"
             else:
                 text = clipped(printable(item), 120 if isinstance(item, Name) else 400)
             assert text.strip() in shown, (name, text)
@@ -140,7 +140,7 @@ def test_any_text_stays_in_its_cell(texts: list[str]) -> None:
     lines = [*table_head(["a"] * len(texts)), row([code(text) for text in texts]), row([cell(text) for text in texts])]
     page = page_of_markdown("\n".join(lines))
     assert len(page.tables) == 1
-    wanted = [clipped(printable(text)).strip() for text in texts]
+    wanted = [clipped(printable(text), LONGEST_TEXT).strip() for text in texts]
     assert [[text.strip() for text in line] for line in page.tables[0][1:]] == [wanted, wanted]
     assert page.elements <= {"table", "thead", "tbody", "tr", "th", "td", "code", "span"}
     assert mentions(page) == []
@@ -151,7 +151,7 @@ def test_any_text_stays_in_its_cell(texts: list[str]) -> None:
 def test_any_message_stays_in_its_item(text: str) -> None:
     page = page_of_markdown(f"- {prose(text)}\n- x")
     assert page.elements <= {"ul", "li", "span"}
-    shown = clipped(printable(text)).strip()
+    shown = clipped(printable(text), LONGEST_TEXT).strip()
     assert "".join(page.prose).strip() == (f"{shown}\n\nx" if shown else "x") or shown in "".join(page.prose)
 
 

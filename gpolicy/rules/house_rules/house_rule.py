@@ -18,7 +18,7 @@ from gpolicy.policy.house_rule import HouseRule
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Policy
 from gpolicy.policy.source_file import Located, Pointer, YamlDocument, place_name
 from gpolicy.policy.structure import ALIAS_BOMB
-from gpolicy.printable import count
+from gpolicy.printable import clipped, count
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.house_rules.examples import GOOD, RATIO, rule
 from gpolicy.rules.house_rules.named_values import unknown_values
@@ -186,5 +186,4 @@ _MEASURES: Final = {
 def _shown(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # Ganeti stores the ratio 4 as 4.0
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 1]}…"
+    return clipped(value if isinstance(value, str) else json.dumps(value, default=str), _LONGEST_VALUE)

@@ -14,6 +14,7 @@ from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import default_in, kvm, parameters_of
 from gpolicy.ganeti.releases import release_key
+from gpolicy.printable import listed
 from gpolicy.rules.examples import CLUSTER
 
 
@@ -92,7 +93,7 @@ class StartsNoInstance(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write scsi-hd or paravirtual")
             elif leaf.path[-1] == "cdrom_disk_type" and leaf.value not in CD_ROMS | {""}:
                 message = f"Ganeti {context.version} starts no instance with a CD-ROM of type {leaf.value}"
-                yield self.hit(declared, message, leaf.span, hint=f"write {_or(CD_ROMS)}")
+                yield self.hit(declared, message, leaf.span, hint=f"write {listed(sorted(CD_ROMS), 'or')}")
 
     def _images(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*_IMAGES):
@@ -128,8 +129,3 @@ _ADDRESSES: Final = (
 
 def _shown(item: InForce) -> str:
     return json.dumps(item.value, ensure_ascii=False)
-
-
-def _or(words: frozenset[str]) -> str:
-    *first, last = sorted(words)
-    return f"{', '.join(first)} or {last}"
