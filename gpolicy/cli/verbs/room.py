@@ -26,6 +26,7 @@ from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
 
 if TYPE_CHECKING:
+    from gpolicy.analysis.capacity import CapacityReport
     from gpolicy.analysis.pair_names import PairNames
     from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
@@ -69,6 +70,14 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
         ),
     ] = None,
     limit_options: LimitOptions,
+    compare: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--compare",
+            metavar="PATH",
+            help="Count under this policy as well, and show one beside the other. Can be repeated.",
+        ),
+    ] = None,
     form: Annotated[str, form_option("capacity")] = "text",
     budget: Budget = None,
     output: ReportFile = None,
@@ -87,21 +96,22 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
+    from gpolicy.report.capacity_compared import compared_answer, compared_data  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
     from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
 
     display = display_of("capacity", form, budget)
     given, what_if, limits = policy_path(path, policy), suppositions.read(), limit_options.read()
-    if what_if is not None and form == "prometheus":
+    if form == "prometheus" and (what_if is not None or compare):
         raise UsageError("metrics are of the cluster as it is, not of a supposed one", hint="leave --format out")
+    compared = [*(compare or ()), *([given] if given and compare else [])]
+    if compare and (len(compared) < 2 or score):
+        hint = "name two policies: --compare A B; the scores are those of one"
+        raise UsageError("--compare shows policies side by side", hint=hint)
 
-    def work(target: Target) -> Report:
-        found = read_under(target, what_if)
-        if isinstance(found, Report):
-            return found
-        observed, names = found
+    def counted(observed: ClusterState, names: PairNames) -> CapacityReport:
         with working("counting what fits") as tell:
-            report = count(
+            return count(
                 observed,
                 group=group,
                 template=template,
@@ -111,6 +121,28 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
                 declared=resource_model,
                 observer=tell,
             )
+
+    def side_by_side(target: Target) -> Report:
+        state = target.read()
+        reports: dict[str, CapacityReport] = {}
+        for each in compared:
+            found = read_under(replace(target, path=each), what_if, state)
+            if isinstance(found, Report):
+                return found
+            reports[str(each)] = counted(*found)
+        return Report(
+            exit_code=int(ExitCode.FINE),
+            answer=lambda: compared_answer(reports),
+            own={"json": lambda: json_text(compared_data(reports))},
+            policy=tuple(compared),
+        )
+
+    def work(target: Target) -> Report:
+        found = read_under(target, what_if)
+        if isinstance(found, Report):
+            return found
+        observed, names = found
+        report = counted(observed, names)
         return Report(
             exit_code=int(ExitCode.FINE),
             answer=lambda: capacity_answer(report, components=score),
@@ -121,7 +153,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
             policy=(given,) if given else (),
         )
 
-    return run(work, clusters, given, display, verb="capacity", output=output)
+    return run(side_by_side if compare else work, clusters, given, display, verb="capacity", output=output)
 
 
 @verbs.command("place")
@@ -286,10 +318,13 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     return run(work, clusters, None, display, verb="suggest")
 
 
-def read_under(target: Target, what_if: WhatIf | None) -> tuple[ClusterState, PairNames] | Report:
+def read_under(
+    target: Target, what_if: WhatIf | None, state: ClusterState | None = None
+) -> tuple[ClusterState, PairNames] | Report:
     """Return the state of a cluster, under the policy that the command line names if it does, and names of its pairs.
 
-    Then what is supposed is made of it. A report of the errors, where the policy has errors or does not fit.
+    Then what is supposed is made of it. A report of the errors, where the policy has errors or does not fit. `state` is
+    that of the cluster, if it was read already.
     """
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cli.checking import errors_among, policy_with_findings  # noqa: PLC0415
@@ -297,7 +332,7 @@ def read_under(target: Target, what_if: WhatIf | None) -> tuple[ClusterState, Pa
     from gpolicy.plan.diff import diff  # noqa: PLC0415
     from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
 
-    state = target.read()
+    state = target.read() if state is None else state
     if target.path is None:
         return _supposed(state, what_if, None), PairNames()
     loaded, found = policy_with_findings(target.path, state)

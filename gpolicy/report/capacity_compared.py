@@ -1,0 +1,121 @@
+"""Several policies side by side: how many instances fit on one cluster under each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gpolicy.analysis.binding import Binding
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
+from gpolicy.json_values import head
+from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Section, Table, supposing
+from gpolicy.report.capacity_json import capacity_data
+from gpolicy.report.capacity_section import WHOLE_CLUSTER, pair_cell, spec_words
+
+FORMAT_VERSION: Final = "1.0"
+_Row = tuple[str | None, str]
+"""A group (None: the whole cluster), and a spec, `tiered` or `standard`."""
+
+
+def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
+    """Return what fits under each policy, by its name."""
+    found = {policy: _figures(report) for policy, report in reports.items()}
+    together = dict.fromkeys(row for figures in found.values() for row in figures)
+    groups = sorted(dict.fromkeys(group for group, _ in together), key=lambda group: group is None)
+    rows = [row for group in groups for row in together if row[0] == group]
+    first = next(iter(reports.values()))
+    whole = {policy: found[policy][_last(report), "standard"][0] for policy, report in reports.items()}
+    shown = ", ".join(f"{fits:,} under {policy}" for policy, fits in whole.items())
+    where = "the whole cluster" if first.cluster else f"group {first.groups[0].group}"
+    return Answer(
+        verb="capacity",
+        title="What fits under each policy on cluster",
+        name=first.cluster_name,
+        verdict=f"{supposing(first.what_if)}Of standard instances {where} takes {shown}",
+        basis=(*first.what_if, *dict.fromkeys(report.basis.sentence for report in reports.values())),
+        figures=tuple(Figure(policy, f"{fits:,}", about="capacity") for policy, fits in whole.items()),
+        sections=(
+            Section(
+                key="capacity",
+                title="What fits",
+                parts=(_table("Instances that fit beside those that are there", found, rows, fits=True),),
+                never_cut=True,
+            ),
+            Section(
+                key="binding",
+                title="What keeps out the next one",
+                parts=(_table("What keeps out the next one", found, rows, fits=False),),
+            ),
+        ),
+        notes=tuple(_notes(reports)),
+        source=first.source,
+        snapshot=first.snapshot,
+    )
+
+
+def _notes(reports: Mapping[str, CapacityReport]) -> Iterator[str]:
+    """Yield the notes, those that are not of all policies with the name of theirs."""
+    policies: dict[str, list[str]] = {}
+    for policy, report in reports.items():
+        for note in report.notes:
+            policies.setdefault(note, []).append(policy)
+    for note, names in policies.items():
+        yield note if len(names) == len(reports) else f"{', '.join(names)}: {note}"
+
+
+_Figures = dict[_Row, tuple[int, Binding, str]]
+
+
+def _last(report: CapacityReport) -> str | None:
+    """Return the group of the last row: None for the whole cluster."""
+    return None if report.cluster else report.groups[-1].group
+
+
+def _figures(report: CapacityReport) -> _Figures:
+    return {
+        (item.group, name): figure
+        for item in (*report.groups, *([report.cluster] if report.cluster else []))
+        for name, figure in _of_group(item).items()
+    }
+
+
+def _of_group(item: GroupCapacity) -> dict[str, tuple[int, Binding, str]]:
+    figures = {one.name: (one.fits, one.binding, spec_words(one.pair.max)) for one in item.specs}
+    figures["tiered"] = (sum(run.count for run in item.tiered), item.tiered_binding, "pairs in turn, shrunk to fit")
+    figures["standard"] = (item.standard.fits, item.standard.binding, spec_words(item.standard.spec))
+    return figures
+
+
+def _table(title: str, found: Mapping[str, _Figures], rows: list[_Row], *, fits: bool) -> Table:
+    made: list[tuple[Cell, ...]] = []
+    for row in rows:
+        group, name = row
+        sizes = list(dict.fromkeys(figures[row][2] for figures in found.values() if row in figures))
+        cells = []
+        for figures in found.values():
+            if row not in figures:
+                cells.append(NOTHING)
+                continue
+            number, binding, size = figures[row]
+            text = f"{number:,}" if fits else binding.cause.key
+            cells.append(f"{text} of {size}" if fits and len(sizes) > 1 else text)
+        spec: Cell = name if name in ("tiered", "standard") else pair_cell(name)
+        size = sizes[0] if len(sizes) == 1 else NOTHING
+        made.append((WHOLE_CLUSTER if group is None else Name(group), spec, *((size,) if fits else ()), *cells))
+    headings = ("group", "spec", *(("size",) if fits else ()), *found)
+    return Table(
+        title=title,
+        of="rows",
+        headings=headings,
+        rows=tuple(made),
+        right=frozenset(found) if fits else frozenset(),
+        grouped=1,
+    )
+
+
+def compared_data(reports: Mapping[str, CapacityReport]) -> dict[str, Any]:
+    """Return the same as JSON's own types (`schemas/output/capacity-compared.json`)."""
+    return {
+        **head(FORMAT_VERSION, next(iter(reports.values()))),
+        "policies": [{"policy": policy, "capacity": capacity_data(report)} for policy, report in reports.items()],
+    }
