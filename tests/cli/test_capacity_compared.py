@@ -42,7 +42,9 @@ def test_the_text_has_a_column_for_each_policy(other: Path) -> None:
     assert heading.split() == ["group", "spec", "size", str(POLICY), str(other)]
     small = next(line.split() for line in lines if " small " in line)
     alone = [
-        json.loads(gpolicy("capacity", policy, *SNAPSHOT, "-g", "shared", "--format", "json").stdout)["groups"][0]["specs"]
+        json.loads(gpolicy("capacity", policy, *SNAPSHOT, "-g", "shared", "--format", "json").stdout)["groups"][0][
+            "specs"
+        ]
         for policy in (POLICY, other)
     ]
     assert small[-2:] == [str(next(spec["fits"] for spec in specs if spec["name"] == "small")) for specs in alone]
