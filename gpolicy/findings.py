@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from gpolicy.printable import clipped
@@ -169,3 +170,18 @@ class RuleInfo:
         """Return a finding of this rule."""
         message, hint = clipped(message, LONGEST_MESSAGE), clipped(hint, LONGEST_MESSAGE)
         return Finding(self.code, self.name, self.severity, message, span, hint, related, fix)
+
+
+def error_rule(code: str, name: str) -> partial[RuleInfo]:
+    """Begin the documentation of a rule that finds errors: call the result with the rest of it."""
+    return partial(RuleInfo, code=code, name=name, severity=Severity.ERROR)
+
+
+def warning_rule(code: str, name: str) -> partial[RuleInfo]:
+    """Begin the documentation of a rule that warns: call the result with the rest of it."""
+    return partial(RuleInfo, code=code, name=name, severity=Severity.WARNING)
+
+
+def info_rule(code: str, name: str) -> partial[RuleInfo]:
+    """Begin the documentation of a rule that only informs: call the result with the rest of it."""
+    return partial(RuleInfo, code=code, name=name, severity=Severity.INFO)

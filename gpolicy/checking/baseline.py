@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from gpolicy.checking.fingerprint import fingerprint
 from gpolicy.errors import InputError
-from gpolicy.findings import Finding, RuleInfo, Severity, Span
+from gpolicy.findings import Finding, Span, info_rule
 from gpolicy.opening import read_named, reason
 from gpolicy.policy.boundary import Boundary, boundary, relative_path
 from gpolicy.policy.source_file import Files
@@ -25,10 +25,7 @@ FORMAT_VERSION: Final = "1.0"
 _MAX_BYTES: Final = 64 * 1024**2
 _MAX_COUNT: Final = 1_000_000
 
-BASELINE_STALE: Final = RuleInfo(
-    code="GP915",
-    name="baseline-stale",
-    severity=Severity.INFO,
+BASELINE_STALE: Final = info_rule("GP915", "baseline-stale")(
     summary="The baseline accepts a finding that no longer exists.",
     rationale="Remove fixed findings from the baseline, or the same mistake can come back unseen.",
 )

@@ -13,7 +13,7 @@ from typing import Final
 from gpolicy.checking import baseline, suppressing, waiving
 from gpolicy.checking.fleet import FleetRule
 from gpolicy.checking.rule import Rule
-from gpolicy.findings import HOUSE, HOUSE_CODE, Finding, RuleInfo, Severity
+from gpolicy.findings import HOUSE, HOUSE_CODE, Finding, RuleInfo, warning_rule
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import structure
 from gpolicy.policy.schema_rules import RULE_NAME
@@ -46,10 +46,7 @@ RULES: Final = tuple(rule for rule in _ALL if isinstance(rule, Rule))
 FLEET_RULES: Final = tuple(rule for rule in _ALL if isinstance(rule, FleetRule))
 """The rules about several policies together, in the order of their codes."""
 
-DRIFT: Final = RuleInfo(
-    code="GP821",
-    name="drift",
-    severity=Severity.WARNING,
+DRIFT: Final = warning_rule("GP821", "drift")(
     summary="The cluster differs from what the policy declares. `gpolicy drift` finds it.",
     rationale="Somebody changed a value by hand. The next apply reverts it, or the policy should have it. A waiver"
     " accepts it for a time: its `where` is an object (group/gold) or one value (group/gold:ipolicy.vcpu-ratio), and"

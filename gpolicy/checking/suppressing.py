@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.findings import HOUSE, Edit, Finding, Fix, RuleInfo, Severity, Span
+from gpolicy.findings import HOUSE, Edit, Finding, Fix, RuleInfo, Span, warning_rule
 from gpolicy.policy.misspelt import MOST_GUESSES
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import SourceFile
@@ -23,39 +23,27 @@ _GOOD: Final = (
     "  vcpu-ratio: 2  # gpolicy: ignore[dedicated-vcpu-ratio] agreed with the owners\n  disk-templates: [plain]\n"
 )
 
-SUPPRESSION_UNUSED: Final = RuleInfo(
-    code="GP911",
-    name="suppression-unused",
-    severity=Severity.WARNING,
+SUPPRESSION_UNUSED: Final = warning_rule("GP911", "suppression-unused")(
     summary="A comment accepts a finding that does not exist.",
     rationale="A comment that outlives its reason would hide the next finding of that rule on that line.",
     bad=f"{_BAD}  # gpolicy: ignore[spec-overlap]\n",
     good=_GOOD,
     fix="Removes the comment, or the rule from its list.",
 )
-SUPPRESSION_MALFORMED: Final = RuleInfo(
-    code="GP912",
-    name="suppression-malformed",
-    severity=Severity.WARNING,
+SUPPRESSION_MALFORMED: Final = warning_rule("GP912", "suppression-malformed")(
     summary="A comment for gpolicy has no effect as it is written.",
     rationale="It names no rules, is misspelt, or is at a place that it cannot be about. The rules must be named: a"
     " comment that accepts everything would hide mistakes that nobody has seen yet.",
     bad=f"{_BAD}  # gpolicy: ignore\n",
     good=_GOOD,
 )
-SUPPRESSION_UNKNOWN_RULE: Final = RuleInfo(
-    code="GP913",
-    name="suppression-unknown-rule",
-    severity=Severity.WARNING,
+SUPPRESSION_UNKNOWN_RULE: Final = warning_rule("GP913", "suppression-unknown-rule")(
     summary="A comment accepts findings of a rule that does not exist.",
     rationale="It can never accept anything. Most likely the name is misspelt.",
     bad=f"{_BAD}  # gpolicy: ignore[spec-overlaps]\n",
     good=_GOOD,
 )
-SUPPRESSION_NOT_POSSIBLE: Final = RuleInfo(
-    code="GP914",
-    name="suppression-not-possible",
-    severity=Severity.WARNING,
+SUPPRESSION_NOT_POSSIBLE: Final = warning_rule("GP914", "suppression-not-possible")(
     summary="A comment accepts findings that cannot be accepted.",
     rationale="A policy that cannot be read as a whole cannot be planned, whoever accepts it. And comments that accept"
     " findings about comments would never end.",

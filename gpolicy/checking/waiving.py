@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.checking.rule import Hit
 from gpolicy.checking.settings import reason_to_keep
-from gpolicy.findings import Finding, Fix, RuleInfo, Severity
+from gpolicy.findings import Finding, Fix, RuleInfo, error_rule, warning_rule
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.misspelt import MOST_GUESSES
@@ -37,48 +37,33 @@ def _waiver(rule: str, until: str, where: str = "group/gold") -> str:
 
 _GOOD: Final = _EXCLUSIVE + _waiver("dedicated-vcpu-ratio", "2099-12-31")
 
-WAIVER_EXPIRED: Final = RuleInfo(
-    code="GP901",
-    name="waiver-expired",
-    severity=Severity.WARNING,
+WAIVER_EXPIRED: Final = warning_rule("GP901", "waiver-expired")(
     summary="The last day of a waiver has passed.",
     rationale="The waiver no longer accepts the findings, and they are shown again.",
     bad=_GROUP + _waiver("spec-overlap", "2001-12-31"),
     good=_GOOD,
 )
-WAIVER_UNUSED: Final = RuleInfo(
-    code="GP902",
-    name="waiver-unused",
-    severity=Severity.WARNING,
+WAIVER_UNUSED: Final = warning_rule("GP902", "waiver-unused")(
     summary="A waiver accepts nothing, or what another one accepts already.",
     rationale="A waiver that outlives its reason would hide the next finding of that rule in that place.",
     bad=_GROUP + _waiver("spec-overlap", "2099-12-31"),
     good=_GOOD,
     fix="Removes the waiver, if the object or the file that it names exists.",
 )
-WAIVER_UNKNOWN_RULE: Final = RuleInfo(
-    code="GP903",
-    name="waiver-unknown-rule",
-    severity=Severity.ERROR,
+WAIVER_UNKNOWN_RULE: Final = error_rule("GP903", "waiver-unknown-rule")(
     summary="A waiver names a rule that does not exist.",
     rationale="It can never accept anything. Most likely the name is misspelt.",
     bad=_GROUP + _waiver("spec-overlaps", "2099-12-31"),
     good=_GOOD,
 )
-WAIVER_NOT_POSSIBLE: Final = RuleInfo(
-    code="GP904",
-    name="waiver-not-possible",
-    severity=Severity.ERROR,
+WAIVER_NOT_POSSIBLE: Final = error_rule("GP904", "waiver-not-possible")(
     summary="A waiver names a rule that cannot be waived.",
     rationale="A policy that cannot be read as a whole cannot be planned, whoever accepts it. And waivers of findings"
     " about waivers would never end.",
     bad=_GROUP + _waiver("unknown-key", "2099-12-31"),
     good=_GOOD,
 )
-WAIVER_DATE: Final = RuleInfo(
-    code="GP905",
-    name="waiver-date",
-    severity=Severity.ERROR,
+WAIVER_DATE: Final = error_rule("GP905", "waiver-date")(
     summary="The last day of a waiver is not a day of the calendar.",
     rationale="Nobody can say when the waiver ends, so gpolicy treats it as expired.",
     bad=_GROUP + _waiver("spec-overlap", "2027-02-30"),

@@ -7,48 +7,33 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import error_rule, warning_rule
 
 _CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 
-UNREADABLE_FILE: Final = RuleInfo(
-    code="GP001",
-    name="unreadable-file",
-    severity=Severity.ERROR,
+UNREADABLE_FILE: Final = error_rule("GP001", "unreadable-file")(
     summary="A file of the policy cannot be read.",
     rationale="If gpolicy planned the part that it could read, it would treat the rest as if it did not exist.",
 )
-YAML_SYNTAX: Final = RuleInfo(
-    code="GP002",
-    name="yaml-syntax",
-    severity=Severity.ERROR,
+YAML_SYNTAX: Final = error_rule("GP002", "yaml-syntax")(
     summary="The file is not valid YAML.",
     rationale="gpolicy cannot read what follows the error.",
     source="YAML 1.2",
     bad=f"{_CLUSTER}ndparams: {{ssh_port: 22\n",
     good=f"{_CLUSTER}ndparams: {{ssh_port: 22}}\n",
 )
-DUPLICATE_KEY: Final = RuleInfo(
-    code="GP003",
-    name="duplicate-key",
-    severity=Severity.ERROR,
+DUPLICATE_KEY: Final = error_rule("GP003", "duplicate-key")(
     summary="A mapping has the same key twice.",
     rationale="YAML readers silently take the last value, while a reviewer sees the first.",
     source="YAML 1.2, 3.2.1.1: keys are unique",
     bad=f"{_CLUSTER}ndparams: {{ssh_port: 22, ssh_port: 2222}}\n",
     good=f"{_CLUSTER}ndparams: {{ssh_port: 2222}}\n",
 )
-ALIAS_BOMB: Final = RuleInfo(
-    code="GP004",
-    name="too-large",
-    severity=Severity.ERROR,
+ALIAS_BOMB: Final = error_rule("GP004", "too-large")(
     summary="The file is too large or nested too deep, with aliases followed.",
     rationale="A few lines of nested aliases can stand for billions of values and bring a CI job down.",
 )
-UNSUPPORTED_YAML: Final = RuleInfo(
-    code="GP005",
-    name="unsupported-yaml",
-    severity=Severity.ERROR,
+UNSUPPORTED_YAML: Final = error_rule("GP005", "unsupported-yaml")(
     summary="The file uses YAML that policies do not have: tags, merge keys, keys that are not words, dangling"
     " aliases.",
     rationale="YAML readers disagree about these features, and a policy must mean the same to each of them.",
@@ -56,19 +41,13 @@ UNSUPPORTED_YAML: Final = RuleInfo(
     bad=f"{_CLUSTER}ndparams: {{<<: {{ssh_port: 22}}}}\n",
     good=f"{_CLUSTER}ndparams: {{ssh_port: 22}}\n",
 )
-NOT_A_POLICY: Final = RuleInfo(
-    code="GP010",
-    name="not-a-policy",
-    severity=Severity.ERROR,
+NOT_A_POLICY: Final = error_rule("GP010", "not-a-policy")(
     summary="A document is not `gpolicy: v1` of a known kind.",
     rationale="gpolicy does not guess what a document is meant to be.",
     bad="gpolicy: v1\nkind: NodeGrup\nname: gold\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: gold\n",
 )
-UNKNOWN_KEY: Final = RuleInfo(
-    code="GP011",
-    name="unknown-key",
-    severity=Severity.ERROR,
+UNKNOWN_KEY: Final = error_rule("GP011", "unknown-key")(
     summary="A key is unknown in this place.",
     rationale="If gpolicy ignored a misspelt key, the cluster would not get what the policy seems to say.",
     source="the schemas",
@@ -76,10 +55,7 @@ UNKNOWN_KEY: Final = RuleInfo(
     good=f"{_CLUSTER}ndparams: {{spindle_count: 4}}\n",
     fix="Replaces a misspelt key, where it is close to one known key only.",
 )
-WRONG_VALUE: Final = RuleInfo(
-    code="GP012",
-    name="wrong-value",
-    severity=Severity.ERROR,
+WRONG_VALUE: Final = error_rule("GP012", "wrong-value")(
     summary="A value has the wrong type, or is outside what the parameter allows.",
     rationale="Ganeti would refuse the value, or store something else.",
     source="the schemas; resource model and the parameters' own types",
@@ -87,30 +63,21 @@ WRONG_VALUE: Final = RuleInfo(
     good=f"{_CLUSTER}ndparams: {{spindle_count: 4}}\n",
     fix="Corrects a word that can mean one thing only: a misspelt word, `yes` for true, missing or superfluous quotes.",
 )
-MISSING_KEY: Final = RuleInfo(
-    code="GP013",
-    name="missing-key",
-    severity=Severity.ERROR,
+MISSING_KEY: Final = error_rule("GP013", "missing-key")(
     summary="A required key is missing.",
     rationale="Ganeti requires all six parameters in min and max of a spec, and an object needs a name.",
     source="the schemas; partitioned Ganeti, Constrained instance sizes",
     bad="gpolicy: v1\nkind: NodeGroup\nalloc_policy: preferred\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: gold\nalloc_policy: preferred\n",
 )
-EMPTY_VALUE: Final = RuleInfo(
-    code="GP014",
-    name="empty-value",
-    severity=Severity.ERROR,
+EMPTY_VALUE: Final = error_rule("GP014", "empty-value")(
     summary="A key has no value.",
     rationale="An empty value could mean unmanaged, inherited or empty. Leave the key out, write `inherit`, or write"
     " the value.",
     bad="gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy:\n  vcpu-ratio:\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy:\n  vcpu-ratio: inherit\n",
 )
-SIZE_ROUNDED: Final = RuleInfo(
-    code="GP015",
-    name="size-rounded",
-    severity=Severity.WARNING,
+SIZE_ROUNDED: Final = warning_rule("GP015", "size-rounded")(
     summary="A size is not a multiple of 4 MiB.",
     rationale="Ganeti's command line rounds sizes up to 4 MiB, RAPI does not. gpolicy rounds when it loads the policy,"
     " so that both store the same value and a plan converges. The effective value is then not the one that is written.",
@@ -119,10 +86,7 @@ SIZE_ROUNDED: Final = RuleInfo(
     good=f"{_CLUSTER}beparams: {{maxmem: 132}}\n",
     fix="Writes the number that Ganeti stores.",
 )
-NOT_PLAIN_TEXT: Final = RuleInfo(
-    code="GP016",
-    name="not-plain-text",
-    severity=Severity.ERROR,
+NOT_PLAIN_TEXT: Final = error_rule("GP016", "not-plain-text")(
     summary="A name or value has a character that is not printable ASCII.",
     rationale="Ganeti's configuration daemon stores an é, but answers every later read of the configuration with"
     " broken UTF-8. Every job then fails, also one that would remove the character. Control characters cannot be shown"
@@ -131,39 +95,27 @@ NOT_PLAIN_TEXT: Final = RuleInfo(
     bad='gpolicy: v1\nkind: NodeGroup\nname: "caf\\u00e9"\n',
     good="gpolicy: v1\nkind: NodeGroup\nname: cafe\n",
 )
-DUPLICATE_OBJECT: Final = RuleInfo(
-    code="GP020",
-    name="duplicate-object",
-    severity=Severity.ERROR,
+DUPLICATE_OBJECT: Final = error_rule("GP020", "duplicate-object")(
     summary="Two documents describe the same object.",
     rationale="The order of the files would decide which of the two documents holds.",
     bad="gpolicy: v1\nkind: NodeGroup\nname: gold\n---\ngpolicy: v1\nkind: NodeGroup\nname: gold\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: gold\n---\ngpolicy: v1\nkind: NodeGroup\nname: silver\n",
 )
-EXTENDS_UNKNOWN: Final = RuleInfo(
-    code="GP021",
-    name="extends-unknown",
-    severity=Severity.ERROR,
+EXTENDS_UNKNOWN: Final = error_rule("GP021", "extends-unknown")(
     summary="`extends` names a document that does not exist.",
     rationale="The shared values would silently be missing.",
     bad="gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: base\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: base\ntemplate: true\n---\n"
     "gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: base\n",
 )
-EXTENDS_CYCLE: Final = RuleInfo(
-    code="GP022",
-    name="extends-cycle",
-    severity=Severity.ERROR,
+EXTENDS_CYCLE: Final = error_rule("GP022", "extends-cycle")(
     summary="Documents extend one another in a cycle, or in a chain of more than 32.",
     rationale="A cycle has no first base, and nobody can follow such a long chain.",
     bad="gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: silver\n---\n"
     "gpolicy: v1\nkind: NodeGroup\nname: silver\nextends: gold\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: silver\n---\ngpolicy: v1\nkind: NodeGroup\nname: gold\nextends: silver\n",
 )
-EXTENDS_CONFLICT: Final = RuleInfo(
-    code="GP023",
-    name="extends-conflict",
-    severity=Severity.WARNING,
+EXTENDS_CONFLICT: Final = warning_rule("GP023", "extends-conflict")(
     summary="Two bases of one document disagree about a value.",
     rationale="The later base wins, which is easy to overlook. Write the value that holds into the document itself.",
     bad="gpolicy: v1\nkind: NodeGroup\nname: a\ntemplate: true\nndparams: {ssh_port: 22}\n---\n"
@@ -173,10 +125,7 @@ EXTENDS_CONFLICT: Final = RuleInfo(
     "gpolicy: v1\nkind: NodeGroup\nname: b\ntemplate: true\nndparams: {ssh_port: 2222}\n---\n"
     "gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: [a, b]\nndparams: {ssh_port: 2222}\n",
 )
-SEVERAL_CLUSTERS: Final = RuleInfo(
-    code="GP024",
-    name="several-clusters",
-    severity=Severity.ERROR,
+SEVERAL_CLUSTERS: Final = error_rule("GP024", "several-clusters")(
     summary="A policy has more than one Cluster document.",
     rationale="A policy describes one cluster. Keep each cluster in its own directory, and share values with"
     " `extends`.",
@@ -184,10 +133,7 @@ SEVERAL_CLUSTERS: Final = RuleInfo(
     good=_CLUSTER,
 )
 _TEST = "gpolicy: v1\nkind: Test\ntests:\n  - name: two CPUs are legal\n"
-UNKNOWN_SNAPSHOT: Final = RuleInfo(
-    code="GP025",
-    name="unknown-snapshot",
-    severity=Severity.ERROR,
+UNKNOWN_SNAPSHOT: Final = error_rule("GP025", "unknown-snapshot")(
     summary="A test uses a snapshot that does not exist, or that lies outside the policy's directory.",
     rationale="The test cannot run. A policy must not make gpolicy read arbitrary files, so a snapshot must lie in the"
     " directory of the policy and be at most 64 MiB large.",

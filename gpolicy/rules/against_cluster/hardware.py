@@ -10,7 +10,7 @@ from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import own_pool
-from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity, Span
+from gpolicy.findings import Related, RuleParameter, Span, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
@@ -24,10 +24,7 @@ def _size(memory: str) -> str:
 
 
 class SpecBeyondNodes(Rule):
-    info = RuleInfo(
-        code="GP724",
-        name="spec-beyond-nodes",
-        severity=Severity.WARNING,
+    info = warning_rule("GP724", "spec-beyond-nodes")(
         summary="The smallest or the largest instance of a spec is larger than every node of the group.",
         rationale="The spec is legal, but no instance of this size can be created until the group has larger nodes. If"
         " the group promises hardware, its specs are compared with that (GP211, GP212).",
@@ -47,10 +44,7 @@ class SpecBeyondNodes(Rule):
 
 
 class HardwareNotAsPromised(Rule):
-    info = RuleInfo(
-        code="GP725",
-        name="hardware-not-as-promised",
-        severity=Severity.WARNING,
+    info = warning_rule("GP725", "hardware-not-as-promised")(
         summary="A node of the cluster has less than the hardware that its group promises.",
         rationale="gpolicy compares specs and tests with the promise, so their results are wrong for this node.",
         bad=f"{GROUP}hardware: {{memory: 128G, cpus: 16}}\n",
@@ -115,10 +109,7 @@ def _promised_disk(hardware: Hardware) -> Located[int] | None:
 
 
 class NoSpindles(Rule):
-    info = RuleInfo(
-        code="GP726",
-        name="no-spindles",
-        severity=Severity.WARNING,
+    info = warning_rule("GP726", "no-spindles")(
         summary="Nodes of the cluster have a spindle_count of 0 or less.",
         rationale="htools divides by it, so the cluster's score is not a number: hbal and hail cannot tell a good"
         " placement from a bad one. With exclusive storage it is not read.",

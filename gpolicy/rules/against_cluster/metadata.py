@@ -9,7 +9,7 @@ from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import METAVG, VOLUME_GROUP, pools_in
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import warning_rule
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.rules.examples import GROUP
@@ -18,10 +18,7 @@ _SSD = "physical_volumes: {volume_groups: {ssdvg: [/dev/sdb]}}\nipolicy: {disk-t
 
 
 class NoRoomForMetadata(Rule):
-    info = RuleInfo(
-        code="GP727",
-        name="no-room-for-metadata",
-        severity=Severity.WARNING,
+    info = warning_rule("GP727", "no-room-for-metadata")(
         summary="A node has no room for the metadata of another DRBD disk in metavg.",
         rationale="Each DRBD disk has a volume of 128 MiB in metavg on both of its nodes. Nodes report the free space"
         " of the cluster's own volume group only, so hail chooses the node all the same, and Ganeti fails when it makes"

@@ -11,7 +11,7 @@ from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.cluster.state import Instance
-from gpolicy.findings import Related, RuleInfo, Severity, Span
+from gpolicy.findings import Related, Span, error_rule, warning_rule
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.rules.examples import GROUP, bounds
 
@@ -24,10 +24,7 @@ def _sized(memory: str) -> str:
 
 
 class LastGroupRemoved(Rule):
-    info = RuleInfo(
-        code="GP721",
-        name="last-group-removed",
-        severity=Severity.ERROR,
+    info = error_rule("GP721", "last-group-removed")(
         summary="All groups of the cluster are to be removed.",
         rationale="Ganeti does not remove the last group, since a cluster always has one.",
         source="Ganeti 3.0, gnt-group remove",
@@ -48,10 +45,7 @@ class LastGroupRemoved(Rule):
 
 
 class RemovedGroupHasNodes(Rule):
-    info = RuleInfo(
-        code="GP722",
-        name="removed-group-has-nodes",
-        severity=Severity.ERROR,
+    info = error_rule("GP722", "removed-group-has-nodes")(
         summary="A group is to be removed, but the policy leaves nodes of the cluster in it.",
         rationale="Only an empty group can be removed.",
         source="Ganeti 3.0, gnt-group remove",
@@ -74,10 +68,7 @@ class RemovedGroupHasNodes(Rule):
 
 
 class MoveIntoStricterGroup(Rule):
-    info = RuleInfo(
-        code="GP723",
-        name="move-into-stricter-group",
-        severity=Severity.WARNING,
+    info = warning_rule("GP723", "move-into-stricter-group")(
         summary="A node is to move into a group whose instance policy does not allow the node's instances.",
         rationale="Ganeti moves nodes between groups without checking the policy or the exclusive storage of the"
         " target; only `gnt-cluster verify` reports it. hail and Ganeti then refuse to modify or move such instances"

@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
 from gpolicy.printable import some
@@ -17,10 +17,7 @@ from gpolicy.rules.parameters.paths import FILES
 
 
 class MisspeltGroup(Rule):
-    info = RuleInfo(
-        code="GP728",
-        name="misspelt-group",
-        severity=Severity.WARNING,
+    info = warning_rule("GP728", "misspelt-group")(
         summary="A new group has almost the name of a group of the cluster that the policy does not name.",
         rationale="gpolicy creates a group that the cluster lacks. Where its name is misspelt, the intended group keeps"
         " what it has, and the cluster gets an empty group beside it. Names that differ in a number or a single letter,"
@@ -49,10 +46,7 @@ class MisspeltGroup(Rule):
 
 
 class GroupNotThere(Rule):
-    info = RuleInfo(
-        code="GP744",
-        name="group-not-there",
-        severity=Severity.WARNING,
+    info = warning_rule("GP744", "group-not-there")(
         summary="A group is to be renamed from one that the cluster does not have, or removed by a misspelt name.",
         rationale="gpolicy creates the renamed group then, without nodes; and a group that is removed by another name"
         " stays. Remove `renamed_from` when the rename is done.",
@@ -98,10 +92,7 @@ _OUTSIDE: Final[tuple[Path, ...]] = (
 
 
 class AlmostLiveName(Rule):
-    info = RuleInfo(
-        code="GP747",
-        name="almost-live-name",
-        severity=Severity.WARNING,
+    info = warning_rule("GP747", "almost-live-name")(
         summary="A bridge, pool, server, allocator, network or file has almost the name that the cluster has now.",
         rationale="Ganeti stores any name, and cannot say whether there is such a thing. One slip from the present name"
         " is most likely a misspelling: instances then find no network or no disk. Names that differ in a number or a"

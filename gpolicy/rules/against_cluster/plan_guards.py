@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import error_rule, warning_rule
 from gpolicy.ganeti.releases import release_of
 from gpolicy.policy.guard import BUILT_IN
 from gpolicy.rules.against_cluster.moves import LastGroupRemoved, RemovedGroupHasNodes
@@ -52,10 +52,7 @@ def _found(rule: Rule, context: Context, *, overridable: bool, hint: str) -> Ite
 
 
 class PlanImpossible(Rule):
-    info = RuleInfo(
-        code="GP741",
-        name="plan-impossible",
-        severity=Severity.ERROR,
+    info = error_rule("GP741", "plan-impossible")(
         summary="Ganeti would refuse a part of the plan that the policy leads to.",
         rationale="The guards of `gpolicy plan` object to it, and nothing can override them: the plan could not be"
         " carried out to its end. Guards that other rules know more about (GP301, GP309, GP722) are reported by these.",
@@ -72,10 +69,7 @@ class PlanImpossible(Rule):
 
 
 class PlanUnsafe(Rule):
-    info = RuleInfo(
-        code="GP742",
-        name="plan-unsafe",
-        severity=Severity.WARNING,
+    info = warning_rule("GP742", "plan-unsafe")(
         summary="A built-in guard would stop the plan that the policy leads to.",
         rationale="Ganeti would do without a question what may cut off the master, redirect disks, or change another"
         " cluster than the policy is for. `gpolicy plan` stops there, unless `--allow` overrides the guard.",
@@ -93,10 +87,7 @@ class PlanUnsafe(Rule):
 
 
 class OtherRelease(Rule):
-    info = RuleInfo(
-        code="GP743",
-        name="other-release",
-        severity=Severity.WARNING,
+    info = warning_rule("GP743", "other-release")(
         summary="The cluster has another release of Ganeti than the policy says.",
         rationale="Plans go by the cluster's release, and so does `check --state`. `check` alone and editors go by"
         " `ganeti_version`: they judge which parameters and values exist by a release that the cluster does not have.",

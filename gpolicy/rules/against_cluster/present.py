@@ -7,17 +7,14 @@ from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, texts
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.printable import some
 from gpolicy.rules.examples import CLUSTER
 
 
 class HypervisorInUse(Rule):
-    info = RuleInfo(
-        code="GP745",
-        name="hypervisor-in-use",
-        severity=Severity.WARNING,
+    info = warning_rule("GP745", "hypervisor-in-use")(
         summary="A hypervisor is to be disabled, but instances of the cluster use it.",
         rationale="Ganeti does not check that. It asks nodes about enabled hypervisors only, so such instances count"
         " as stopped although they run, and none like them can be created.",
@@ -50,10 +47,7 @@ _PLACES: Final[dict[Path, frozenset[str]]] = {
 
 
 class DisksLeftBehind(Rule):
-    info = RuleInfo(
-        code="GP746",
-        name="disks-left-behind",
-        severity=Severity.WARNING,
+    info = warning_rule("GP746", "disks-left-behind")(
         summary="New disks are to go to another volume group or directory than the disks of existing instances.",
         rationale="Ganeti moves no disk. It counts the free space of the new place only, and refuses a volume group"
         " that a node does not have.",

@@ -7,17 +7,14 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context, name_of, texts
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, info_rule, warning_rule
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 
 _SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
 
 
 class DefaultTemplateNotAllowed(Rule):
-    info = RuleInfo(
-        code="GP302",
-        name="default-template-not-allowed",
-        severity=Severity.WARNING,
+    info = warning_rule("GP302", "default-template-not-allowed")(
         summary="The cluster's instance policy does not allow the first enabled disk template.",
         rationale="The first template of enabled_disk_templates is the default of new instances. If the policy does"
         " not allow it, Ganeti refuses every creation that names no template.",
@@ -40,10 +37,7 @@ class DefaultTemplateNotAllowed(Rule):
 
 
 class GroupTemplateBeyondCluster(Rule):
-    info = RuleInfo(
-        code="GP303",
-        name="group-template-beyond-cluster",
-        severity=Severity.INFO,
+    info = info_rule("GP303", "group-template-beyond-cluster")(
         summary="A group allows a disk template that the cluster's instance policy does not.",
         rationale="enabled_disk_templates limits groups, the cluster's instance policy does not: a group's list"
         " replaces the cluster's. This is legal, but easy to overlook.",
@@ -66,10 +60,7 @@ class GroupTemplateBeyondCluster(Rule):
 
 
 class TemplateNeverAllowed(Rule):
-    info = RuleInfo(
-        code="GP306",
-        name="template-never-allowed",
-        severity=Severity.INFO,
+    info = info_rule("GP306", "template-never-allowed")(
         summary="A disk template is enabled, but neither the cluster's policy nor a group's allows it.",
         rationale="No instance can use it, unless a group that the policy does not manage allows it.",
         source=_SOURCE,
@@ -95,10 +86,7 @@ _PAIR: Final = f"  minmax:\n    - name: some\n      {bounds('1G 12G', '1 3', '10
 
 
 class OnlyDiskless(Rule):
-    info = RuleInfo(
-        code="GP310",
-        name="only-diskless",
-        severity=Severity.WARNING,
+    info = warning_rule("GP310", "only-diskless")(
         summary="Only the template diskless is allowed, but the specs have disks.",
         rationale="No instance with a disk can be created, and the bounds of disk-size and disk-count have no effect."
         " Where no other template is enabled either, and the specs want no disk, that is on purpose.",

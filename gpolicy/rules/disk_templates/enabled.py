@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, Known, texts
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
@@ -23,10 +23,7 @@ def _where(enabled: Known) -> tuple[Related, ...]:
 
 
 class TemplateNotEnabled(Rule):
-    info = RuleInfo(
-        code="GP301",
-        name="template-not-enabled",
-        severity=Severity.ERROR,
+    info = error_rule("GP301", "template-not-enabled")(
         summary="An instance policy allows a disk template that the cluster does not enable.",
         rationale="Ganeti refuses the policy: the cluster's enabled templates limit the cluster and all groups.",
         source=_SOURCE,
@@ -54,10 +51,7 @@ def _index(root: dict[str, dict[str, list[str]]], template: str) -> int:
 
 
 class LvmWithoutVolumeGroup(Rule):
-    info = RuleInfo(
-        code="GP304",
-        name="lvm-without-volume-group",
-        severity=Severity.ERROR,
+    info = error_rule("GP304", "lvm-without-volume-group")(
         summary="plain or drbd is enabled, but the cluster is to have no volume group.",
         rationale="Ganeti refuses to enable LVM templates without a volume group, and to remove the volume group while"
         " they are enabled.",
@@ -73,10 +67,7 @@ class LvmWithoutVolumeGroup(Rule):
 
 
 class FilesWithoutDirectory(Rule):
-    info = RuleInfo(
-        code="GP311",
-        name="files-without-directory",
-        severity=Severity.ERROR,
+    info = error_rule("GP311", "files-without-directory")(
         summary="file or sharedfile is enabled, but its directory is empty.",
         rationale="Ganeti refuses to unset the directory of a disk template that is enabled.",
         source="Ganeti 3.0, checks of its modify command",
@@ -92,10 +83,7 @@ class FilesWithoutDirectory(Rule):
 
 
 class DrbdWithoutHelper(Rule):
-    info = RuleInfo(
-        code="GP305",
-        name="drbd-without-helper",
-        severity=Severity.ERROR,
+    info = error_rule("GP305", "drbd-without-helper")(
         summary="drbd is enabled, but the cluster is to have no DRBD helper.",
         rationale="Ganeti refuses to enable drbd without its user-mode helper, and to remove the helper while drbd is"
         " enabled.",
@@ -120,10 +108,7 @@ def _needs(rule: Rule, context: Context, path: Path, templates: tuple[str, ...],
 
 
 class ParametersOfDisabledTemplate(Rule):
-    info = RuleInfo(
-        code="GP307",
-        name="parameters-of-disabled-template",
-        severity=Severity.WARNING,
+    info = warning_rule("GP307", "parameters-of-disabled-template")(
         summary="Disk parameters of a disabled template differ from Ganeti's defaults.",
         rationale="Ganeti stores them without effect. Most likely another template was meant, or they are left over.",
         source=_SOURCE,
@@ -155,10 +140,7 @@ def _is_set(leaf: Leaf) -> bool:
 
 
 class StaleGroupTemplates(Rule):
-    info = RuleInfo(
-        code="GP308",
-        name="stale-group-templates",
-        severity=Severity.ERROR,
+    info = error_rule("GP308", "stale-group-templates")(
         summary="A group of the cluster allows a disk template that the policy disables, and the policy does not"
         " declare the group's list.",
         rationale="Ganeti does not check groups when a template is disabled. Later jobs silently shorten the group's"
@@ -202,10 +184,7 @@ class StaleGroupTemplates(Rule):
 
 
 class TemplateInUse(Rule):
-    info = RuleInfo(
-        code="GP309",
-        name="template-in-use",
-        severity=Severity.ERROR,
+    info = error_rule("GP309", "template-in-use")(
         summary="A disk template is to be disabled, but instances of the cluster have disks of it.",
         rationale="Ganeti refuses to disable a template while there is a disk of it.",
         source="Ganeti 3.0, run: Cannot disable disk template",

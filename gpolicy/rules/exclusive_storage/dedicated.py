@@ -12,7 +12,7 @@ from gpolicy.checking.node_limits import kept_by_node, total_disk
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import terms_in
-from gpolicy.findings import Related, RuleInfo, Severity, Span
+from gpolicy.findings import Related, Span, info_rule, warning_rule
 from gpolicy.ganeti.vocabulary import HYPERVISORS
 from gpolicy.policy.model import GroupPolicy, Hardware
 from gpolicy.rules.examples import bounds
@@ -63,10 +63,7 @@ def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator
 
 
 class NothingForTheNode(Rule):
-    info = RuleInfo(
-        code="GP415",
-        name="nothing-left-for-node",
-        severity=Severity.WARNING,
+    info = warning_rule("GP415", "nothing-left-for-node")(
         summary="With exclusive storage, the largest instance of a spec leaves nothing for the node itself.",
         rationale="The node's own system and the hypervisor need memory and CPUs. hail and hspace refuse a node that"
         " gives everything away, since some memory must stay free. hv_state says what a node keeps (mem_node,"
@@ -125,10 +122,7 @@ SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fi
 
 
 class ShareFitsLessOften(Rule):
-    info = RuleInfo(
-        code="GP416",
-        name="share-fits-less-often",
-        severity=Severity.WARNING,
+    info = warning_rule("GP416", "share-fits-less-often")(
         summary="With exclusive storage, a spec named after a part of a node fits less often than its name says.",
         rationale="Nodes are given away whole, in halves or in quarters. If a half needs more than half of the memory,"
         " CPUs or disk that a node gives, it fits once and the rest stays unused. The allocator wants some memory and"
@@ -164,10 +158,7 @@ class ShareFitsLessOften(Rule):
 
 
 class NodeKeepsEverything(Rule):
-    info = RuleInfo(
-        code="GP419",
-        name="node-keeps-everything",
-        severity=Severity.WARNING,
+    info = warning_rule("GP419", "node-keeps-everything")(
         summary="With hv_state, nodes keep all or most of the memory or CPUs that their group promises.",
         rationale="Instances do not get what a node and its hypervisor keep, so little or nothing is left for them."
         " Most likely a unit or a digit is wrong.",
@@ -207,10 +198,7 @@ _STORAGE: Final = "    - name: storage\n      " + bounds("10G 20G", "4 4", "1T 2
 
 
 class DedicatedCpuRatio(Rule):
-    info = RuleInfo(
-        code="GP406",
-        name="dedicated-vcpu-ratio",
-        severity=Severity.INFO,
+    info = info_rule("GP406", "dedicated-vcpu-ratio")(
         summary="vcpu-ratio is above 1, but exclusive storage is on.",
         rationale="A partitioned node gives each instance its own hardware. With more virtual than physical CPUs the"
         " instances share them. Exclusive disks with shared CPUs are possible, if that is what you want.",
@@ -228,10 +216,7 @@ class DedicatedCpuRatio(Rule):
 
 
 class DedicatedOrder(Rule):
-    info = RuleInfo(
-        code="GP410",
-        name="dedicated-order",
-        severity=Severity.WARNING,
+    info = warning_rule("GP410", "dedicated-order")(
         summary="With exclusive storage, specs are not in descending order of their minimum disk size.",
         rationale="hail's dedicated metric sorts specs by the minimum of disk-size, biggest first; hspace uses the"
         " order of the list. If the two differ, placement protects another size than capacity counts. With equal"

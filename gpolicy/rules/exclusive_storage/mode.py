@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf
@@ -19,10 +19,7 @@ _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 
 
 class TemplateNotExclusive(Rule):
-    info = RuleInfo(
-        code="GP407",
-        name="template-not-exclusive",
-        severity=Severity.WARNING,
+    info = warning_rule("GP407", "template-not-exclusive")(
         summary="Exclusive storage is on, but other disk templates than plain are allowed.",
         rationale="The design is for plain and drbd, but Ganeti implements it for plain only: creating another disk"
         " fails, and verify reports existing ones as errors.",
@@ -41,10 +38,7 @@ class TemplateNotExclusive(Rule):
 
 
 class ExclusiveWithoutPlain(Rule):
-    info = RuleInfo(
-        code="GP408",
-        name="exclusive-without-plain",
-        severity=Severity.ERROR,
+    info = error_rule("GP408", "exclusive-without-plain")(
         summary="Exclusive storage is on, but plain is not allowed.",
         rationale="No instance with a disk can be created.",
         source=f"{_EXCLUSIVE}; Ganeti 2.15 to 3.1",
@@ -61,10 +55,7 @@ class ExclusiveWithoutPlain(Rule):
 
 
 class ExclusiveStorageReads(Rule):
-    info = RuleInfo(
-        code="GP411",
-        name="exclusive-storage-reads",
-        severity=Severity.INFO,
+    info = info_rule("GP411", "exclusive-storage-reads")(
         summary="Exclusive storage is turned on, and Ganeti 3.0 then reports no storage figures of the nodes.",
         rationale="Ganeti's node daemon compares a number with text and fails. Free and total disk and spindles are"
         " unknown, and hspace -L stops. The defect is in 3.0.2 and still in the newest source.",
@@ -87,10 +78,7 @@ class ExclusiveStorageReads(Rule):
 
 
 class ExclusiveStorageMixed(Rule):
-    info = RuleInfo(
-        code="GP412",
-        name="exclusive-storage-mixed",
-        severity=Severity.ERROR,
+    info = error_rule("GP412", "exclusive-storage-mixed")(
         summary="A node has another value of exclusive_storage than the group that it is in or moves to.",
         rationale="All nodes of a group must have the same value; otherwise the node decides whether a disk has its"
         " own volumes. Ganeti does not let you set it on a node, but an old configuration may have it, and Ganeti moves"
@@ -154,10 +142,7 @@ def exclusive_hit(
 
 
 class ExclusiveStorageOnOtherDisks(Rule):
-    info = RuleInfo(
-        code="GP417",
-        name="exclusive-storage-on-other-disks",
-        severity=Severity.WARNING,
+    info = warning_rule("GP417", "exclusive-storage-on-other-disks")(
         summary="Exclusive storage is on for nodes whose instances have other disks than plain ones.",
         rationale="Ganeti turns exclusive storage on without a check, and converts nothing. `gnt-cluster verify`"
         " reports such disks as errors, and they cannot be grown or recreated.",

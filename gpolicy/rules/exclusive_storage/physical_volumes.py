@@ -9,7 +9,7 @@ from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import own_pool, terms_in
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, error_rule, warning_rule
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.exclusive_storage.examples import EXCLUSIVE
 from gpolicy.rules.exclusive_storage.spindles import exclusive_groups
@@ -18,10 +18,7 @@ _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 
 
 class VolumeSizesDiffer(Rule):
-    info = RuleInfo(
-        code="GP401",
-        name="pv-sizes-differ",
-        severity=Severity.ERROR,
+    info = error_rule("GP401", "pv-sizes-differ")(
         summary="The physical volumes of a group with exclusive storage differ by more than Ganeti's margin.",
         rationale="A spindle is a physical volume, and all volumes of a group must have one size within a margin of 1"
         " %. They differ too much if smallest * 1.01 is below largest * 0.99; `gnt-cluster verify` then reports an"
@@ -44,10 +41,7 @@ class VolumeSizesDiffer(Rule):
 
 
 class VolumeCount(Rule):
-    info = RuleInfo(
-        code="GP413",
-        name="pv-count-mismatch",
-        severity=Severity.WARNING,
+    info = warning_rule("GP413", "pv-count-mismatch")(
         summary="A group's hardware lists more or fewer sizes of physical volumes than it has volumes.",
         rationale="A list has the size of each volume; a single size holds for all. If pv_size and pv_count disagree,"
         " one of them is wrong, and so is every number computed from them.",
@@ -66,10 +60,7 @@ class VolumeCount(Rule):
 
 
 class ObservedVolumesDiffer(Rule):
-    info = RuleInfo(
-        code="GP418",
-        name="observed-pv-sizes-differ",
-        severity=Severity.WARNING,
+    info = warning_rule("GP418", "observed-pv-sizes-differ")(
         summary="The nodes of a group with exclusive storage have physical volumes of too different sizes.",
         rationale="All volumes of the group must have one size within a margin of 1 %. Otherwise `gnt-cluster verify`"
         " reports an error, and the smallest size counts for all.",

@@ -10,7 +10,7 @@ from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import promised_size
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.units import SIZE_STEP_MIB
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
@@ -55,10 +55,7 @@ def _volumes_here(hardware: Hardware) -> tuple[Related, ...]:
 
 
 class DiskNotWholeSpindles(Rule):
-    info = RuleInfo(
-        code="GP402",
-        name="disk-size-not-whole-spindles",
-        severity=Severity.WARNING,
+    info = warning_rule("GP402", "disk-size-not-whole-spindles")(
         summary="With exclusive storage, the maximum disk size of a spec is not a multiple of the spindle size.",
         rationale="A disk takes whole physical volumes, and Ganeti counts only floor(size / 1.03) of each: 1 % margin"
         " and 2 % reserve. So a disk as large as one volume takes two. Capacity is right only if the allowed sizes are"
@@ -94,10 +91,7 @@ _TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volume
 
 
 class DiskSpansSpindles(Rule):
-    info = RuleInfo(
-        code="GP403",
-        name="disk-size-spans-spindles",
-        severity=Severity.INFO,
+    info = info_rule("GP403", "disk-size-spans-spindles")(
         summary="With exclusive storage, the disk sizes of a spec need different numbers of spindles.",
         rationale="Instances of one spec then use nodes unevenly, and how many fit depends on their sizes.",
         source=_SPINDLES,
@@ -115,10 +109,7 @@ class DiskSpansSpindles(Rule):
 
 
 class TooFewSpindles(Rule):
-    info = RuleInfo(
-        code="GP404",
-        name="too-few-spindles",
-        severity=Severity.ERROR,
+    info = error_rule("GP404", "too-few-spindles")(
         summary="The smallest disks of a spec need more spindles than its spindle-use allows.",
         rationale="With exclusive storage, Ganeti compares spindle-use with the spindles of the instance's disks, and"
         " refuses a disk with too few. No instance can satisfy both.",
@@ -147,10 +138,7 @@ def _disks(count: int, size: int) -> str:
 
 
 class SpindlesBeyondNode(Rule):
-    info = RuleInfo(
-        code="GP405",
-        name="spindles-beyond-node",
-        severity=Severity.ERROR,
+    info = error_rule("GP405", "spindles-beyond-node")(
         summary="The smallest instance of a spec needs more spindles than a node of the group has.",
         rationale="No node of the group can hold such an instance.",
         source=_SPINDLES,
@@ -177,10 +165,7 @@ class SpindlesBeyondNode(Rule):
 
 
 class SpindleParameterIgnored(Rule):
-    info = RuleInfo(
-        code="GP409",
-        name="spindle-parameter-ignored",
-        severity=Severity.INFO,
+    info = info_rule("GP409", "spindle-parameter-ignored")(
         summary="spindle-ratio or spindle_count is set, but exclusive storage is on.",
         rationale="With exclusive storage the ratio is 1, and the count is the real number of volumes: Ganeti ignores"
         " both parameters.",
@@ -204,10 +189,7 @@ class SpindleParameterIgnored(Rule):
 
 
 class SpindlesWithoutExclusiveStorage(Rule):
-    info = RuleInfo(
-        code="GP414",
-        name="spindles-without-exclusive-storage",
-        severity=Severity.WARNING,
+    info = warning_rule("GP414", "spindles-without-exclusive-storage")(
         summary="A spec requires an exact number of spindles, but exclusive storage is not on.",
         rationale="Spindles are an instance's own physical volumes only with exclusive storage. Without it, disks"
         " share all volumes, and spindle-use is a number that an instance states (default 1).",

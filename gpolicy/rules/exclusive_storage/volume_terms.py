@@ -10,7 +10,7 @@ from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import METAVG, VOLUME_GROUP
 from gpolicy.cluster.volume_pools import matches
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import error_rule, info_rule, warning_rule
 from gpolicy.fit.desired import is_glob
 from gpolicy.fit.terms import volume_terms
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
@@ -44,10 +44,7 @@ def _volume_names(nodes: list[Node]) -> set[str]:
 
 
 class PatternMatchesNothing(Rule):
-    info = RuleInfo(
-        code="GP420",
-        name="volume-pattern-unmatched",
-        severity=Severity.WARNING,
+    info = warning_rule("GP420", "volume-pattern-unmatched")(
         summary="A name or glob of physical_volumes matches no volume of the cluster.",
         rationale="Volumes that should be excluded, or be in another volume group, then count as the cluster's own: all"
         " numbers of disk and spindles are wrong. Ganeti names volumes by their device (/dev/sda3).",
@@ -73,10 +70,7 @@ class PatternMatchesNothing(Rule):
 
 
 class VolumePatternUnlikely(Rule):
-    info = RuleInfo(
-        code="GP424",
-        name="volume-pattern-unlikely",
-        severity=Severity.WARNING,
+    info = warning_rule("GP424", "volume-pattern-unlikely")(
         summary="A name or glob of physical_volumes can match no volume, or excludes all of them.",
         rationale="The names of volumes start with /dev/, and a glob must match the whole name. If all volumes are"
         " excluded, capacity counts no disk.",
@@ -104,10 +98,7 @@ _ANY_VOLUME: Final = "/dev/a-name-that-no-volume-has"
 
 
 class VolumeInTwoPlaces(Rule):
-    info = RuleInfo(
-        code="GP421",
-        name="volume-in-two-places",
-        severity=Severity.ERROR,
+    info = error_rule("GP421", "volume-in-two-places")(
         summary="A physical volume is excluded and assigned to a volume group, or assigned to two.",
         rationale="A volume is in one volume group. gpolicy counts an excluded volume in none, and of two groups in the"
         " first, which may not be what is meant. A glob may cover more than what is excluded by name.",
@@ -149,10 +140,7 @@ def _two_places(terms: VolumeTerms, name: str, *, named: bool = True) -> str | N
 
 
 class AssignedGroupUnused(Rule):
-    info = RuleInfo(
-        code="GP422",
-        name="assigned-volume-group-unused",
-        severity=Severity.INFO,
+    info = info_rule("GP422", "assigned-volume-group-unused")(
         summary="Physical volumes are assigned to a volume group that nothing declared uses.",
         rationale="The group is neither the cluster's own nor drbd's metavg, and disk_state does not name it. So its"
         " volumes hold only disks for which somebody names the group by hand. If the name is mistyped, the volumes are"
@@ -196,10 +184,7 @@ def _used_groups(context: Context) -> set[str]:
 
 
 class SharesOfGaneti(Rule):
-    info = RuleInfo(
-        code="GP423",
-        name="volume-shares-not-ganetis",
-        severity=Severity.INFO,
+    info = info_rule("GP423", "volume-shares-not-ganetis")(
         summary="physical_volumes sets another margin or reserve than Ganeti's.",
         rationale="The design document wants both as parameters, but Ganeti 3 has 1 % and 2 % fixed (PART_MARGIN,"
         " PART_RESERVED). Numbers counted with other shares say what would be if Ganeti were changed.",

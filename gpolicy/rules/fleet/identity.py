@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gpolicy.checking.fleet import Fleet, FleetHit, FleetRule, place_of
-from gpolicy.findings import Related, RuleInfo, Severity, Span
+from gpolicy.findings import Related, Span, error_rule, info_rule
 from gpolicy.fit.desired import is_glob
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Leaf
@@ -14,10 +14,7 @@ from gpolicy.rules.fleet.examples import BASE, GOOD, files, group_of, member
 
 
 class ClusterNamedTwice(FleetRule):
-    info = RuleInfo(
-        code="GP831",
-        name="cluster-named-twice",
-        severity=Severity.ERROR,
+    info = error_rule("GP831", "cluster-named-twice")(
         summary="Two policies describe a cluster of the same name.",
         rationale="Each policy changes the cluster back to what it says.",
         bad=files(member("amsterdam"), member("amsterdam").replace("# amsterdam", "# berlin"), BASE),
@@ -39,10 +36,7 @@ class ClusterNamedTwice(FleetRule):
 
 
 class NodeInTwoClusters(FleetRule):
-    info = RuleInfo(
-        code="GP832",
-        name="node-in-two-clusters",
-        severity=Severity.ERROR,
+    info = error_rule("GP832", "node-in-two-clusters")(
         summary="Two clusters of a fleet name the same node.",
         rationale="A node is in exactly one cluster, so one of the two policies is wrong and cannot be planned. The"
         " same holds for a pattern with a domain, such as node*.example.org.",
@@ -73,10 +67,7 @@ class NodeInTwoClusters(FleetRule):
 
 
 class MacPrefixShared(FleetRule):
-    info = RuleInfo(
-        code="GP833",
-        name="mac-prefix-shared",
-        severity=Severity.INFO,
+    info = info_rule("GP833", "mac-prefix-shared")(
         summary="Clusters of a fleet use the same prefix for MAC addresses.",
         rationale="A cluster ensures that its own addresses differ, but not that they differ from another cluster's."
         " On a shared network two instances may get the same one. Clusters that share no network are fine.",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpolicy.checking.fleet import Fleet, FleetHit, FleetRule, place_of
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
 from gpolicy.policy.source_file import YamlDocument
@@ -20,10 +20,7 @@ _POLICY_FAMILIES: Final = frozenset(
 
 
 class FleetDrift(FleetRule):
-    info = RuleInfo(
-        code="GP834",
-        name="fleet-drift",
-        severity=Severity.INFO,
+    info = info_rule("GP834", "fleet-drift")(
         summary="Clusters with the same base have different values that the base does not set.",
         rationale="Values that only the clusters' own documents set drift apart unseen. Put the common value into the"
         " base, and override it where a cluster must differ: gpolicy does not report an override of a base.",
@@ -61,10 +58,7 @@ class FleetDrift(FleetRule):
 
 
 class BaseHoldsNowhere(FleetRule):
-    info = RuleInfo(
-        code="GP835",
-        name="base-holds-nowhere",
-        severity=Severity.WARNING,
+    info = warning_rule("GP835", "base-holds-nowhere")(
         summary="Every cluster overrides a value of their common base.",
         rationale="A reader of the base believes that the value holds, but it holds in none of the checked clusters.",
         bad=files(

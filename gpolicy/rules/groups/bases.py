@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import warning_rule
 from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.source_file import YamlDocument
 from gpolicy.rules.examples import GROUP
@@ -18,10 +18,7 @@ _BASE: Final = "gpolicy: v1\nkind: NodeGroup\nname: common\ntemplate: true\nallo
 
 
 class BaseUnused(Rule):
-    info = RuleInfo(
-        code="GP614",
-        name="base-unused",
-        severity=Severity.WARNING,
+    info = warning_rule("GP614", "base-unused")(
         summary="No document extends a document with `template: true`.",
         rationale="A template does not describe an object itself: its values reach the cluster only through a document"
         " that extends it.",

@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import Pair, comparable
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, error_rule, warning_rule
 from gpolicy.fit.fit_rules import RENAME_CLASH
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import GroupPolicy
@@ -20,10 +20,7 @@ _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
 
 
 class UuidName(Rule):
-    info = RuleInfo(
-        code="GP601",
-        name="uuid-shaped-name",
-        severity=Severity.ERROR,
+    info = error_rule("GP601", "uuid-shaped-name")(
         summary="The name of a group looks like a UUID.",
         rationale="Ganeti looks a group up by its UUID first, then by its name. Its own check of the configuration"
         " reports such a name.",
@@ -40,10 +37,7 @@ class UuidName(Rule):
 
 
 class GroupNameUnlikely(Rule):
-    info = RuleInfo(
-        code="GP616",
-        name="group-name-unlikely",
-        severity=Severity.WARNING,
+    info = warning_rule("GP616", "group-name-unlikely")(
         summary="The name of a group differs from another one only in case, `-` or `_`, or no request can carry it.",
         rationale="Ganeti takes such a name for another group, and people confuse the two. RAPI addresses a group by"
         " its name in a path: a slash ends it, and blanks at its ends get lost on command lines.",
@@ -89,10 +83,7 @@ def _plain(name: str) -> str:
 
 
 class RenameImpossible(Rule):
-    info = RuleInfo(
-        code="GP608",
-        name="rename-impossible",
-        severity=Severity.ERROR,
+    info = error_rule("GP608", "rename-impossible")(
         summary="renamed_from names the group itself, another declared group, or what another group comes from; or"
         " groups take one another's names in a circle.",
         rationale="A rename takes one group from its old name to its new one, so the old name must be free afterwards.",
@@ -146,10 +137,7 @@ def _circle(group: GroupPolicy, renamed: dict[str, GroupPolicy]) -> list[GroupPo
 
 
 class RemovedWithContent(Rule):
-    info = RuleInfo(
-        code="GP609",
-        name="removed-with-content",
-        severity=Severity.ERROR,
+    info = error_rule("GP609", "removed-with-content")(
         summary="A group is to be removed, but still declares nodes, parameters, tags or an old name.",
         rationale="Only an empty group can be removed, so the rest of the document contradicts it.",
         source="Ganeti 3.0, gnt-group remove",
@@ -187,10 +175,7 @@ _SMALL: Final = bounds("1G 12G", "1 3", "10G 90G")
 
 
 class UnallocableWithoutHome(Rule):
-    info = RuleInfo(
-        code="GP610",
-        name="unallocable-without-home",
-        severity=Severity.WARNING,
+    info = warning_rule("GP610", "unallocable-without-home")(
         summary="A group is unallocable, but no other declared group takes the sizes of one of its specs.",
         rationale="hail and hspace put nothing into an unallocable group, so you can create instances of that size"
         " only by naming their nodes. That may be intended while a group is being emptied.",

@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, Context, name_of, texts
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import warning_rule
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.printable import count
@@ -17,10 +17,7 @@ _FAILURES: Final = "max_node_failures"
 
 
 class LimitsNeverHold(Rule):
-    info = RuleInfo(
-        code="GP615",
-        name="limits-never-hold",
-        severity=Severity.WARNING,
+    info = warning_rule("GP615", "limits-never-hold")(
         summary="The limits of a group let as many nodes fail as it has.",
         rationale="Then no node is left to take over, so nothing fits under these limits: `gpolicy capacity` counts 0,"
         " and `gpolicy place` refuses every instance that is not mirrored. The limits of the cluster hold for each"
@@ -43,10 +40,7 @@ class LimitsNeverHold(Rule):
 
 
 class MirrorsWithoutPartner(Rule):
-    info = RuleInfo(
-        code="GP617",
-        name="mirrors-without-partner",
-        severity=Severity.WARNING,
+    info = warning_rule("GP617", "mirrors-without-partner")(
         summary="A group is to have DRBD disks, but has only one node.",
         rationale="A DRBD disk needs a second node of the same group: no instance with such disks can be created.",
         source="Ganeti 3.0, creation of instances",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, error_rule, warning_rule
 from gpolicy.fit.desired import is_glob
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Leaf, NodeSetPolicy
@@ -14,10 +14,7 @@ from gpolicy.rules.examples import GROUP
 
 
 class NodeSetEmpty(Rule):
-    info = RuleInfo(
-        code="GP604",
-        name="node-set-empty",
-        severity=Severity.WARNING,
+    info = warning_rule("GP604", "node-set-empty")(
         summary="A node set has neither nodes nor groups, or sets nothing.",
         rationale="It matches no node, so its values are set nowhere; or it has no values and no tags to set.",
         bad="gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n",
@@ -35,10 +32,7 @@ class NodeSetEmpty(Rule):
 
 
 class NodeSetUnknownGroup(Rule):
-    info = RuleInfo(
-        code="GP605",
-        name="node-set-unknown-group",
-        severity=Severity.ERROR,
+    info = error_rule("GP605", "node-set-unknown-group")(
         summary="A node set names a group that neither the policy nor the cluster has.",
         rationale="Most likely the name is misspelt, and the set matches no node. Without the cluster's state gpolicy"
         " knows only the groups of the policy.",
@@ -59,10 +53,7 @@ class NodeSetUnknownGroup(Rule):
 
 
 class NodeSetConflict(Rule):
-    info = RuleInfo(
-        code="GP607",
-        name="node-set-conflict",
-        severity=Severity.ERROR,
+    info = error_rule("GP607", "node-set-conflict")(
         summary="Two node sets set different values for one parameter of the same node, and neither wins.",
         rationale="A name wins over a pattern, and a pattern over a group. But here both sets name the node, or both"
         " name the group. (Patterns that match the same nodes are GP611. With a cluster at hand the same mistake is"

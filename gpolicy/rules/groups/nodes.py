@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, Severity, Span
+from gpolicy.findings import Related, Span, error_rule, warning_rule
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.policy import edits
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
@@ -22,10 +22,7 @@ _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
 
 
 class NodeNamedTwice(Rule):
-    info = RuleInfo(
-        code="GP602",
-        name="node-named-twice",
-        severity=Severity.ERROR,
+    info = error_rule("GP602", "node-named-twice")(
         summary="Two groups name the same node.",
         rationale="A node is in exactly one group, and the policy does not say in which. With a cluster at hand the"
         " same mistake is GP702.",
@@ -49,10 +46,7 @@ class NodeNamedTwice(Rule):
 
 
 class PatternWithoutNode(Rule):
-    info = RuleInfo(
-        code="GP606",
-        name="pattern-without-node",
-        severity=Severity.WARNING,
+    info = warning_rule("GP606", "pattern-without-node")(
         summary="A pattern matches no node of the cluster.",
         rationale="Nodes are added with gnt-node, not by a policy: what the policy says about a missing node has no"
         " effect until the node exists. (A name that matches none is GP701, an error.)",
@@ -82,10 +76,7 @@ _WILDCARD: Final = re.compile(r"[*?\[]")
 
 
 class PatternsOverlap(Rule):
-    info = RuleInfo(
-        code="GP611",
-        name="patterns-overlap",
-        severity=Severity.WARNING,
+    info = warning_rule("GP611", "patterns-overlap")(
         summary="Patterns of two groups, or of two node sets with different values, match the same nodes.",
         rationale="A node is in exactly one group, and has one value. A name wins over a pattern, but nothing decides"
         " between two patterns: if the cluster has such a node, the policy cannot be applied (GP702, GP703).",
@@ -176,10 +167,7 @@ def _share_nodes(one: str, other: str) -> bool:
 
 
 class PatternUnlikely(Rule):
-    info = RuleInfo(
-        code="GP612",
-        name="pattern-unlikely",
-        severity=Severity.WARNING,
+    info = warning_rule("GP612", "pattern-unlikely")(
         summary="A name or pattern of nodes matches no node, or not those that its writer means.",
         rationale="In patterns, * stands for any letters, ? for one letter and [1-4] for one of a set, never for"
         " numbers of two digits: [1-12] is 1 or 2. Braces, a bracket that is not closed and a range such as 4-1 are"
@@ -222,10 +210,7 @@ def _turned(match: re.Match[str]) -> str:
 
 
 class NodeSetNodeUnknown(Rule):
-    info = RuleInfo(
-        code="GP613",
-        name="node-in-no-group",
-        severity=Severity.WARNING,
+    info = warning_rule("GP613", "node-in-no-group")(
         summary="A node set names nodes that are in no group of the policy, though every group names its nodes.",
         rationale="Each node is in a group. Most likely the name or pattern is misspelt, so the set matches no node,"
         " and the intended node does not get its values.",

@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
+from gpolicy.findings import Related, RuleParameter, error_rule, warning_rule
 from gpolicy.ganeti.number_bounds import MOST_NODE_FAILURES
 from gpolicy.policy.guard import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy
@@ -33,10 +33,7 @@ def _label(guard: Guard) -> str:
 
 
 class GuardUnknownGroup(Rule):
-    info = RuleInfo(
-        code="GP801",
-        name="guard-unknown-group",
-        severity=Severity.WARNING,
+    info = warning_rule("GP801", "guard-unknown-group")(
         summary="A guard names a group that neither the policy nor the cluster has.",
         rationale="Most likely the name is misspelt. A guard that cannot be measured fails and stops every plan."
         " Without the cluster's state gpolicy knows only the groups of the policy.",
@@ -57,10 +54,7 @@ class GuardUnknownGroup(Rule):
 
 
 class GuardUnknownSpec(Rule):
-    info = RuleInfo(
-        code="GP802",
-        name="guard-unknown-spec",
-        severity=Severity.ERROR,
+    info = error_rule("GP802", "guard-unknown-spec")(
         summary="A guard names a spec that its group does not have.",
         rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1. A"
         " guard that cannot be measured fails and stops every plan.",
@@ -85,10 +79,7 @@ class GuardUnknownSpec(Rule):
 
 
 class GuardNamedTwice(Rule):
-    info = RuleInfo(
-        code="GP803",
-        name="guard-named-twice",
-        severity=Severity.ERROR,
+    info = error_rule("GP803", "guard-named-twice")(
         summary="Two guards have the same name.",
         rationale="`--allow` overrides one guard by its name: one name would override both.",
         bad=_guards("name: room, spec: large, at_least: 4", "name: room, node_failures: 1"),
@@ -106,10 +97,7 @@ class GuardNamedTwice(Rule):
 
 
 class GuardNameTaken(Rule):
-    info = RuleInfo(
-        code="GP804",
-        name="guard-name-taken",
-        severity=Severity.ERROR,
+    info = error_rule("GP804", "guard-name-taken")(
         summary="A guard has the name of one of gpolicy's own guards.",
         rationale="`--allow NAME` would override both, or be refused because the built-in guard cannot be overridden.",
         bad=_guards("name: disks-stay, newly_violating: 0"),
@@ -124,10 +112,7 @@ class GuardNameTaken(Rule):
 
 
 class GuardNeverPasses(Rule):
-    info = RuleInfo(
-        code="GP805",
-        name="guard-never-passes",
-        severity=Severity.WARNING,
+    info = warning_rule("GP805", "guard-never-passes")(
         summary="A guard requires more than its group's promised hardware can give, or lets no plan pass.",
         rationale="The guard fails even if every node is empty, and stops every plan. gpolicy counts with the group's"
         " `hardware` and the nodes that it names; with a pattern (* or ?) their number is unknown. A guard that lets"
@@ -197,10 +182,7 @@ def _most(context: Context, group: GroupPolicy, pair: Pair) -> Iterator[tuple[st
 
 
 class GuardNeverFails(Rule):
-    info = RuleInfo(
-        code="GP806",
-        name="guard-never-fails",
-        severity=Severity.WARNING,
+    info = warning_rule("GP806", "guard-never-fails")(
         summary="A guard lets every plan pass.",
         rationale="At least 0 instances always fit, no loss is larger than 100%, and no plan changes a million values:"
         " this guard protects nothing.",
@@ -228,10 +210,7 @@ class GuardNeverFails(Rule):
 
 
 class GuardCovered(Rule):
-    info = RuleInfo(
-        code="GP807",
-        name="guard-covered",
-        severity=Severity.WARNING,
+    info = warning_rule("GP807", "guard-covered")(
         summary="A guard never decides: another one measures the same with a limit that is at least as strict.",
         rationale="The other guard stops everything that this one would stop. Most likely a limit, or what the guard"
         " measures, is wrong.",

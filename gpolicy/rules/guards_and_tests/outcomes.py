@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Finding, RuleInfo, Severity
+from gpolicy.findings import Finding, Severity, warning_rule
 from gpolicy.policy.scenario import Number
 from gpolicy.rules.examples import GROUP, bounds
 from gpolicy.rules.exclusive_storage.physical_volumes import VolumeCount
@@ -67,10 +67,7 @@ def _label(name: str) -> str:
 
 
 class NeverPassesTest(Rule):
-    info = RuleInfo(
-        code="GP819",
-        name="test-never-passes",
-        severity=Severity.WARNING,
+    info = warning_rule("GP819", "test-never-passes")(
         summary="A test fails: what it expects is not so, or it cannot run.",
         rationale="gpolicy runs small tests while it checks, since they need nothing but the policy. Either the test is"
         " wrong, or the policy no longer allows what somebody relies on. Tests on snapshots, on many nodes or of many"
@@ -118,10 +115,7 @@ _ANY: Final = 100_000
 
 
 class NeverFailsTest(Rule):
-    info = RuleInfo(
-        code="GP820",
-        name="test-never-fails",
-        severity=Severity.WARNING,
+    info = warning_rule("GP820", "test-never-fails")(
         summary="A test expects what holds whatever the policy says, or changes its cluster without effect.",
         rationale="Numbers are never below 0, and no cluster holds 100,000 instances: what expects it shows nothing. An"
         " edit that leaves the cluster as it was most likely means another node or instance.",

@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import warning_rule
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.scenario import Action, Scenario, Sizes
@@ -46,10 +46,7 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
 
 
 class TemplateOfTest(Rule):
-    info = RuleInfo(
-        code="GP817",
-        name="test-template",
-        severity=Severity.WARNING,
+    info = warning_rule("GP817", "test-template")(
         summary="A test uses a disk template that is unknown, not enabled or not allowed, but expects no refusal.",
         rationale="Ganeti refuses the instance because of its template, whatever else the test is about.",
         bad=_GROUP + _test("10G", ", disk-template: drbd"),
@@ -93,10 +90,7 @@ def _expects_refusal(scenario: Scenario) -> bool:
 
 
 class SpindlesOfTest(Rule):
-    info = RuleInfo(
-        code="GP818",
-        name="test-spindles",
-        severity=Severity.WARNING,
+    info = warning_rule("GP818", "test-spindles")(
         summary="A test gives the spindles of a disk, but its group has no exclusive storage.",
         rationale="Ganeti refuses spindles of a disk if exclusive storage is off. Either the group should have it, or"
         " the test names the wrong group.",

@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, error_rule, warning_rule
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes, unlikely
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
@@ -57,10 +57,7 @@ def _groups(scenario: Scenario) -> Iterator[Located[str]]:
 
 
 class UnknownGroupTest(Rule):
-    info = RuleInfo(
-        code="GP811",
-        name="test-unknown-group",
-        severity=Severity.ERROR,
+    info = error_rule("GP811", "test-unknown-group")(
         summary="A test names a group that the policy does not have.",
         rationale="The test could not run, or would expect what can never happen. A test on a snapshot may name groups"
         " that only the snapshot has.",
@@ -81,10 +78,7 @@ class UnknownGroupTest(Rule):
 
 
 class UnknownSpecTest(Rule):
-    info = RuleInfo(
-        code="GP812",
-        name="test-unknown-spec",
-        severity=Severity.ERROR,
+    info = error_rule("GP812", "test-unknown-spec")(
         summary="A test names a spec that its group does not have.",
         rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1.",
         bad=_tests(_test("check_instance: {group: gold, spec: lagre}", "refused: false")),
@@ -141,10 +135,7 @@ def _is_about_spec(path: tuple[str, ...]) -> bool:
 
 
 class NamedTwiceTest(Rule):
-    info = RuleInfo(
-        code="GP813",
-        name="test-named-twice",
-        severity=Severity.WARNING,
+    info = warning_rule("GP813", "test-named-twice")(
         summary="Two tests have the same name, or are the same under two names.",
         rationale="A report by name (`-k NAME`, JUnit) could not tell which of the two failed. And a copy that was not"
         " changed tests nothing more.",
@@ -181,10 +172,7 @@ def _contents(context: Context) -> Iterator[tuple[str, str]]:
 
 
 class UnknownNodeTest(Rule):
-    info = RuleInfo(
-        code="GP814",
-        name="test-unknown-node",
-        severity=Severity.ERROR,
+    info = error_rule("GP814", "test-unknown-node")(
         summary="A test names a node that its cluster does not have.",
         rationale="The test itself names simulated nodes; on promised hardware the nodes are those that the groups"
         " name.",
@@ -233,10 +221,7 @@ def _named_nodes(scenario: Scenario) -> Iterator[Located[str]]:
 
 
 class WithoutHardwareTest(Rule):
-    info = RuleInfo(
-        code="GP815",
-        name="test-without-hardware",
-        severity=Severity.WARNING,
+    info = warning_rule("GP815", "test-without-hardware")(
         summary="A test names no cluster, but the groups do not promise enough hardware to run it on.",
         rationale="Without `on` a test runs on the promised hardware: a group needs `hardware` with memory, cpus,"
         " pv_count and pv_size, and names of nodes without * or ?. Otherwise the test needs `gpolicy test --state`.",
@@ -267,10 +252,7 @@ def _enough(group: GroupPolicy) -> bool:
 
 
 class LosesAllTest(Rule):
-    info = RuleInfo(
-        code="GP824",
-        name="test-loses-all",
-        severity=Severity.WARNING,
+    info = warning_rule("GP824", "test-loses-all")(
         summary="A test of redundancy loses all nodes of a group.",
         rationale="No node is left to take over, so the answer is the same whatever the policy says. gpolicy counts the"
         " nodes that the group names; with a wildcard (* or ?) their number is unknown.",
@@ -293,10 +275,7 @@ class LosesAllTest(Rule):
 
 
 class ContradictionTest(Rule):
-    info = RuleInfo(
-        code="GP816",
-        name="test-contradiction",
-        severity=Severity.ERROR,
+    info = error_rule("GP816", "test-contradiction")(
         summary="The expectations of a test contradict one another.",
         rationale="A refused instance has no node, and an accepted one no reason to be refused. Such a test fails"
         " whatever the policy says.",

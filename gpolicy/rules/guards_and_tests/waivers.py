@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.model import Waiver
@@ -23,10 +23,7 @@ def _drift(where: str, until: str = "2031-12-31") -> str:
 
 
 class WaiverEndless(Rule):
-    info = RuleInfo(
-        code="GP822",
-        name="waiver-endless",
-        severity=Severity.WARNING,
+    info = warning_rule("GP822", "waiver-endless")(
         summary="A waiver has no real end: its last day is in another century.",
         rationale="A waiver is for a time, so that somebody looks at it again. What is accepted for good belongs in"
         " gpolicy.toml, or in a comment beside the value.",
@@ -45,10 +42,7 @@ class WaiverEndless(Rule):
 
 
 class DriftWaiverIdle(Rule):
-    info = RuleInfo(
-        code="GP823",
-        name="drift-waiver-idle",
-        severity=Severity.WARNING,
+    info = warning_rule("GP823", "drift-waiver-idle")(
         summary="A waiver of drift names what the policy does not declare, or what another one names.",
         rationale="Only what the policy declares can drift. `where` is cluster, group/NAME, node/NAME or a file, or one"
         " value as OBJECT:PATH (group/gold:ipolicy.vcpu-ratio).",

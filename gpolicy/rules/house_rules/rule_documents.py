@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.value_schema import SchemaReader
-from gpolicy.findings import Related, RuleInfo, Severity, Span
+from gpolicy.findings import Related, Span, error_rule, warning_rule
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.house_rule import SCHEMA, HouseRule
 from gpolicy.policy.source_file import Pointer
@@ -22,10 +22,7 @@ def _label(house_rule: HouseRule) -> str:
 
 
 class RuleSchema(Rule):
-    info = RuleInfo(
-        code="GP951",
-        name="rule-schema",
-        severity=Severity.ERROR,
+    info = error_rule("GP951", "rule-schema")(
         summary="The schema of a house rule cannot be used.",
         rationale="It refers to a definition that is missing or refers to itself, is nested too deep, or has a pattern"
         " that cannot be matched in one pass of a text: a pattern with back references or look-around may take years."
@@ -44,10 +41,7 @@ class RuleSchema(Rule):
 
 
 class RuleUnknownValue(Rule):
-    info = RuleInfo(
-        code="GP952",
-        name="rule-unknown-value",
-        severity=Severity.ERROR,
+    info = error_rule("GP952", "rule-unknown-value")(
         summary="The schema of a house rule names a value that no object of its kind has.",
         rationale="What stands below `properties` for it never applies, and what is `required` is always missing. Most"
         " likely the path is misspelt. Values have dotted paths in Ganeti's names, as `gpolicy show` has them.",
@@ -73,10 +67,7 @@ def _at(house_rule: HouseRule, pointer: Pointer) -> Span:
 
 
 class RuleKeywordIdle(Rule):
-    info = RuleInfo(
-        code="GP955",
-        name="rule-keyword-idle",
-        severity=Severity.WARNING,
+    info = warning_rule("GP955", "rule-keyword-idle")(
         summary="The schema of a house rule has a keyword that accepts each such value.",
         rationale="`pattern` looks at texts only, `minimum` at numbers, `contains` at lists: a keyword accepts every"
         " value of another kind, so it demands nothing. Neither does a bound beyond all numbers that make sense.",
@@ -96,10 +87,7 @@ class RuleKeywordIdle(Rule):
 
 
 class RuleMatchesNothing(Rule):
-    info = RuleInfo(
-        code="GP953",
-        name="rule-matches-nothing",
-        severity=Severity.WARNING,
+    info = warning_rule("GP953", "rule-matches-nothing")(
         summary="A house rule looks at no object of its policy.",
         rationale="Most likely a name or a tag is misspelt. A rule of a shared file may look at objects of other"
         " policies, so it is not reported.",
@@ -127,10 +115,7 @@ class RuleMatchesNothing(Rule):
 
 
 class RuleNamedTwice(Rule):
-    info = RuleInfo(
-        code="GP954",
-        name="rule-named-twice",
-        severity=Severity.ERROR,
+    info = error_rule("GP954", "rule-named-twice")(
         summary="Two house rules have the same name.",
         rationale="Waivers and settings accept a rule by its name: one name would accept both. Only the first is"
         " checked.",

@@ -10,7 +10,7 @@ from gpolicy.checking.context import Context, texts
 from gpolicy.checking.in_force import places, together
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Leaf
 from gpolicy.rules.examples import CLUSTER, bounds
@@ -20,10 +20,7 @@ _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify comman
 
 
 class ImageLocation(Rule):
-    info = RuleInfo(
-        code="GP104",
-        name="image-location",
-        severity=Severity.ERROR,
+    info = error_rule("GP104", "image-location")(
         summary="install_image or zeroing_image is neither an absolute path nor a URL.",
         rationale="Ganeti refuses the value; for the zeroing image it does so after half of the command is done. For"
         " the same reason an image cannot be set back to empty.",
@@ -45,10 +42,7 @@ class ImageLocation(Rule):
 
 
 class BackendMemory(Rule):
-    info = RuleInfo(
-        code="GP108",
-        name="backend-memory-reversed",
-        severity=Severity.ERROR,
+    info = error_rule("GP108", "backend-memory-reversed")(
         summary="The cluster's default minmem is above its default maxmem.",
         rationale="Ganeti accepts the defaults, but refuses every instance that uses both.",
         source="Ganeti 3.0, run: the cluster command does not check it, instance creation does",
@@ -67,10 +61,7 @@ class BackendMemory(Rule):
 
 
 class ReservedVolumePattern(Rule):
-    info = RuleInfo(
-        code="GP109",
-        name="reserved-lvs-pattern",
-        severity=Severity.ERROR,
+    info = error_rule("GP109", "reserved-lvs-pattern")(
         summary="An entry of reserved_lvs is not a regular expression.",
         rationale="Ganeti stores the entry unchecked, and every later `gnt-cluster verify` fails.",
         source=_SOURCE,
@@ -90,10 +81,7 @@ class ReservedVolumePattern(Rule):
 
 
 class ReservedVolumesReach(Rule):
-    info = RuleInfo(
-        code="GP160",
-        name="reserved-lvs-reach",
-        severity=Severity.WARNING,
+    info = warning_rule("GP160", "reserved-lvs-reach")(
         summary="An entry of reserved_lvs matches the volumes of instances, or cannot match any volume.",
         rationale="The entry must match the whole name vg/lv. If it also matches what Ganeti creates (vg/UUID.disk0),"
         " `gnt-cluster verify` never reports a lost or unknown volume. Without the volume group and its slash it"
@@ -166,10 +154,7 @@ _REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
 
 
 class BackendDefaultsOutside(Rule):
-    info = RuleInfo(
-        code="GP163",
-        name="backend-defaults-outside",
-        severity=Severity.WARNING,
+    info = warning_rule("GP163", "backend-defaults-outside")(
         summary="An instance with the cluster's backend defaults fits no spec.",
         rationale="An instance gets minmem, maxmem, vcpus and spindle_use from these defaults unless it names its own."
         " If neither the cluster nor a group of the policy allows that size, Ganeti refuses each such instance.",
@@ -212,10 +197,7 @@ def _allows(pair: Pair, sizes: list[tuple[str, int]]) -> bool:
 
 
 class JobLimits(Rule):
-    info = RuleInfo(
-        code="GP149",
-        name="job-limits-reversed",
-        severity=Severity.WARNING,
+    info = warning_rule("GP149", "job-limits-reversed")(
         summary="max_tracked_jobs is below max_running_jobs.",
         rationale="Ganeti follows the file of each tracked job; others it looks at from time to time only. With fewer"
         " tracked than running jobs it notices late that a job is done, and starts the next one late.",
@@ -237,10 +219,7 @@ HOST_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9
 
 
 class ClusterName(Rule):
-    info = RuleInfo(
-        code="GP164",
-        name="cluster-name-impossible",
-        severity=Severity.WARNING,
+    info = warning_rule("GP164", "cluster-name-impossible")(
         summary="The name of the cluster is not a host name in lower case.",
         rationale="A cluster is named by the host name of its master address. gpolicy plans only for the cluster of"
         " this name (guard `right-cluster`), so with an impossible name there is never a plan.",

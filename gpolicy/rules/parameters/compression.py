@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, texts
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Fix, RuleInfo, Severity
+from gpolicy.findings import Fix, error_rule, warning_rule
 from gpolicy.policy.edits import fix, replace_value
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Leaf
@@ -18,10 +18,7 @@ _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify comman
 
 
 class CompressionWithoutGzip(Rule):
-    info = RuleInfo(
-        code="GP105",
-        name="compression-without-gzip",
-        severity=Severity.ERROR,
+    info = error_rule("GP105", "compression-without-gzip")(
         summary="compression_tools does not name gzip.",
         rationale="Both ends of an instance move rely on gzip. Ganeti refuses a list without it.",
         source=_SOURCE,
@@ -46,28 +43,14 @@ class CompressionWithoutGzip(Rule):
 
 _TOOLS: Final = frozenset(
     {
-        "gzip",
-        "gzip-fast",
-        "gzip-slow",
-        "bzip2",
-        "lbzip2",
-        "lz4",
-        "lzop",
-        "pbzip2",
-        "pigz",
-        "xz",
-        "pixz",
-        "zstd",
-        "zstdmt",
+        *("gzip", "gzip-fast", "gzip-slow", "bzip2", "lbzip2", "lz4", "lzop", "pbzip2", "pigz", "xz", "pixz"),
+        *("zstd", "zstdmt"),
     }
 )
 
 
 class CompressionToolMisspelt(Rule):
-    info = RuleInfo(
-        code="GP187",
-        name="compression-tool-misspelt",
-        severity=Severity.WARNING,
+    info = warning_rule("GP187", "compression-tool-misspelt")(
         summary="A compression tool has almost the name of a usual one.",
         rationale="Ganeti takes any name, and looks for the program only when an instance moves.",
         source=_SOURCE,
@@ -85,10 +68,7 @@ class CompressionToolMisspelt(Rule):
 
 
 class CompressionToolName(Rule):
-    info = RuleInfo(
-        code="GP165",
-        name="compression-tool-name",
-        severity=Severity.ERROR,
+    info = error_rule("GP165", "compression-tool-name")(
         summary="A name in compression_tools is not a plain program name.",
         rationale="Ganeti accepts letters, digits, dashes and underscores: the name of a program in the search path of"
         " both ends, without path or options. `none` means no compression.",

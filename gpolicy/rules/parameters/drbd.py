@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import InForce, in_force, places, together
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy import edits
@@ -27,10 +27,7 @@ def _drbd(text: str) -> str:
 
 
 class DynamicResyncOff(Rule):
-    info = RuleInfo(
-        code="GP120",
-        name="dynamic-resync-without-plan",
-        severity=Severity.ERROR,
+    info = error_rule("GP120", "dynamic-resync-without-plan")(
         summary="dynamic-resync is on, but c-plan-ahead is 0.",
         rationale="With dynamic-resync, c-plan-ahead must not be 0: 0 turns DRBD's controller off, and Ganeti fails"
         " when it sets up the device.",
@@ -50,10 +47,7 @@ class DynamicResyncOff(Rule):
 
 
 class ResyncRatesReversed(Rule):
-    info = RuleInfo(
-        code="GP121",
-        name="resync-rates-reversed",
-        severity=Severity.ERROR,
+    info = error_rule("GP121", "resync-rates-reversed")(
         summary="The minimum resync rate is above the maximum.",
         rationale="DRBD's controller cannot keep both bounds. Ganeti does not check them.",
         source=_SOURCE,
@@ -72,10 +66,7 @@ class ResyncRatesReversed(Rule):
 
 
 class ResyncParameterIgnored(Rule):
-    info = RuleInfo(
-        code="GP122",
-        name="resync-parameter-ignored",
-        severity=Severity.WARNING,
+    info = warning_rule("GP122", "resync-parameter-ignored")(
         summary="A resync parameter is set that DRBD's controller does not read.",
         rationale="With dynamic-resync, DRBD uses the c-* parameters; without it, only resync-rate. Of the"
         " controller's two targets, c-delay-target counts only if c-fill-target is 0.",
@@ -114,10 +105,7 @@ BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
 
 
 class DrbdBarriers(Rule):
-    info = RuleInfo(
-        code="GP123",
-        name="drbd-barriers",
-        severity=Severity.ERROR,
+    info = error_rule("GP123", "drbd-barriers")(
         summary="disk-barriers is neither n nor a combination of b, f and d.",
         rationale="Ganeti stores any text and fails when it assembles the device: disks cannot be created or started.",
         source=_SOURCE,
@@ -138,10 +126,7 @@ class DrbdBarriers(Rule):
 
 
 class DrbdProtocol(Rule):
-    info = RuleInfo(
-        code="GP124",
-        name="drbd-protocol",
-        severity=Severity.ERROR,
+    info = error_rule("GP124", "drbd-protocol")(
         summary="protocol is not A, B or C.",
         rationale="Ganeti stores any text, but the disk cannot connect to its peer.",
         source=f"{_SOURCE}; drbdsetup(8)",
@@ -172,10 +157,7 @@ RANGES: Final = {
 
 
 class DrbdRange(Rule):
-    info = RuleInfo(
-        code="GP125",
-        name="drbd-range",
-        severity=Severity.ERROR,
+    info = error_rule("GP125", "drbd-range")(
         summary="A resync parameter is outside the range that DRBD accepts.",
         rationale="Ganeti checks only that it is a number. drbdsetup refuses it, and the disk cannot be activated.",
         source=f"{_SOURCE}; drbdsetup(8), DRBD 8.3 and 8.4",
@@ -192,10 +174,7 @@ class DrbdRange(Rule):
 
 
 class DrbdNoWriteOrder(Rule):
-    info = RuleInfo(
-        code="GP132",
-        name="drbd-no-write-order",
-        severity=Severity.WARNING,
+    info = warning_rule("GP132", "drbd-no-write-order")(
         summary="disk-barriers disables barriers, flushes and drain: nothing keeps writes in order.",
         rationale="DRBD uses the first of the three methods that is left. With none, a crash may leave the peer's disk"
         " with later writes but without earlier ones, unless the storage never reorders writes. For a battery-backed"
@@ -213,10 +192,7 @@ class DrbdNoWriteOrder(Rule):
 
 
 class DrbdProtocolNotC(Rule):
-    info = RuleInfo(
-        code="GP133",
-        name="drbd-protocol-not-c",
-        severity=Severity.WARNING,
+    info = warning_rule("GP133", "drbd-protocol-not-c")(
         summary="protocol is A or B: instances cannot migrate live, and a failover may lose writes.",
         rationale="A live migration needs both nodes as primaries for a moment, which DRBD allows with protocol C"
         " only. With A and B a write counts as done before it is on the other node's disk, so a failover loses the"

@@ -13,7 +13,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, warning_rule
 from gpolicy.ganeti.drbd_options import FLAGS, OPTIONS
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.misspelt import surely_meant
@@ -98,10 +98,7 @@ _ONE_DASH: Final = re.compile("-[a-z][a-z0-9]*-?[a-z]")
 
 
 class CustomForm(Rule):
-    info = RuleInfo(
-        code="GP134",
-        name="drbd-custom-form",
-        severity=Severity.WARNING,
+    info = warning_rule("GP134", "drbd-custom-form")(
         summary="disk-custom or net-custom is not a list of options for drbdsetup.",
         rationale="Ganeti appends the text to the command. drbdsetup takes a word without dashes for an address or a"
         " device, and an open quote breaks the command: no disk can be activated.",
@@ -126,10 +123,7 @@ class CustomForm(Rule):
 
 
 class CustomContradicts(Rule):
-    info = RuleInfo(
-        code="GP135",
-        name="drbd-custom-contradicts",
-        severity=Severity.WARNING,
+    info = warning_rule("GP135", "drbd-custom-contradicts")(
         summary="disk-custom or net-custom sets an option that Ganeti sets itself.",
         rationale="Ganeti writes the option, mostly from a parameter, and appends the custom text. drbdsetup gets both;"
         " the later one wins, or drbdsetup refuses the command. Plans, reports and `gnt-cluster info` show the other"
@@ -155,10 +149,7 @@ class CustomContradicts(Rule):
 
 
 class CustomUnknown(Rule):
-    info = RuleInfo(
-        code="GP156",
-        name="drbd-custom-unknown",
-        severity=Severity.WARNING,
+    info = warning_rule("GP156", "drbd-custom-unknown")(
         summary="disk-custom or net-custom has an option that looks like a misspelt one of drbdsetup.",
         rationale="drbdsetup refuses an unknown option: no disk can be activated. gpolicy does not know the options of"
         " every release of DRBD, and so reports only what is one slip away from an option that it knows.",
@@ -177,10 +168,7 @@ class CustomUnknown(Rule):
 
 
 class CustomSection(Rule):
-    info = RuleInfo(
-        code="GP136",
-        name="drbd-custom-section",
-        severity=Severity.WARNING,
+    info = warning_rule("GP136", "drbd-custom-section")(
         summary="disk-custom has a network option, or net-custom has a disk option.",
         rationale="Ganeti appends each text to its own command. drbdsetup refuses an option that the command does not"
         " have: no disk can be activated.",
@@ -203,10 +191,7 @@ _TENTHS: Final = 10
 
 
 class CustomValue(Rule):
-    info = RuleInfo(
-        code="GP158",
-        name="drbd-custom-value",
-        severity=Severity.WARNING,
+    info = warning_rule("GP158", "drbd-custom-value")(
         summary="disk-custom or net-custom gives an option a value that drbdsetup refuses, or twice, or has a word that"
         " belongs to no option.",
         rationale="Ganeti stores any text. drbdsetup refuses the whole command: no disk can be activated. Of an option"

@@ -13,7 +13,7 @@ from typing import Any, Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import InForce, in_force, places
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import default_in, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
@@ -25,10 +25,7 @@ _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 
 
 class NeedsAnother(Rule):
-    info = RuleInfo(
-        code="GP175",
-        name="hypervisor-parameter-needs-another",
-        severity=Severity.WARNING,
+    info = warning_rule("GP175", "hypervisor-parameter-needs-another")(
         summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
         rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
         " whether the cluster has another value: with `--state` it does, and GP170 and GP171 report what is refused.",
@@ -231,10 +228,7 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
 
 
 class HypervisorMismatch(Rule):
-    info = RuleInfo(
-        code="GP176",
-        name="hypervisor-parameters-mismatch",
-        severity=Severity.WARNING,
+    info = warning_rule("GP176", "hypervisor-parameters-mismatch")(
         summary="A hypervisor parameter has no effect beside another one, or no instance starts with both.",
         rationale="Ganeti stores both. It looks at them together only when an instance starts: then it leaves one out,"
         " or the hypervisor refuses to start. What the policy leaves out is known with `--state` only, but for"

@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import kvm
 from gpolicy.ganeti.vocabulary import (
@@ -32,10 +32,7 @@ _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 
 
 class CapabilityUnknown(Rule):
-    info = RuleInfo(
-        code="GP181",
-        name="capability-unknown",
-        severity=Severity.WARNING,
+    info = warning_rule("GP181", "capability-unknown")(
         summary="migration_caps or drop_capabilities has a word that QEMU or Linux does not know.",
         rationale="Ganeti passes the words on unchecked. With an unknown capability a migration fails, or a container"
         " does not start. The words of migration_caps stand between colons, those of drop_capabilities between commas.",
@@ -69,10 +66,7 @@ _PCI: Final[dict[Path, Form]] = {
 
 
 class PciDevice(Rule):
-    info = RuleInfo(
-        code="GP182",
-        name="pci-device",
-        severity=Severity.WARNING,
+    info = warning_rule("GP182", "pci-device")(
         summary="pci_pass is not a list of PCI devices.",
         rationale="Xen wants BUS:DEVICE.FUNCTION in hexadecimal digits, as lspci shows it. Ganeti splits the list at"
         " semicolons and checks nothing; with a wrong word no instance starts.",
@@ -128,10 +122,7 @@ _TEXT_FORMS: Final[dict[Path, Form]] = {
 
 
 class HypervisorText(Rule):
-    info = RuleInfo(
-        code="GP185",
-        name="hypervisor-text-form",
-        severity=Severity.WARNING,
+    info = warning_rule("GP185", "hypervisor-text-form")(
         summary="A text that Ganeti hands on to the hypervisor does not have the form that it needs.",
         rationale="Ganeti stores any text for a root device, a CPU model, a machine type, a prefix of disk names, the"
         " devices and control groups of containers, and letters of a boot order in any number. With another form no"
@@ -147,10 +138,7 @@ class HypervisorText(Rule):
 
 
 class KvmWordMisspelt(Rule):
-    info = RuleInfo(
-        code="GP157",
-        name="kvm-word-misspelt",
-        severity=Severity.WARNING,
+    info = warning_rule("GP157", "kvm-word-misspelt")(
         summary="A CPU model, machine type, keyboard layout or emulated device is not one of QEMU.",
         rationale="Ganeti stores any text. QEMU refuses an unknown word, and no instance starts. Each release knows"
         " more CPU models and machine types, so of these gpolicy reports only what is one slip away from one that it"

@@ -10,7 +10,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, Severity, Span
+from gpolicy.findings import Related, Span, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
@@ -22,10 +22,7 @@ _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
 
 
 class ConsoleOpen(Rule):
-    info = RuleInfo(
-        code="GP177",
-        name="console-open",
-        severity=Severity.WARNING,
+    info = warning_rule("GP177", "console-open")(
         summary="Consoles of instances are open to every network without a password.",
         rationale="VNC or SPICE listens on all addresses of the node, and the file of its password is empty (which is"
         " KVM's default in Ganeti). Whoever reaches the node then sits at the instance's screen and keyboard.",
@@ -78,46 +75,19 @@ _OF_KVM: Final = {
 """Options of KVM that Ganeti itself writes, and the parameter that it takes them from."""
 
 _KVM_OPTIONS: Final = frozenset(_OF_KVM) | {
-    *(
-        "accel",
-        "action",
-        "add-fd",
-        "audio",
-        "audiodev",
-        "blockdev",
-        "bios",
-        "chardev",
-        "compat",
-        "cpu",
-        "d",
-        "debugcon",
-    ),
-    *("device", "drive", "enable-fips", "fsdev", "full-screen", "fw_cfg", "gdb", "global", "hda", "hdb", "icount"),
-    *(
-        "iscsi",
-        "L",
-        "msg",
-        "mtdblock",
-        "net",
-        "netdev",
-        "nic",
-        "no-hpet",
-        "no-fd-bootchk",
-        "no-shutdown",
-        "no-user-config",
-    ),
-    *("nodefaults", "numa", "object", "option-rom", "overcommit", "parallel", "pflash", "plugin", "prom-env"),
-    *("readconfig", "rtc", "sandbox", "seed", "set", "smbios", "snapshot", "tpmdev", "trace", "usb", "usbdevice"),
-    *("virtfs", "watchdog", "watchdog-action", "win2k-hack", "xen-attach", "xen-domid", "acpitable", "balloon"),
+    *("accel", "action", "add-fd", "audio", "audiodev", "blockdev", "bios", "chardev", "compat", "cpu", "d"),
+    *("debugcon", "device", "drive", "enable-fips", "fsdev", "full-screen", "fw_cfg", "gdb", "global", "hda"),
+    *("hdb", "icount", "iscsi", "L", "msg", "mtdblock", "net", "netdev", "nic", "no-hpet", "no-fd-bootchk"),
+    *("no-shutdown", "no-user-config", "nodefaults", "numa", "object", "option-rom", "overcommit"),
+    *("parallel", "pflash", "plugin", "prom-env", "readconfig", "rtc", "sandbox", "seed", "set", "smbios"),
+    *("snapshot", "tpmdev", "trace", "usb", "usbdevice", "virtfs", "watchdog", "watchdog-action"),
+    *("win2k-hack", "xen-attach", "xen-domid", "acpitable", "balloon"),
 }
 """Options of QEMU. Each release knows more, so one is only unknown if it looks like one of these."""
 
 
 class KvmExtra(Rule):
-    info = RuleInfo(
-        code="GP178",
-        name="kvm-extra",
-        severity=Severity.WARNING,
+    info = warning_rule("GP178", "kvm-extra")(
         summary="kvm_extra has an option that Ganeti writes itself, or a misspelt one, or is no list of options.",
         rationale="Ganeti appends kvm_extra to its own command. Up to 3.0 it splits it at each blank: quotes are not"
         " removed, and two blanks make an empty argument. From 3.1 on it splits it as a shell does. KVM gets an option"
@@ -166,10 +136,7 @@ _MOST_DIGITS: Final = 6
 
 
 class CpuMaskUnlikely(Rule):
-    info = RuleInfo(
-        code="GP179",
-        name="cpu-mask-unlikely",
-        severity=Severity.WARNING,
+    info = warning_rule("GP179", "cpu-mask-unlikely")(
         summary="cpu_mask names CPUs that no node has, or a single CPU for all instances.",
         rationale="CPUs count from 0. An instance that is to run on a CPU that its node does not have does not start."
         " As a default of the cluster, one CPU is shared by the instances of a whole node.",
@@ -211,10 +178,7 @@ _UP_TO_4: Final = "ipolicy:\n  minmax:\n    - name: small\n      " + bounds("1G 
 
 
 class KvmTopology(Rule):
-    info = RuleInfo(
-        code="GP180",
-        name="kvm-topology",
-        severity=Severity.WARNING,
+    info = warning_rule("GP180", "kvm-topology")(
         summary="No instance of a spec has the CPUs that cpu_sockets, cpu_cores and cpu_threads of KVM make together.",
         rationale="KVM refuses to start an instance whose virtual CPUs are not the product of sockets, cores and"
         " threads; if one of them is not given, they must be a multiple of the product of the others.",
@@ -243,10 +207,7 @@ _ON_IDE: Final = 4
 
 
 class DisksBeyondBus(Rule):
-    info = RuleInfo(
-        code="GP188",
-        name="disks-beyond-bus",
-        severity=Severity.WARNING,
+    info = warning_rule("GP188", "disks-beyond-bus")(
         summary="A spec allows more disks than the type of disks of KVM can have.",
         rationale="QEMU's machines have two IDE channels with two devices each. An instance with more disks does not"
         " start.",
@@ -282,10 +243,7 @@ _RESCUE: Final = re.compile(r"single|emergency|rescue|[1S]|init=/.*sh")
 
 
 class DefaultOfOneInstance(Rule):
-    info = RuleInfo(
-        code="GP186",
-        name="default-of-one-instance",
-        severity=Severity.WARNING,
+    info = warning_rule("GP186", "default-of-one-instance")(
         summary="A cluster-wide default of KVM or Xen makes sense for a single instance only.",
         rationale="What the policy declares holds for every instance that says nothing else. A kernel argument for"
         " repairs then starts each of them in single-user mode. QEMU passes a type such as scsi-generic on to a device,"

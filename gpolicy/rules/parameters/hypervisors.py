@@ -14,7 +14,7 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force, places, together
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
@@ -98,10 +98,7 @@ CONTRADICTIONS: Final = (
 
 
 class HypervisorContradiction(Rule):
-    info = RuleInfo(
-        code="GP170",
-        name="hypervisor-parameters-contradict",
-        severity=Severity.ERROR,
+    info = error_rule("GP170", "hypervisor-parameters-contradict")(
         summary="Two parameters of KVM contradict each other.",
         rationale="Each parameter is valid alone, but Ganeti refuses a command with both. gpolicy knows values that"
         " the policy leaves out only with `--state`.",
@@ -133,10 +130,7 @@ SPICE: Final = tuple(
 
 
 class SpiceWithoutBind(Rule):
-    info = RuleInfo(
-        code="GP171",
-        name="spice-without-bind",
-        severity=Severity.ERROR,
+    info = error_rule("GP171", "spice-without-bind")(
         summary="A SPICE parameter is set, but spice_bind is empty.",
         rationale="spice_bind gives instances a SPICE console. Without it Ganeti refuses the other parameters.",
         source=_SOURCE,
@@ -156,10 +150,7 @@ class SpiceWithoutBind(Rule):
 
 
 class SerialSpeed(Rule):
-    info = RuleInfo(
-        code="GP172",
-        name="serial-speed",
-        severity=Severity.ERROR,
+    info = error_rule("GP172", "serial-speed")(
         summary="serial_speed is not a speed of a serial line.",
         rationale="Ganeti refuses the value if instances have a serial console. Without one it does not read it.",
         source=_SOURCE,
@@ -184,10 +175,7 @@ _MASKS: Final[tuple[Path, ...]] = tuple(
 
 
 class CpuRangeReversed(Rule):
-    info = RuleInfo(
-        code="GP173",
-        name="cpu-range-reversed",
-        severity=Severity.ERROR,
+    info = error_rule("GP173", "cpu-range-reversed")(
         summary="A range of CPUs in cpu_mask ends below its start.",
         rationale="Ganeti refuses the range.",
         source=_SOURCE,
@@ -213,10 +201,7 @@ _MOST_LETTERS: Final = 15  # of the name of a network interface in Linux
 
 
 class BindAddressUnlikely(Rule):
-    info = RuleInfo(
-        code="GP174",
-        name="bind-address-unlikely",
-        severity=Severity.WARNING,
+    info = warning_rule("GP174", "bind-address-unlikely")(
         summary="The address of VNC or SPICE consoles is neither an IP address nor the name of an interface.",
         rationale="Ganeti takes whatever is not an IP address (or, for VNC, an absolute path) for the name of a"
         " network interface, and refuses the command unless every node has it. It looks up no host name and accepts no"

@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import places, together
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip
@@ -20,10 +20,7 @@ _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify comman
 
 
 class MacPrefixMulticast(Rule):
-    info = RuleInfo(
-        code="GP161",
-        name="mac-prefix-multicast",
-        severity=Severity.ERROR,
+    info = error_rule("GP161", "mac-prefix-multicast")(
         summary="mac_prefix makes multicast addresses.",
         rationale="The lowest bit of the first octet marks a multicast address, which no interface can have. Ganeti"
         " does not check this, and new instances have no network.",
@@ -44,10 +41,7 @@ MOST_BITS: Final = 128  # of an IPv6 address
 
 
 class NetmaskRange(Rule):
-    info = RuleInfo(
-        code="GP162",
-        name="netmask-range",
-        severity=Severity.ERROR,
+    info = error_rule("GP162", "netmask-range")(
         summary="master_netmask is not a prefix length.",
         rationale="It is the number of leading bits (32 for a single IPv4 address), not a dotted mask: at most 32 for"
         " IPv4 and 128 for IPv6. Ganeti cannot set up the master address with another value.",
@@ -69,10 +63,7 @@ _VLAN: Final[Path] = ("nicparams", "vlan")
 
 
 class BridgeMissing(Rule):
-    info = RuleInfo(
-        code="GP166",
-        name="bridge-missing",
-        severity=Severity.ERROR,
+    info = error_rule("GP166", "bridge-missing")(
         summary="Network interfaces are bridged, but their link is empty.",
         rationale="The link names the bridge. Ganeti refuses an empty link in this mode; routed interfaces need none.",
         source="Ganeti 3.0.2, run",
@@ -93,10 +84,7 @@ _MOST_VLAN: Final = 4094
 
 
 class VlanForm(Rule):
-    info = RuleInfo(
-        code="GP167",
-        name="vlan-form",
-        severity=Severity.WARNING,
+    info = warning_rule("GP167", "vlan-form")(
         summary="vlan does not have the form of a VLAN setting.",
         rationale="`n` or `.n` is an access port of VLAN n, `:n:m` a trunk of VLANs n and m, `.n:m` both. VLANs are 1"
         " to 4094. Ganeti stores any text; with another form the interface cannot be set up when an instance starts.",
@@ -117,10 +105,7 @@ class VlanForm(Rule):
 
 
 class VlanIgnored(Rule):
-    info = RuleInfo(
-        code="GP168",
-        name="vlan-ignored",
-        severity=Severity.WARNING,
+    info = warning_rule("GP168", "vlan-ignored")(
         summary="vlan is set, but network interfaces are not of mode openvswitch.",
         rationale="Only Open vSwitch reads vlan. With mode bridged or routed the interface is in no VLAN: instances"
         " reach a network that they should not, or none.",
@@ -145,10 +130,7 @@ _CARD: Final = re.compile(r"(eth|bond|team)[0-9]+|en[ops][0-9][0-9a-z]*|enx[0-9a
 
 
 class RoutedBridge(Rule):
-    info = RuleInfo(
-        code="GP169",
-        name="routed-bridge",
-        severity=Severity.WARNING,
+    info = warning_rule("GP169", "routed-bridge")(
         summary="Network interfaces are routed, but their link is a bridge or a card, or cannot be a routing table.",
         rationale="With mode routed the link is a routing table, a number or a name of /etc/iproute2/rt_tables. With"
         " another word the interface is not set up when an instance starts.",
@@ -186,10 +168,7 @@ def _card_meant(name: str) -> str:
 
 
 class InterfaceName(Rule):
-    info = RuleInfo(
-        code="GP183",
-        name="interface-name",
-        severity=Severity.WARNING,
+    info = warning_rule("GP183", "interface-name")(
         summary="A network interface, bridge or switch has a name that Linux does not allow, or is the loopback.",
         rationale="A name has at most 15 bytes, and no slash, colon or blank. Ganeti stores any text, and fails when it"
         " sets up the master address, a node or an instance. What is on the loopback is reached from its node only.",
@@ -221,10 +200,7 @@ class InterfaceName(Rule):
 
 
 class LinkIsCard(Rule):
-    info = RuleInfo(
-        code="GP184",
-        name="link-is-card",
-        severity=Severity.WARNING,
+    info = warning_rule("GP184", "link-is-card")(
         summary="Network interfaces are bridged, but their link has the name of a network card, or is a routing table.",
         rationale="The link names a bridge, to which the node's own card belongs. An instance whose link is no bridge"
         " does not start. Old scripts of Xen call the bridge eth0, so gpolicy looks where no Xen is enabled.",
@@ -248,10 +224,7 @@ class LinkIsCard(Rule):
 
 
 class LinkIsNoSwitch(Rule):
-    info = RuleInfo(
-        code="GP190",
-        name="link-is-no-switch",
-        severity=Severity.WARNING,
+    info = warning_rule("GP190", "link-is-no-switch")(
         summary="Network interfaces are to use an Open vSwitch bridge that no node is told to have.",
         rationale="With mode openvswitch the link names the bridge. The policy says by ovs_name which bridges nodes"
         " get, and the link is none of them.",

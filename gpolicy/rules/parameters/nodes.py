@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import in_force, places, together
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.rules.examples import CLUSTER, GROUP
 
@@ -19,10 +19,7 @@ _OVS_SOURCE: Final = "Ganeti 3.0, gnt-node(8) add, and Open vSwitch support"
 
 
 class PathNotAbsolute(Rule):
-    info = RuleInfo(
-        code="GP140",
-        name="path-not-absolute",
-        severity=Severity.WARNING,
+    info = warning_rule("GP140", "path-not-absolute")(
         summary="A program or directory is not an absolute path.",
         rationale="Ganeti runs the out-of-band program without a shell: with a relative path or with arguments every"
         " power command fails. Ganeti refuses such directories of file disks and such a DRBD helper.",
@@ -49,10 +46,7 @@ class PathNotAbsolute(Rule):
 
 
 class OvsIncomplete(Rule):
-    info = RuleInfo(
-        code="GP142",
-        name="ovs-incomplete",
-        severity=Severity.WARNING,
+    info = warning_rule("GP142", "ovs-incomplete")(
         summary="Open vSwitch is on, but its bridge has no name or no network interface, or both are the same.",
         rationale="When a node is added, Ganeti creates the bridge ovs_name and connects it to the interface ovs_link."
         " Without a name there is no bridge; without a link its instances reach nothing outside the node.",
@@ -86,10 +80,7 @@ class OvsIncomplete(Rule):
 
 
 class OvsIgnored(Rule):
-    info = RuleInfo(
-        code="GP143",
-        name="ovs-parameter-ignored",
-        severity=Severity.WARNING,
+    info = warning_rule("GP143", "ovs-parameter-ignored")(
         summary="ovs_name or ovs_link is set, but Open vSwitch is off.",
         rationale="Ganeti reads them only when it adds a node, and only if ovs is true.",
         source=_OVS_SOURCE,
@@ -114,10 +105,7 @@ class OvsIgnored(Rule):
 
 
 class OvsOnNodeAdd(Rule):
-    info = RuleInfo(
-        code="GP144",
-        name="ovs-on-node-add",
-        severity=Severity.INFO,
+    info = info_rule("GP144", "ovs-on-node-add")(
         summary="Open vSwitch is turned on, but only nodes that are added later get the bridge.",
         rationale="Ganeti creates the bridge while it adds a node, and reads the parameter at no other time. On"
         " existing nodes you have to create the bridge yourself.",

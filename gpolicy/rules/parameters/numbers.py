@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity, Span
+from gpolicy.findings import Span, warning_rule
 from gpolicy.ganeti.parameter import Parameter, Path, Type
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.sensible_ranges import SENSIBLE, SensibleRange
@@ -45,10 +45,7 @@ _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
 
 
 class NumberUnlikely(Rule):
-    info = RuleInfo(
-        code="GP152",
-        name="number-unlikely",
-        severity=Severity.WARNING,
+    info = warning_rule("GP152", "number-unlikely")(
         summary="A number makes no sense for its parameter: most likely a unit is missing, or another one is meant.",
         rationale="Ganeti takes nearly any number, and each parameter has its own unit: MiB, KiB/s, milliseconds,"
         " microseconds, tenths of a second. A size without a unit is in MiB: mem_node: 4 means 4 MiB. The reference of"

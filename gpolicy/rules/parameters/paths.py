@@ -10,7 +10,7 @@ from typing import Final, cast
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import in_force, places, together
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, parameter_at
 from gpolicy.ganeti.vocabulary import HAIL_PARAMETERS, HTOOLS_PROGRAMS
@@ -35,10 +35,7 @@ def _below(path: str, tops: tuple[str, ...]) -> str | None:
 
 
 class StorageDirectoryForbidden(Rule):
-    info = RuleInfo(
-        code="GP145",
-        name="storage-directory-forbidden",
-        severity=Severity.ERROR,
+    info = error_rule("GP145", "storage-directory-forbidden")(
         summary="Disks are to be kept in a directory of the system.",
         rationale="Ganeti stores the directory, but refuses to create disks there and reports it in `gnt-cluster"
         " verify`: /bin, /boot, /dev, /etc, /home, /lib, /proc, /root, /sbin, /sys, and the same below /usr and"
@@ -59,10 +56,7 @@ class StorageDirectoryForbidden(Rule):
 
 
 class StorageDirectoriesSame(Rule):
-    info = RuleInfo(
-        code="GP146",
-        name="storage-directories-same",
-        severity=Severity.WARNING,
+    info = warning_rule("GP146", "storage-directories-same")(
         summary="file_storage_dir and shared_file_storage_dir are the same, or one lies in the other.",
         rationale="One is local to each node, the other is on storage that all nodes share. In one directory either"
         " local disks are shared, or shared ones are local: an instance that moves does not find its disk.",
@@ -89,10 +83,7 @@ _ENCRYPTED: Final = ("https", "ftps")
 
 
 class PathUnsafe(Rule):
-    info = RuleInfo(
-        code="GP147",
-        name="path-unsafe",
-        severity=Severity.WARNING,
+    info = warning_rule("GP147", "path-unsafe")(
         summary="Root on the nodes is to use a file that others can replace, or a path that is not what it seems.",
         rationale="Users can write to /tmp, /var/tmp and /dev/shm, and each to a home of their own: a program, kernel,"
         " image or password file there is theirs, and is gone after a reboot or with the user. An image that comes by"
@@ -137,10 +128,7 @@ _PROGRAMS: Final = frozenset(parameter.path for parameter in PARAMETERS if param
 
 
 class PathUnlikely(Rule):
-    info = RuleInfo(
-        code="GP159",
-        name="path-unlikely",
-        severity=Severity.WARNING,
+    info = warning_rule("GP159", "path-unlikely")(
         summary="A path names a directory where a file is wanted, or a program or file that is not what is needed.",
         rationale="Ganeti looks only at the form of a path. A kernel, an image or a password cannot be read from a"
         " directory or from /dev/null, a program that always fails stops what asks it, and QEMU's other programs start"
@@ -251,10 +239,7 @@ _ALLOCATOR_PARAMETERS: Final[Path] = ("default_iallocator_params",)
 
 
 class AllocatorUnlikely(Rule):
-    info = RuleInfo(
-        code="GP148",
-        name="allocator-unlikely",
-        severity=Severity.WARNING,
+    info = warning_rule("GP148", "allocator-unlikely")(
         summary="default_iallocator is no allocator, or its parameters are none that it reads.",
         rationale="Ganeti looks for a program of this name in its directories for allocators. Without one each new"
         " instance needs its nodes named. The parameters become options of the program: hail refuses one that it does"

@@ -8,7 +8,7 @@ from typing import Any, Final, cast
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force, places
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, SERVICE_PORTS
 from gpolicy.rules.examples import CLUSTER
@@ -21,10 +21,7 @@ _MIGRATION: Final[tuple[Path, ...]] = tuple(
 
 
 class PortTaken(Rule):
-    info = RuleInfo(
-        code="GP117",
-        name="port-taken",
-        severity=Severity.WARNING,
+    info = warning_rule("GP117", "port-taken")(
         summary="A TCP port of the nodes, or of storage, is one that something else uses there.",
         rationale="Ganeti's daemons listen on 1811 (noded), 1814 (confd), 1815 (mond) and 5080 (RAPI). It gives the"
         " ports 11000 to 14999 to DRBD disks and consoles as they come, so a migration on such a port fails when it is"
@@ -65,10 +62,7 @@ _TWO_IDS: Final = 8  # digits: two IDs without the dash between them
 
 
 class UidPoolOfOthers(Rule):
-    info = RuleInfo(
-        code="GP118",
-        name="uid-pool-of-others",
-        severity=Severity.WARNING,
+    info = warning_rule("GP118", "uid-pool-of-others")(
         summary="uid_pool has user IDs of the system or of people, or the same ID twice.",
         rationale="Instances run with IDs of the pool, so that one that breaks out can do nothing. With 0 it is root,"
         " with an ID below 1000 a service of the system; people get the IDs from 1000 on, and 65534 is nobody, whom"
@@ -108,10 +102,7 @@ _MODEL: Final[Path] = ("hvparams", "kvm", "security_model")
 
 
 class UidPoolTooSmall(Rule):
-    info = RuleInfo(
-        code="GP119",
-        name="uid-pool-too-small",
-        severity=Severity.WARNING,
+    info = warning_rule("GP119", "uid-pool-too-small")(
         summary="security_model is pool, but uid_pool has no user IDs, or a single one.",
         rationale="Each running instance of a node needs an ID of its own from the pool. Without a free one Ganeti does"
         " not start it.",

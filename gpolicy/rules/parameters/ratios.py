@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, RuleParameter, Severity
+from gpolicy.findings import RuleParameter, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.sensible_ranges import is_without_limit
 from gpolicy.rules.examples import GROUP
@@ -18,10 +18,7 @@ _USED: Final[dict[Path, str]] = {("ipolicy", "vcpu-ratio"): "CPUs", _SPINDLES: "
 
 
 class RatioBelowOne(Rule):
-    info = RuleInfo(
-        code="GP114",
-        name="ratio-below-one",
-        severity=Severity.WARNING,
+    info = warning_rule("GP114", "ratio-below-one")(
         summary="vcpu-ratio or spindle-ratio is far below 1.",
         rationale="The ratio is how many virtual CPUs, or spindles of instances, a node accepts for each of its own."
         " Far below 1 a node refuses instances long before its own CPUs or spindles are used once. A ratio of 0.95"
@@ -45,10 +42,7 @@ class RatioBelowOne(Rule):
 
 
 class RatioWithoutLimit(Rule):
-    info = RuleInfo(
-        code="GP115",
-        name="ratio-without-limit",
-        severity=Severity.INFO,
+    info = info_rule("GP115", "ratio-without-limit")(
         summary="vcpu-ratio or spindle-ratio is so high that it limits nothing.",
         rationale="Ganeti has no other way to switch the limit off than a huge number, such as 999 or 10000. Other"
         " high ratios are most likely mistyped (GP152).",

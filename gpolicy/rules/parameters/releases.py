@@ -10,7 +10,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import InForce, in_force, places, together
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import default_in, kvm, parameters_of
 from gpolicy.ganeti.releases import release_key
@@ -19,10 +19,7 @@ from gpolicy.rules.examples import CLUSTER
 
 
 class DefaultMoves(Rule):
-    info = RuleInfo(
-        code="GP138",
-        name="default-moves",
-        severity=Severity.WARNING,
+    info = warning_rule("GP138", "default-moves")(
         summary="A parameter that the policy leaves out has another default in the release that is checked for.",
         rationale="A new cluster has the default of its own release. A cluster that is upgraded keeps what it has"
         " stored, except for words that the new release does not have. So two clusters of one policy differ. It shows"
@@ -61,10 +58,7 @@ _IMAGES: Final = (kvm("cdrom_image_path"), kvm("cdrom2_image_path"))
 
 
 class StartsNoInstance(Rule):
-    info = RuleInfo(
-        code="GP139",
-        name="starts-no-instance-in-version",
-        severity=Severity.WARNING,
+    info = warning_rule("GP139", "starts-no-instance-in-version")(
         summary="The cluster's Ganeti release takes a value of KVM, but starts no instance with it.",
         rationale="QEMU has no device for the types of disks scsi, sd and mtd; Ganeti 3.0 leaves it to QEMU to refuse"
         " them. Ganeti 3.1 describes disks and CD-ROMs to QEMU in another way. It also refuses to start an"

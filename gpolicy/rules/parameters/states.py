@@ -9,7 +9,7 @@ from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, name_of, numb
 from gpolicy.checking.in_force import declared_for
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity, Span
+from gpolicy.findings import Related, RuleParameter, Span, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, NodeSetPolicy
@@ -25,10 +25,7 @@ _DISK_SOURCE: Final = "Resource model, Node parameters (disk_state)"
 
 
 class StateOfDisabledHypervisor(Rule):
-    info = RuleInfo(
-        code="GP112",
-        name="hypervisor-not-enabled",
-        severity=Severity.WARNING,
+    info = warning_rule("GP112", "hypervisor-not-enabled")(
         summary="hv_state or hvparams describes a hypervisor that is not enabled.",
         rationale="Ganeti accepts it, but no instance uses it, and capacity is not counted with it. Most likely another"
         " hypervisor was meant. Values of hvparams that are Ganeti's own defaults are not reported.",
@@ -63,10 +60,7 @@ def _is_of_hypervisor(leaf: Leaf) -> bool:
 
 
 class FakeHypervisor(Rule):
-    info = RuleInfo(
-        code="GP155",
-        name="fake-hypervisor",
-        severity=Severity.WARNING,
+    info = warning_rule("GP155", "fake-hypervisor")(
         summary="The hypervisor fake is enabled beside a real one.",
         rationale="It is for tests of Ganeti: an instance of it counts as running, but nothing runs. On a cluster with"
         " a real hypervisor somebody gets such an instance by mistake; as the first it is the default.",
@@ -84,10 +78,7 @@ class FakeHypervisor(Rule):
 
 
 class StateWithoutEffect(Rule):
-    info = RuleInfo(
-        code="GP113",
-        name="state-without-effect",
-        severity=Severity.INFO,
+    info = info_rule("GP113", "state-without-effect")(
         summary="hv_state or disk_state is declared, which Ganeti stores but never reads.",
         rationale="The resource model intended these figures for capacity, but no released Ganeti uses them. gpolicy"
         " does, where nodes report nothing and for guards. If you want that, there is nothing to fix: a cluster that"
@@ -110,10 +101,7 @@ class StateWithoutEffect(Rule):
 
 
 class StateNotCounted(Rule):
-    info = RuleInfo(
-        code="GP150",
-        name="state-not-counted",
-        severity=Severity.INFO,
+    info = info_rule("GP150", "state-not-counted")(
         summary="hv_state is about a hypervisor that is not the first, or disk_state about another volume group.",
         rationale="Capacity is counted with the figures of the first hypervisor and of the cluster's own volume group"
         " (volume_group_name). Nothing reads the other figures.",
@@ -156,10 +144,7 @@ def _records(context: Context, declared: Declared) -> dict[Path, Leaf]:
 
 
 class StateBeyondTotal(Rule):
-    info = RuleInfo(
-        code="GP151",
-        name="state-beyond-total",
-        severity=Severity.WARNING,
+    info = warning_rule("GP151", "state-beyond-total")(
         summary="The node, the hypervisor or other volumes keep as much as there is, or more.",
         rationale="Free is what remains: mem_total less mem_node and mem_hv, cpu_total less cpu_node, disk_total less"
         " disk_reserved and disk_overhead. If nothing remains, no instance fits.",
@@ -196,10 +181,7 @@ class StateBeyondTotal(Rule):
 
 
 class StateBeyondHardware(Rule):
-    info = RuleInfo(
-        code="GP153",
-        name="state-beyond-hardware",
-        severity=Severity.WARNING,
+    info = warning_rule("GP153", "state-beyond-hardware")(
         summary="hv_state or disk_state gives nodes more than their group's promised hardware, or far less.",
         rationale="Both describe the same nodes, so one of them is wrong: a total above the promise, memory and CPUs"
         " of less than half of it, or disk of less than a tenth. Capacity is counted with hv_state and"
@@ -274,10 +256,7 @@ def _promised(group: GroupPolicy) -> dict[str, tuple[int, Span]]:
 
 
 class StateBeyondNode(Rule):
-    info = RuleInfo(
-        code="GP154",
-        name="state-beyond-node",
-        severity=Severity.WARNING,
+    info = warning_rule("GP154", "state-beyond-node")(
         summary="hv_state or disk_state gives nodes more than a node of the cluster reports, or far less.",
         rationale="Capacity that is counted with these figures does not exist, or is not used. Some hypervisors report"
         " a little less than the machine has, so gpolicy tolerates a tenth more; less than half is reported.",

@@ -10,7 +10,7 @@ from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number, texts
 from gpolicy.checking.in_force import in_force, places
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import METAVG, VOLUME_GROUP, own_pool
-from gpolicy.findings import Related, RuleInfo, Severity, Span
+from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.text_forms import IPV4
 from gpolicy.policy.misspelt import name_meant
@@ -31,10 +31,7 @@ _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
 
 
 class VolumeGroupName(Rule):
-    info = RuleInfo(
-        code="GP110",
-        name="volume-group-name",
-        severity=Severity.ERROR,
+    info = error_rule("GP110", "volume-group-name")(
         summary="A volume group has a name that LVM does not allow.",
         rationale="Ganeti does not check drbd's metadata volume group when it is set. Creating a disk then fails.",
         source="Resource model, Disk parameters (metavg); lvm(8)",
@@ -56,10 +53,7 @@ _LOOK_ALIKE: Final = str.maketrans("oil", "011")
 
 
 class VolumeGroupLookAlike(Rule):
-    info = RuleInfo(
-        code="GP137",
-        name="volume-group-look-alike",
-        severity=Severity.WARNING,
+    info = warning_rule("GP137", "volume-group-look-alike")(
         summary="A volume group has almost the name of the cluster's, or all that names one names another.",
         rationale="LVM takes names that differ by one slip, or by an O for a 0, for two volume groups. If the second"
         " does not exist, no DRBD disk can be created, `gnt-cluster verify` ignores no volume, or capacity counts no"
@@ -110,10 +104,7 @@ def _looks_as(name: str) -> str:
 
 
 class UserspaceWithoutKvm(Rule):
-    info = RuleInfo(
-        code="GP111",
-        name="userspace-without-kvm",
-        severity=Severity.WARNING,
+    info = warning_rule("GP111", "userspace-without-kvm")(
         summary="Disks are to be accessed from userspace, but KVM is not enabled.",
         rationale="Only KVM can access a disk from userspace. Ganeti refuses the command for the cluster if an"
         " instance of another hypervisor has such a disk. It accepts the command for a group, and the instance then"
@@ -137,10 +128,7 @@ class UserspaceWithoutKvm(Rule):
 
 
 class UserspaceOfOthers(Rule):
-    info = RuleInfo(
-        code="GP126",
-        name="userspace-of-other-hypervisor",
-        severity=Severity.ERROR,
+    info = error_rule("GP126", "userspace-of-other-hypervisor")(
         summary="Disks are to be accessed from userspace, but an instance that does not use KVM has such a disk.",
         rationale="Ganeti refuses the command for the cluster. It accepts the command for a group, and the instance"
         " then fails at its next start.",
@@ -171,10 +159,7 @@ class UserspaceOfOthers(Rule):
 
 
 class OtherVolumeGroup(Rule):
-    info = RuleInfo(
-        code="GP127",
-        name="metavg-not-counted",
-        severity=Severity.INFO,
+    info = info_rule("GP127", "metavg-not-counted")(
         summary="drbd's metadata is in another volume group than the cluster's, and capacity does not count that"
         " group.",
         rationale="Nodes report the free space of volume_group_name only. hail and hspace do not see how full the other"
@@ -199,10 +184,7 @@ class OtherVolumeGroup(Rule):
 
 
 class StripesBeyondVolumes(Rule):
-    info = RuleInfo(
-        code="GP128",
-        name="stripes-beyond-volumes",
-        severity=Severity.WARNING,
+    info = warning_rule("GP128", "stripes-beyond-volumes")(
         summary="Disks have more stripes than nodes have physical volumes.",
         rationale="Each stripe needs its own volume. Ganeti silently uses fewer stripes when it creates a disk, and"
         " replacing the disk on a node with another number of volumes may fail.",
@@ -233,10 +215,7 @@ def _fewest_volumes(context: Context, group: GroupPolicy) -> int | None:
 
 
 class StripesIgnored(Rule):
-    info = RuleInfo(
-        code="GP129",
-        name="stripes-ignored",
-        severity=Severity.INFO,
+    info = info_rule("GP129", "stripes-ignored")(
         summary="Stripes are set, but exclusive storage is on.",
         rationale="With exclusive storage a disk takes whole physical volumes and is striped over all of them,"
         " whatever the parameter says.",
@@ -257,10 +236,7 @@ class StripesIgnored(Rule):
 
 
 class MetadataStripes(Rule):
-    info = RuleInfo(
-        code="GP130",
-        name="meta-stripes",
-        severity=Severity.INFO,
+    info = info_rule("GP130", "meta-stripes")(
         summary="drbd's metadata volumes are striped.",
         rationale="Metadata volumes are 128 MiB small. Stripes spread each of them over several disks, make nothing"
         " faster, and let the failure of any of these disks hit them all.",
@@ -287,10 +263,7 @@ _NAMES: Final[dict[Path, Form]] = {
 
 
 class StorageName(Rule):
-    info = RuleInfo(
-        code="GP131",
-        name="storage-name",
-        severity=Severity.WARNING,
+    info = warning_rule("GP131", "storage-name")(
         summary="A pool, server or volume of shared storage has an impossible name.",
         rationale="Ganeti stores any text and reads it each time a disk is opened. With a wrong name existing disks"
         " can no longer be opened.",

@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, texts
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity, Span
+from gpolicy.findings import Span, warning_rule
 from gpolicy.ganeti.parameter import Path, Reach, Type
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.rules.examples import CLUSTER
@@ -54,10 +54,7 @@ _ENDS: Final = re.compile(r"\s*(.*?)[\s,;]*", re.DOTALL)
 
 
 class TextSlip(Rule):
-    info = RuleInfo(
-        code="GP191",
-        name="text-slip",
-        severity=Severity.WARNING,
+    info = warning_rule("GP191", "text-slip")(
         summary="A text or a name is a word for nothing, has blanks around it, or ends with a comma or a colon.",
         rationale="Ganeti takes every letter for a part of the text: `none` is then the name of a bridge, a pool or an"
         ' allocator, and "web " is not web. Write "" where nothing is meant, and leave out what is to stay as it is.',
@@ -91,7 +88,7 @@ class TextSlip(Rule):
             else:
                 bare = tag.text.rstrip(_MARKS)
                 meant = bare if ":" in bare and not tag.text.startswith("htools") else tag.text
-                if tag.typed and tag.text[-2:-1] in ("/", "=", ".", "-"):
+                if tag.typed and tag.text.endswith(tuple(f"{mark}:" for mark in "/=.-")):
                     meant = f"{bare}:"
                 yield from self._ends(tag.label, "the tag", meant, tag.text, tag.span)
         for what, label, name, span in _names(context):

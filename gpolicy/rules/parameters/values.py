@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Fix, Related, RuleInfo, Severity
+from gpolicy.findings import Fix, Related, error_rule, info_rule
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.parameter import Path, Type
 from gpolicy.ganeti.parameters import PARAMETERS, known_in, parameter_at
@@ -30,10 +30,7 @@ def _unknown_in(version: str) -> frozenset[Path]:
 
 
 class ParameterNotInVersion(Rule):
-    info = RuleInfo(
-        code="GP101",
-        name="parameter-not-in-version",
-        severity=Severity.ERROR,
+    info = error_rule("GP101", "parameter-not-in-version")(
         summary="The cluster's Ganeti release does not know a parameter, or a word for one.",
         rationale="Ganeti refuses the whole command that sets it.",
         source="Ganeti's constants, releases 2.15 to 3.1",
@@ -66,10 +63,7 @@ class ParameterNotInVersion(Rule):
 
 
 class AccessInherit(Rule):
-    info = RuleInfo(
-        code="GP103",
-        name="access-inherit",
-        severity=Severity.ERROR,
+    info = error_rule("GP103", "access-inherit")(
         summary="A group shall inherit the access mode of a disk template.",
         rationale="Ganeti cannot reset this parameter: it accepts only the two modes, and refuses the word that would"
         " remove the group's value. All other disk parameters can be reset.",
@@ -95,10 +89,7 @@ IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
 
 
 class NotExpressible(Rule):
-    info = RuleInfo(
-        code="GP102",
-        name="not-expressible",
-        severity=Severity.ERROR,
+    info = error_rule("GP102", "not-expressible")(
         summary="Ganeti's commands cannot store a value as it is written.",
         rationale="Ganeti would refuse the command or store another value, so the cluster could never become what the"
         " policy says.",
@@ -135,10 +126,7 @@ def _lower_case(context: Context, leaf: Leaf) -> Fix | None:
 
 
 class PortRange(Rule):
-    info = RuleInfo(
-        code="GP106",
-        name="port-range",
-        severity=Severity.ERROR,
+    info = error_rule("GP106", "port-range")(
         summary="A TCP port is outside 1 to 65535.",
         rationale="Ganeti checks only that the port is a number. It cannot reach nodes with such an ssh_port.",
         source="Ganeti 3.0 does not check it",
@@ -158,10 +146,7 @@ class PortRange(Rule):
 
 
 class CountBelowOne(Rule):
-    info = RuleInfo(
-        code="GP107",
-        name="count-below-one",
-        severity=Severity.ERROR,
+    info = error_rule("GP107", "count-below-one")(
         summary="A number of spindles, stripes or virtual CPUs is below 1.",
         rationale="Ganeti accepts zero and negative numbers. But htools divides by the spindle count, LVM creates no"
         " volume with zero stripes, and no instance runs without a CPU.",
@@ -185,10 +170,7 @@ class CountBelowOne(Rule):
 
 
 class OverrideRepeatsCluster(Rule):
-    info = RuleInfo(
-        code="GP116",
-        name="override-repeats-cluster",
-        severity=Severity.INFO,
+    info = info_rule("GP116", "override-repeats-cluster")(
         summary="A group sets the same value as the cluster.",
         rationale="The value is an override: when the cluster's value changes, the group keeps its own. That may be"
         " intended; `inherit` follows the cluster.",

@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import DISK_TEMPLATES, Context, texts
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
+from gpolicy.findings import Related, RuleParameter, error_rule, warning_rule
 from gpolicy.ganeti.sensible_ranges import SENSIBLE, is_without_limit
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy import edits
@@ -18,10 +18,7 @@ from gpolicy.rules.specs.examples import GOOD, LARGE, SIZES, group_with
 
 
 class MinAboveMax(Rule):
-    info = RuleInfo(
-        code="GP206",
-        name="spec-min-above-max",
-        severity=Severity.ERROR,
+    info = error_rule("GP206", "spec-min-above-max")(
         summary="A spec's minimum is above its maximum.",
         rationale="Ganeti refuses the policy, since no instance could fit.",
         source=f"{SIZES}; Ganeti 3.0 checks it",
@@ -47,10 +44,7 @@ class MinAboveMax(Rule):
 
 
 class SpecAllowsNothing(Rule):
-    info = RuleInfo(
-        code="GP207",
-        name="spec-allows-nothing",
-        severity=Severity.ERROR,
+    info = error_rule("GP207", "spec-allows-nothing")(
         summary="The maximum memory or CPU count of a spec is 0.",
         rationale="Ganeti accepts bounds of zero and below, but every instance has memory and a CPU.",
         source=f"{SIZES}; Ganeti 3.0 does not check it",
@@ -76,10 +70,7 @@ _MIN, _MAX = _PAIR.partition("      max:")[::2]
 
 
 class SpecMinAboveCeiling(Rule):
-    info = RuleInfo(
-        code="GP213",
-        name="spec-min-above-ceiling",
-        severity=Severity.ERROR,
+    info = error_rule("GP213", "spec-min-above-ceiling")(
         summary="A spec requires more than 16 disks or 8 network interfaces.",
         rationale="No instance of Ganeti can have so many, so the spec allows none.",
         source=_SOURCE,
@@ -98,10 +89,7 @@ class SpecMinAboveCeiling(Rule):
 
 
 class SpecMaxAboveCeiling(Rule):
-    info = RuleInfo(
-        code="GP214",
-        name="spec-max-above-ceiling",
-        severity=Severity.WARNING,
+    info = warning_rule("GP214", "spec-max-above-ceiling")(
         summary="A spec's maximum is above 16 disks or 8 network interfaces.",
         rationale="Ganeti accepts the bound, but no instance reaches it: 16 disks and 8 interfaces are its own limits.",
         source=_SOURCE,
@@ -123,10 +111,7 @@ class SpecMaxAboveCeiling(Rule):
 
 
 class SpecMinZero(Rule):
-    info = RuleInfo(
-        code="GP220",
-        name="spec-min-zero",
-        severity=Severity.WARNING,
+    info = warning_rule("GP220", "spec-min-zero")(
         summary="The minimum memory, CPU count or disk count of a spec is 0.",
         rationale="Every instance has memory and a CPU, and disks where the template diskless is not allowed, so the"
         " bound excludes nothing. Ganeti accepts it silently.",
@@ -147,10 +132,7 @@ class SpecMinZero(Rule):
 
 
 class SpecWithoutDisks(Rule):
-    info = RuleInfo(
-        code="GP221",
-        name="spec-without-disks",
-        severity=Severity.WARNING,
+    info = warning_rule("GP221", "spec-without-disks")(
         summary="A spec allows no disks, or only disks of size 0, but diskless instances are not allowed.",
         rationale="No instance fits: one with disks has too many, and one without disks needs the template diskless.",
         source=f"{SIZES}; Ganeti 3.0, check of instances",
@@ -172,10 +154,7 @@ class SpecWithoutDisks(Rule):
 
 
 class SpecUnlikely(Rule):
-    info = RuleInfo(
-        code="GP224",
-        name="spec-unlikely",
-        severity=Severity.WARNING,
+    info = warning_rule("GP224", "spec-unlikely")(
         summary="A bound of a spec has far too little or too much memory for its CPUs.",
         rationale="No system runs in so little memory for each CPU, and none has so much. If the smallest and the"
         " largest instance of one spec differ a thousandfold in it, most likely a unit of one of them is wrong: a"

@@ -9,7 +9,7 @@ from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
+from gpolicy.findings import Related, RuleParameter, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import Declared, GroupPolicy
 from gpolicy.rules.examples import GROUP, bounds
@@ -23,10 +23,7 @@ def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
 
 
 class SpecBeyondHardware(Rule):
-    info = RuleInfo(
-        code="GP211",
-        name="spec-beyond-hardware",
-        severity=Severity.ERROR,
+    info = error_rule("GP211", "spec-beyond-hardware")(
         summary="The smallest instance of a spec is larger than a node of the group.",
         rationale="No node of the group can hold such an instance, so the spec allows nothing.",
         source=SIZES,
@@ -47,10 +44,7 @@ class SpecBeyondHardware(Rule):
 
 
 class SpecMaxBeyondHardware(Rule):
-    info = RuleInfo(
-        code="GP212",
-        name="spec-max-beyond-hardware",
-        severity=Severity.WARNING,
+    info = warning_rule("GP212", "spec-max-beyond-hardware")(
         summary="The largest instance of a spec is larger than a node of the group.",
         rationale="The policy allows instances that no node can hold. Tiered allocation starts with the maximum and"
         " has to shrink it first, so it counts instances of another size than the policy means.",
@@ -70,10 +64,7 @@ class SpecMaxBeyondHardware(Rule):
 
 
 class HardwareUnlikely(Rule):
-    info = RuleInfo(
-        code="GP222",
-        name="hardware-unlikely",
-        severity=Severity.WARNING,
+    info = warning_rule("GP222", "hardware-unlikely")(
         summary="The promised memory is far too much or too little for the promised CPUs, or a volume has no size.",
         rationale="Most likely a unit is wrong. Specs, tests and suggestions are compared with the promise: if it is"
         " too large, they find no mistake.",
@@ -113,10 +104,7 @@ _COUNT: Final[Path] = ("ndparams", "spindle_count")
 
 
 class SpindleUseBeyondRatio(Rule):
-    info = RuleInfo(
-        code="GP223",
-        name="spindle-use-beyond-ratio",
-        severity=Severity.WARNING,
+    info = warning_rule("GP223", "spindle-use-beyond-ratio")(
         summary="A spec requires or allows more spindle-use than spindle-ratio allows on a node.",
         rationale="All instances of a node together may use spindle-ratio times its spindle_count. hail and hspace"
         " refuse even the first instance that uses more and report FailDisk, however much disk is free.",

@@ -9,17 +9,14 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, RuleParameter, Severity
+from gpolicy.findings import Related, RuleParameter, info_rule, warning_rule
 from gpolicy.policy.model import Declared
 from gpolicy.rules.examples import spec
 from gpolicy.rules.specs.examples import GOOD, LARGE, SIZES, SMALL, group_with
 
 
 class SpecOrder(Rule):
-    info = RuleInfo(
-        code="GP202",
-        name="spec-order",
-        severity=Severity.WARNING,
+    info = warning_rule("GP202", "spec-order")(
         summary="Specs are not ordered from the biggest to the smallest.",
         rationale="hspace's tiered allocation starts with the first spec and goes on to the next when nothing more"
         " fits. If a small spec comes first, small instances take what the big ones need, and the capacity is wrong."
@@ -56,10 +53,7 @@ _STEPS: Final = {"memory-size": 64, "disk-size": 256}
 
 
 class SpecGap(Rule):
-    info = RuleInfo(
-        code="GP215",
-        name="spec-gap",
-        severity=Severity.WARNING,
+    info = warning_rule("GP215", "spec-gap")(
         summary="There is a wide gap between two specs: no spec takes the sizes in it.",
         rationale="Small gaps are normal, since bounds are inclusive. But if the next larger spec starts at many times"
         " the maximum of the one below, most likely a unit is wrong.",
@@ -94,10 +88,7 @@ class SpecGap(Rule):
 
 
 class SpecNotMonotonic(Rule):
-    info = RuleInfo(
-        code="GP217",
-        name="spec-not-monotonic",
-        severity=Severity.WARNING,
+    info = warning_rule("GP217", "spec-not-monotonic")(
         summary="The smaller of two specs allows more memory, CPUs or disk than the larger one.",
         rationale="Specs are counted from the biggest to the smallest, each from its maximum. If the smaller spec has"
         " a greater maximum, no order is right. Most likely a number is mistyped.",
@@ -123,10 +114,7 @@ class SpecNotMonotonic(Rule):
 
 
 class SpecsWithoutOrder(Rule):
-    info = RuleInfo(
-        code="GP218",
-        name="specs-without-order",
-        severity=Severity.INFO,
+    info = info_rule("GP218", "specs-without-order")(
         summary="Of two specs, each allows more of something than the other.",
         rationale="The design asks for the biggest spec first, but here neither is the biggest: hspace's count depends"
         " on their order. Specs for computing beside specs for storage have this price.",
@@ -165,10 +153,7 @@ def _ends(one: Pair, other: Pair) -> tuple[tuple[dict[str, int], dict[str, int]]
 
 
 class TieredCannotCount(Rule):
-    info = RuleInfo(
-        code="GP219",
-        name="spec-not-countable",
-        severity=Severity.INFO,
+    info = info_rule("GP219", "spec-not-countable")(
         summary="hspace cannot count instances of a spec, or only the largest ones.",
         rationale="hspace counts instances with one disk and, without exclusive storage, with the spindle-use of the"
         " cluster's std. It shrinks them by 64 MiB of memory or 256 MiB of disk at a time. A spec that requires two"

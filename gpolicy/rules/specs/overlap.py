@@ -8,7 +8,7 @@ from itertools import combinations
 from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, comparable, describe_region
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import error_rule, warning_rule
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
 from gpolicy.rules.examples import spec
@@ -23,10 +23,7 @@ def _compared(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
 
 
 class SpecOverlap(Rule):
-    info = RuleInfo(
-        code="GP201",
-        name="spec-overlap",
-        severity=Severity.WARNING,
+    info = warning_rule("GP201", "spec-overlap")(
         summary="Two specs overlap: some sizes belong to both.",
         rationale="Tiered allocation counts one spec after the other. If a size belongs to two specs, the capacity"
         " depends on which of them comes first. Bounds are inclusive, so specs that only touch overlap. Ganeti does"
@@ -46,10 +43,7 @@ class SpecOverlap(Rule):
 
 
 class SpecContained(Rule):
-    info = RuleInfo(
-        code="GP203",
-        name="spec-contained",
-        severity=Severity.WARNING,
+    info = warning_rule("GP203", "spec-contained")(
         summary="A spec lies entirely inside another one.",
         rationale="It allows nothing that the other spec does not allow, and the two overlap.",
         source=SIZES,
@@ -68,10 +62,7 @@ class SpecContained(Rule):
 
 
 class SpecDuplicate(Rule):
-    info = RuleInfo(
-        code="GP204",
-        name="spec-duplicate",
-        severity=Severity.WARNING,
+    info = warning_rule("GP204", "spec-duplicate")(
         summary="A list has the same spec twice.",
         rationale="Ganeti silently keeps both. The second adds nothing, and hspace counts it once more.",
         source=f"{SIZES}; Ganeti 3.0 accepts duplicates",
@@ -93,10 +84,7 @@ class SpecDuplicate(Rule):
 
 
 class SpecNameTwice(Rule):
-    info = RuleInfo(
-        code="GP208",
-        name="spec-name-twice",
-        severity=Severity.ERROR,
+    info = error_rule("GP208", "spec-name-twice")(
         summary="Two specs of one list have the same name, or names that differ only in case.",
         rationale="Guards, tests and reports refer to a spec by its name.",
         bad=group_with(LARGE, SMALL.replace("small", "large")),
@@ -119,10 +107,7 @@ class SpecNameTwice(Rule):
 
 
 class TooManySpecs(Rule):
-    info = RuleInfo(
-        code="GP209",
-        name="too-many-specs",
-        severity=Severity.WARNING,
+    info = warning_rule("GP209", "too-many-specs")(
         summary=f"More than {MAX_PAIRS} specs in one list.",
         rationale="Constrained sizes are meant to be a finite set that people know by heart. gpolicy compares only"
         f" the first {MAX_PAIRS} with one another, so overlaps further down stay unseen.",

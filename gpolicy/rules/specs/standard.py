@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import MINMAX, Context, number
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.model import GroupPolicy, Leaf
@@ -17,10 +17,7 @@ from gpolicy.rules.specs.examples import SIZES, SMALL
 
 
 class StdOutside(Rule):
-    info = RuleInfo(
-        code="GP205",
-        name="std-outside",
-        severity=Severity.ERROR,
+    info = error_rule("GP205", "std-outside")(
         summary="The standard spec (std) lies in none of the cluster's specs.",
         rationale="Ganeti refuses the policy: all six parameters of std must lie inside one spec.",
         source=f"{SIZES}; Ganeti 3.0 checks it on the cluster",
@@ -66,10 +63,7 @@ _GROUP: Final = f"{_CLUSTER}gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy:\n
 
 
 class StdNowhere(Rule):
-    info = RuleInfo(
-        code="GP216",
-        name="std-fits-no-group",
-        severity=Severity.WARNING,
+    info = warning_rule("GP216", "std-fits-no-group")(
         summary="The cluster's std lies in no spec of any group.",
         rationale="hspace counts with std, but Ganeti compares it with the cluster's specs only. If every group has"
         " its own specs and none takes std, hspace counts 0.",

@@ -11,7 +11,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS, Tag
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
 from gpolicy.guessing import did_you_mean
@@ -32,10 +32,7 @@ _FAMILIES: Final = (*(prefix.rstrip(":") for prefix in TAG_FAMILIES.values()), _
 
 
 class TagGrammar(Rule):
-    info = RuleInfo(
-        code="GP501",
-        name="tag-grammar",
-        severity=Severity.ERROR,
+    info = error_rule("GP501", "tag-grammar")(
         summary="A tag is too long, or has characters that tags cannot have.",
         rationale="A tag has 1 to 128 of the characters A-Z a-z 0-9 _ . + * / : @ and -. The entries of TagRules"
         " become longer when gpolicy puts the htools prefix before them.",
@@ -56,10 +53,7 @@ class TagGrammar(Rule):
 
 
 class HtoolsTagUnknown(Rule):
-    info = RuleInfo(
-        code="GP502",
-        name="htools-tag-unknown",
-        severity=Severity.WARNING,
+    info = warning_rule("GP502", "htools-tag-unknown")(
         summary="A tag looks like an htools tag, but no tool reads it.",
         rationale="htools silently ignores a misspelt family and a misspelt or missing htools: prefix, so the rule"
         " does not exist.",
@@ -112,10 +106,7 @@ def _run_together(text: str) -> tuple[str, str]:
 
 
 class TagWithoutSuffix(Rule):
-    info = RuleInfo(
-        code="GP503",
-        name="tag-without-suffix",
-        severity=Severity.ERROR,
+    info = error_rule("GP503", "tag-without-suffix")(
         summary="An htools tag has a family, but nothing after it.",
         rationale="htools ignores a tag with an empty suffix.",
         source=LOCATION,
@@ -133,10 +124,7 @@ class TagWithoutSuffix(Rule):
 
 
 class TagOfTool(Rule):
-    info = RuleInfo(
-        code="GP508",
-        name="tag-of-tool",
-        severity=Severity.ERROR,
+    info = error_rule("GP508", "tag-of-tool")(
         summary="The policy declares a tag of a tool, or owns a prefix that covers such tags.",
         rationale="harep keeps the state of its repairs in tags …autorepair:pending: and …result:, and hsqueeze marks"
         " nodes on standby with htools:standby:auto. Setting or removing these tags breaks what is running.",
@@ -172,10 +160,7 @@ def _covers(prefix: str, tag: str) -> bool:
 
 
 class TagWrongLevel(Rule):
-    info = RuleInfo(
-        code="GP509",
-        name="tag-wrong-level",
-        severity=Severity.WARNING,
+    info = warning_rule("GP509", "tag-wrong-level")(
         summary="A tag is on an object where its tool does not read it.",
         rationale="htools reads its rules from the cluster's tags only, htools:standby: and the tags of failure and"
         " migration domains from nodes, and autorepair from cluster, groups and instances. Elsewhere the tag has no"
@@ -205,10 +190,7 @@ def _is_of_nodes(text: str, names: set[str]) -> bool:
 
 
 class AutorepairUnknown(Rule):
-    info = RuleInfo(
-        code="GP510",
-        name="autorepair-unknown",
-        severity=Severity.WARNING,
+    info = warning_rule("GP510", "autorepair-unknown")(
         summary="An autorepair tag names no repair that harep knows.",
         rationale="harep ignores it: it repairs nothing, or does not suspend repairs.",
         source="harep of Ganeti 2.15 to 3.1",
@@ -238,10 +220,7 @@ class AutorepairUnknown(Rule):
 
 
 class TagNotInVersion(Rule):
-    info = RuleInfo(
-        code="GP511",
-        name="tag-not-in-version",
-        severity=Severity.WARNING,
+    info = warning_rule("GP511", "tag-not-in-version")(
         summary="The cluster's Ganeti release does not read a family of tags yet.",
         rationale="Location tags count in the metric from 2.16 on, and desired locations exist from 2.16 on. Before,"
         " such tags have no effect.",

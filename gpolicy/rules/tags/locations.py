@@ -11,7 +11,7 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
-from gpolicy.findings import RuleInfo, Severity, Span
+from gpolicy.findings import Span, info_rule, warning_rule
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.tags.domains import LOCATION, domains, has_mirrors, misspelt_domains, observed, suffixes
 
@@ -29,10 +29,7 @@ _DIVIDED: Final = _GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2, n3", "rac
 
 
 class DesiredLocationWithoutDomain(Rule):
-    info = RuleInfo(
-        code="GP507",
-        name="desired-location-without-domain",
-        severity=Severity.WARNING,
+    info = warning_rule("GP507", "desired-location-without-domain")(
         summary="A desired-location rule needs a failure domain that does not exist.",
         rationale="htools compares an instance's desired location with the location tags of its primary node, which"
         " come from htools:nlocation only. Without them the desire is never met and makes every placement worse.",
@@ -60,10 +57,7 @@ class DesiredLocationWithoutDomain(Rule):
 
 
 class FailureDomainUndivided(Rule):
-    info = RuleInfo(
-        code="GP519",
-        name="failure-domain-undivided",
-        severity=Severity.WARNING,
+    info = warning_rule("GP519", "failure-domain-undivided")(
         summary="All nodes of a group are in the same failure domain.",
         rationale="Every pair of nodes shares the domain: there is no choice, each mirrored instance counts as badly"
         " placed, and a failure of the domain takes down the whole group. Groups that are unallocable or allow no"
@@ -100,10 +94,7 @@ class FailureDomainUndivided(Rule):
 
 
 class FailureDomainIncomplete(Rule):
-    info = RuleInfo(
-        code="GP520",
-        name="failure-domain-incomplete",
-        severity=Severity.WARNING,
+    info = warning_rule("GP520", "failure-domain-incomplete")(
         summary="Some nodes of a group are in a failure domain, others are in none.",
         rationale="A node without a tag of the domain shares nothing with the others, so htools prefers it for"
         " redundant instances. Most likely its tag was forgotten.",
@@ -160,10 +151,7 @@ def _lacking_words(lacking: list[_Lacking]) -> str:
 
 
 class NodeInTwoDomains(Rule):
-    info = RuleInfo(
-        code="GP521",
-        name="node-in-two-domains",
-        severity=Severity.INFO,
+    info = info_rule("GP521", "node-in-two-domains")(
         summary="A node has two tags of the same failure domain.",
         rationale="The node shares both domains with others. That is right for a node on two power feeds. (If the"
         " domain is called after a place, it is GP528.)",
@@ -193,31 +181,16 @@ def _in_two(context: Context, *, of_places: bool) -> Iterator[tuple[str, str, Sp
 
 _PLACES: Final = frozenset(
     {
-        *("aisle", "az", "blade", "building", "cabinet", "cage", "campus", "chassis", "city", "data-center", "dc"),
-        *(
-            "datacenter",
-            "datacentre",
-            "enclosure",
-            "floor",
-            "hall",
-            "host",
-            "location",
-            "rack",
-            "region",
-            "room",
-            "row",
-        ),
-        *("site", "zone"),
+        *("aisle", "az", "blade", "building", "cabinet", "cage", "campus", "chassis", "city", "data-center"),
+        *("dc", "datacenter", "datacentre", "enclosure", "floor", "hall", "host", "location", "rack"),
+        *("region", "room", "row", "site", "zone"),
     }
 )
 """Names of domains that a node is in only once."""
 
 
 class NodeInTwoPlaces(Rule):
-    info = RuleInfo(
-        code="GP528",
-        name="node-in-two-places",
-        severity=Severity.WARNING,
+    info = warning_rule("GP528", "node-in-two-places")(
         summary="A node has the tags of two racks, rooms, sites or other places.",
         rationale="A node stands in one place. Most likely it is named in two node sets, or has moved and kept its old"
         " tag: htools then keeps mirrors away from places where the node is not.",

@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.misspelt import Guesses
 from gpolicy.rules.examples import GROUP
@@ -46,10 +46,7 @@ _UP: Final = '{from: "hv:4", to: "hv:5"}'
 
 
 class AllowMigrationForm(Rule):
-    info = RuleInfo(
-        code="GP504",
-        name="allowmigration-form",
-        severity=Severity.ERROR,
+    info = error_rule("GP504", "allowmigration-form")(
         summary="An allowmigration tag does not have the form FROM::TO.",
         rationale="Both sides are migration tags, with exactly one :: between them. htools ignores any other form.",
         source=_SOURCE,
@@ -66,10 +63,7 @@ class AllowMigrationForm(Rule):
 
 
 class AllowMigrationWithoutDomain(Rule):
-    info = RuleInfo(
-        code="GP505",
-        name="allowmigration-without-domain",
-        severity=Severity.WARNING,
+    info = warning_rule("GP505", "allowmigration-without-domain")(
         summary="An allowmigration rule is about a tag outside all migration domains of the policy.",
         rationale="Tags of nodes restrict migration only if a migration domain covers them. Without one there is"
         " nothing to allow, and the rule has no effect.",
@@ -92,10 +86,7 @@ class AllowMigrationWithoutDomain(Rule):
 
 
 class AllowMigrationPointless(Rule):
-    info = RuleInfo(
-        code="GP516",
-        name="allowmigration-pointless",
-        severity=Severity.WARNING,
+    info = warning_rule("GP516", "allowmigration-pointless")(
         summary="An allowmigration rule allows what is allowed anyway.",
         rationale="A target with the same tag needs no exception, and an exception needs to be written only once.",
         source=_SOURCE,
@@ -120,10 +111,7 @@ class AllowMigrationPointless(Rule):
 
 
 class TagWithoutNode(Rule):
-    info = RuleInfo(
-        code="GP517",
-        name="tag-without-node",
-        severity=Severity.WARNING,
+    info = warning_rule("GP517", "tag-without-node")(
         summary="A failure domain, a migration domain or an exception is about tags that no node has.",
         rationale="The rule has no effect. Most likely the tag is misspelt, in the rule or on the nodes. Without the"
         " cluster's state gpolicy reports this only if node sets declare tags of domains (for an exception: of its"
@@ -166,10 +154,7 @@ class TagWithoutNode(Rule):
 
 
 class MigrationDeadEnd(Rule):
-    info = RuleInfo(
-        code="GP518",
-        name="migration-dead-end",
-        severity=Severity.WARNING,
+    info = warning_rule("GP518", "migration-dead-end")(
         summary="Because of its migration tags a node cannot migrate to any other node of its group.",
         rationale="A target must have every migration tag of the source, or another tag that an exception allows"
         " instead. Instances cannot leave the last node with an old tag: hbal and hail leave them there, and the node"

@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS
-from gpolicy.findings import Related, RuleInfo, Severity
+from gpolicy.findings import Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy import edits
 from gpolicy.rules.tags.domains import LOCATION, cluster_tags, sides, without_prefix
@@ -19,10 +19,7 @@ _RAW: Final = ("iextags", "desiredlocation")
 
 
 class RawPrefix(Rule):
-    info = RuleInfo(
-        code="GP506",
-        name="tag-raw-prefix",
-        severity=Severity.WARNING,
+    info = warning_rule("GP506", "tag-raw-prefix")(
         summary="An iextags or desiredlocation tag has no closing colon.",
         rationale="htools compares these two families with the start of instance tags: `service` also matches the tags"
         " services and service-level:x. With a closing colon it matches service:… only. (nlocation and migration need"
@@ -43,10 +40,7 @@ class RawPrefix(Rule):
 
 
 class RuleWithPrefix(Rule):
-    info = RuleInfo(
-        code="GP512",
-        name="tag-rule-with-prefix",
-        severity=Severity.ERROR,
+    info = error_rule("GP512", "tag-rule-with-prefix")(
         summary="An entry of a TagRules document starts with htools:.",
         rationale="gpolicy puts the prefix before each entry: the tag would be htools:iextags:htools:iextags:x:, which"
         " matches nothing.",
@@ -67,10 +61,7 @@ class RuleWithPrefix(Rule):
 
 
 class SuffixColon(Rule):
-    info = RuleInfo(
-        code="GP513",
-        name="tag-suffix-colon",
-        severity=Severity.WARNING,
+    info = warning_rule("GP513", "tag-suffix-colon")(
         summary="An nlocation or migration tag has a closing colon, or another rule has two.",
         rationale="htools adds the colon itself: htools:nlocation:rack: matches node tags rack::…, which hardly any"
         " node has. (iextags and desiredlocation need one closing colon, which gpolicy adds to the"
@@ -98,10 +89,7 @@ class SuffixColon(Rule):
 
 
 class PrefixCovered(Rule):
-    info = RuleInfo(
-        code="GP514",
-        name="tag-prefix-covered",
-        severity=Severity.WARNING,
+    info = warning_rule("GP514", "tag-prefix-covered")(
         summary="An exclusion or desired-location prefix is covered by another one.",
         rationale="Every tag that starts with the longer prefix starts with the shorter one. The longer one has no"
         " effect, and most likely the shorter one matches more than was meant.",
@@ -124,10 +112,7 @@ class PrefixCovered(Rule):
 
 
 class OwnedPrefixReach(Rule):
-    info = RuleInfo(
-        code="GP515",
-        name="owned-prefix-reach",
-        severity=Severity.WARNING,
+    info = warning_rule("GP515", "owned-prefix-reach")(
         summary="An owned prefix has no closing colon, covers all rules of htools, or is owned twice.",
         rationale="gpolicy removes every undeclared tag that starts with the prefix: `rack` also owns the tags"
         " rackspace and rack-unit:7 of somebody else, and `htools:` the rules that nobody here declares.",

@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleInfo, RuleParameter, Severity
+from gpolicy.findings import RuleParameter, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import MOST_KNOWN
 from gpolicy.policy.misspelt import MOST_GUESSES
@@ -63,10 +63,7 @@ def _is_slip(written: str, name: str) -> bool:
 
 
 class TagAlmostInDomain(Rule):
-    info = RuleInfo(
-        code="GP522",
-        name="tag-almost-in-domain",
-        severity=Severity.WARNING,
+    info = warning_rule("GP522", "tag-almost-in-domain")(
         summary="A node's tag looks like one of a failure or migration domain, but is not; or like another tag of it.",
         rationale="htools takes the tags that start with the exact name of the domain and a colon, and compares them"
         " letter by letter. With another spelling the node is in no domain, or in one of its own (rack:A is not rack:a,"
@@ -115,10 +112,7 @@ def _almost(tag: str, names: _Names) -> str:
 
 
 class TagRuleAlmostInUse(Rule):
-    info = RuleInfo(
-        code="GP529",
-        name="tag-rule-almost-in-use",
-        severity=Severity.WARNING,
+    info = warning_rule("GP529", "tag-rule-almost-in-use")(
         summary="An exclusion or a desired location is about no tag of an instance, but almost about one in use.",
         rationale="htools compares letter by letter. With a misspelt word nothing is kept apart, and no tool reports"
         " it. gpolicy looks at the tags of the cluster's instances, and of those that tests simulate.",
@@ -145,10 +139,7 @@ class TagRuleAlmostInUse(Rule):
 
 
 class OwnedPrefixIdle(Rule):
-    info = RuleInfo(
-        code="GP523",
-        name="owned-prefix-idle",
-        severity=Severity.WARNING,
+    info = warning_rule("GP523", "owned-prefix-idle")(
         summary="An owned prefix differs slightly from tags in use, or is owned on other objects than have them.",
         rationale="gpolicy removes tags only under owned prefixes, on the objects that the entry names. If the entry"
         " is misspelt, tags that you remove from the policy stay on the cluster.",
@@ -183,10 +174,7 @@ class OwnedPrefixIdle(Rule):
 
 
 class RawPrefixShort(Rule):
-    info = RuleInfo(
-        code="GP524",
-        name="raw-prefix-short",
-        severity=Severity.WARNING,
+    info = warning_rule("GP524", "raw-prefix-short")(
         summary="A raw prefix of an exclusion or a desired location is so short that unrelated tags start with it.",
         rationale="htools compares the first characters only: `raw: s` matches service:dns, but also ssd or staging,"
         " and separates instances that have nothing in common.",

@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS, TaggedNode
-from gpolicy.findings import RuleInfo, Severity
+from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.printable import some
 from gpolicy.rules.examples import GROUP
@@ -30,10 +30,7 @@ _RULES: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\nmigration
 
 
 class ExclusionOfNodeTags(Rule):
-    info = RuleInfo(
-        code="GP525",
-        name="exclusion-of-node-tags",
-        severity=Severity.WARNING,
+    info = warning_rule("GP525", "exclusion-of-node-tags")(
         summary="An exclusion rule is about tags of nodes.",
         rationale="htools compares exclusion tags of instances only: two with the same tag do not share a node. Tags"
         " of nodes have no effect there; what nodes share are failure domains.",
@@ -58,10 +55,7 @@ class ExclusionOfNodeTags(Rule):
 
 
 class DomainsLeaveNone(Rule):
-    info = RuleInfo(
-        code="GP526",
-        name="domains-leave-none",
-        severity=Severity.WARNING,
+    info = warning_rule("GP526", "domains-leave-none")(
         summary="Each domain leaves a node others of its group for its mirrors, but no other node suits all domains.",
         rationale="The secondary of a DRBD instance should share no failure domain with its primary, and an instance"
         " can only migrate to it where migration tags allow that. Where these leave no node, every mirrored instance"
@@ -123,10 +117,7 @@ def _may_move(one: frozenset[str], other: frozenset[str], allowed: set[tuple[str
 
 
 class NodeInTwoMigrationDomains(Rule):
-    info = RuleInfo(
-        code="GP527",
-        name="two-migration-tags",
-        severity=Severity.WARNING,
+    info = warning_rule("GP527", "two-migration-tags")(
         summary="A node has two tags of the same migration domain.",
         rationale="Such a tag says what instances need of their node, such as the version of its hypervisor, of which"
         " a node has one. A target must suit both tags.",
