@@ -44,6 +44,11 @@ class Span:
     def __str__(self) -> str:
         return f"{self.file}:{self.line}:{self.column}"
 
+    def lies_within(self, around: Span) -> bool:
+        """Return whether the place lies within another one of the same file."""
+        start, end = (self.line, self.column), (self.end_line, self.end_column)
+        return (around.line, around.column) <= start and end <= (around.end_line, around.end_column)
+
 
 @dataclass(frozen=True, slots=True)
 class Related:

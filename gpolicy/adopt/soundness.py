@@ -26,7 +26,7 @@ def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[Place,
     found: dict[Place, str] = {}
     for error in errors:
         for span, place in places:
-            if error.span is not None and _inside(error.span, span):
+            if error.span is not None and error.span.file == span.file and error.span.lies_within(span):
                 found.setdefault(place, f"check calls it an error ({error.code} {error.name}): {error.message}")
     return found
 
@@ -75,9 +75,3 @@ def _labels(declared: Declared) -> list[str]:
     return (
         [f"node/{node.value}" for node in declared.nodes] if isinstance(declared, NodeSetPolicy) else [declared.label]
     )
-
-
-def _inside(place: Span, around: Span) -> bool:
-    start, end = (place.line, place.column), (place.end_line, place.end_column)
-    begins, ends = (around.line, around.column), (around.end_line, around.end_column)
-    return place.file == around.file and begins <= start and end <= ends

@@ -160,7 +160,7 @@ def _structure_hits(policy: Policy) -> Iterator[Hit]:
     for finding in policy.findings:
         place = finding.span
         around = documents[place.file] if place and _can_be_accepted(finding) else []
-        inside = (label for span, label in around if place and _is_inside(place, span))
+        inside = (label for span, label in around if place and place.lies_within(span))
         yield Hit(next(inside, ""), finding)
 
 
@@ -168,8 +168,3 @@ def _can_be_accepted(finding: Finding) -> bool:
     """Return whether a waiver could name the rule of this finding."""
     info, _ = find_rule(finding.code)
     return info is not None and can_be_waived(info)
-
-
-def _is_inside(place: Span, around: Span) -> bool:
-    start, end = (place.line, place.column), (place.end_line, place.end_column)
-    return (around.line, around.column) <= start and end <= (around.end_line, around.end_column)

@@ -286,14 +286,9 @@ class _Soundness:
         if key not in self._known:
             own = leaf.document.value_span(leaf.pointer)
             self._known[key] = self._places.isdisjoint(_places(leaf)) and not any(
-                own.file == place.file and _is_inside(place, own) for place in self._places if place
+                own.file == place.file and place.lies_within(own) for place in self._places if place
             )
         return self._known[key]
-
-
-def _is_inside(place: Span, around: Span) -> bool:
-    begins, ends = (place.line, place.column), (place.end_line, place.end_column)
-    return (around.line, around.column) <= begins and ends <= (around.end_line, around.end_column)
 
 
 def _places(leaf: Leaf) -> Iterator[Span]:

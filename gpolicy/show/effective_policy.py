@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any
 
 from gpolicy.cluster.terms import STATES
 from gpolicy.findings import Span
@@ -86,10 +86,6 @@ class EffectiveObject:
         about: dict[str, Any] = {"name": self.name} | ({} if self.group is None else {"group": self.group})
         about |= {key: list(items) for key, items in lists.items() if items is not None}
         return about | {".".join(item.path): item.value for item in self.values if item.origin is not None}
-
-
-FACTS: Final = ("name", "group", "nodes", "tags")
-"""What `effective` of an object has beside paths of values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

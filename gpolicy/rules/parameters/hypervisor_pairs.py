@@ -17,6 +17,7 @@ from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import default_in, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
+from gpolicy.ganeti.values import as_word
 from gpolicy.policy.model import ClusterPolicy
 from gpolicy.rules.examples import CLUSTER
 from gpolicy.rules.parameters.hypervisors import CONTRADICTIONS, SPICE
@@ -46,8 +47,8 @@ class NeedsAnother(Rule):
                 default = _default(context, other)
                 values = (leaf.value, default) if leaf.path == first else (default, leaf.value)
                 if refused(*values):
-                    shown = "empty" if default == "" else _written(default)
-                    message = f"{leaf.path[-1]} {_written(leaf.value)} does not go with {other[-1]} {shown}"
+                    shown = "empty" if default == "" else as_word(default)
+                    message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
                     message += ", which is Ganeti's default"
                     yield self.hit(declared, message, leaf.span, hint=f"declare {other[-1]} as well")
 
@@ -59,10 +60,6 @@ class NeedsAnother(Rule):
 def _default(context: Context, path: Path) -> Any:
     parameter = parameter_at(path)
     return default_in(parameter, context.version) if parameter is not None else None
-
-
-def _written(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +81,7 @@ def _ignored(
     hypervisor: str, names: str, other: str, value: object, hint: str, *, by_default: bool = False
 ) -> Iterator[_Mismatch]:
     """Return mismatches of parameters that are not read while another one has a value."""
-    shown = f"{other} is {_written(value)}" if value != "" else f"{other} is empty"
+    shown = f"{other} is {as_word(value)}" if value != "" else f"{other} is empty"
     for name in names.split():
         path = ("hvparams", hypervisor, name)
         wrong = _unread(path, value)

@@ -21,7 +21,6 @@ _STATE_HINT: Final = (
     "keep it for gpolicy's own counts and guards (and ignore GP113 in gpolicy.toml), or leave it out: the cluster"
     " then keeps what it has"
 )
-_DISK_SOURCE: Final = "Resource model, Node parameters (disk_state)"
 
 
 class StateOfDisabledHypervisor(Rule):
