@@ -49,6 +49,9 @@ _LOSSY: Final = ("auto", "always", "never")
 _MIGRATION: Final = ("live", "non-live")
 _REBOOT: Final = ("reboot", "exit")
 _XEN_COMMANDS: Final = ("xl", "xm")
+_KVM_NICS: Final = (
+    *("paravirtual", "e1000", "rtl8139", "pcnet", "i82551", "i82557b", "i82559er", "ne2k_isa", "ne2k_pci"),
+)
 _LAST_PORT: Final = 65534  # Ganeti leaves 65535 out
 
 _ROWS: Final[dict[str, dict[str, Default | _Row]]] = {
