@@ -87,11 +87,11 @@ def _fits(items: Sequence[GroupCapacity]) -> Table:
         first = (_name(item), item.template.value if item.template else NOTHING)
         counts += [fits for _, _, fits, _ in figures]
         for spec, words, fits, binding in figures:
-            rows.append((*first, spec, words, f"{fits:,}", binding.cause.key, binding.reason or NOTHING))
+            rows.append((*first, spec, f"{fits:,}", words, binding.cause.key, binding.reason or NOTHING))
     return Table(
         title="Instances that fit beside those that are there",
         of="rows",
-        headings=("group", "template", "spec", "size", "fits", "bound by", "htools"),
+        headings=("group", "template", "spec", "fits", "size", "bound by", "htools"),
         rows=tuple(rows),
         right=_RIGHT,
         grouped=2,

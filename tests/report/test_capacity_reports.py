@@ -76,13 +76,13 @@ def test_the_table_comes_first_and_the_score_when_asked_for(report: CapacityRepo
     lines = text.splitlines()
     assert lines[1] == "The whole cluster takes 47 standard instances, or 2 in a tiered run"
     assert lines[2] == "basis: measured, all figures of nodes are as they report them"
-    assert lines[5].split() == ["group", "template", "spec", "size", "fits", "bound", "by", "htools"]
+    assert lines[5].split() == ["group", "template", "spec", "fits", "size", "bound", "by", "htools"]
     assert lines[6].split()[:4] == ["default", "drbd", "pair", "1"]
     standard = next(line for line in lines if line.split()[:1] == ["standard"])
     assert standard.split() == [
         "standard",
-        *("128M", "·", "1", "CPU", "·", "1G"),
         "47",
+        *("128M", "·", "1", "CPU", "·", "1G"),
         "ipolicy.spindle-ratio",
         "FailDisk",
     ]
@@ -98,7 +98,7 @@ def test_markdown_has_every_figure_in_one_table(report: CapacityReport) -> None:
     answer = capacity_answer(report)
     page = page_of_markdown(markdown_of(answer))
     table = page.tables[0]
-    assert table[0] == ["group", "template", "spec", "size", "fits", "bound by", "htools"]
+    assert table[0] == ["group", "template", "spec", "fits", "size", "bound by", "htools"]
     shown, whole = page.tables, Page(html_of(answer)).tables
     assert [row.pop() for row in whole[0]] == ["on one scale", *([""] * len(table[1:]))]  # the bars
     assert [[list(filter(None, row)) for row in table] for table in shown] == [
@@ -111,7 +111,7 @@ def test_markdown_has_every_figure_in_one_table(report: CapacityReport) -> None:
         wanted += [(f"pair {spec.name}", spec.fits, spec.binding.cause.key) for spec in item.specs]
         wanted.append(("tiered", sum(run.count for run in item.tiered), item.tiered_binding.cause.key))
         wanted.append(("standard", item.standard.fits, item.standard.binding.cause.key))
-    assert [(row[2], int(row[4].replace(",", "")), row[5]) for row in table[1:]] == wanted
+    assert [(row[2], int(row[3].replace(",", "")), row[5]) for row in table[1:]] == wanted
     assert "ipolicy.spindle-ratio: spindles in use for each spindle of a node" in "".join(page.items)
     assert [row[0] for row in table[1:] if row[0]] == [*(item.group for item in report.groups), "(cluster)"]
 

@@ -99,6 +99,12 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         driver.quit()
 
 
+def test_a_narrow_window_shows_how_many_fit_without_scrolling(reader: Reader) -> None:
+    reader.open("capacity", width=420)
+    (heading,) = (one for one in reader.driver.find_elements(By.CSS_SELECTOR, "th") if one.text.startswith("fits"))
+    assert heading.rect["x"] + heading.rect["width"] < 420
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", [*PAGES, MANY])
 def test_nothing_is_wider_than_the_window(reader: Reader, name: str, width: int) -> None:
