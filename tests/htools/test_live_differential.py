@@ -9,13 +9,16 @@ from pathlib import Path
 import pytest
 
 from .campaign import Chunk, in_child
-from .random_requests import BALANCE, KINDS, Case
+from .random_requests import BALANCE, FROM_DOCUMENT, KINDS, Case
 from .three_ways import EQUAL, INSTALLED, compare
 
 pytestmark = [
     pytest.mark.htools,
     pytest.mark.skipif(not INSTALLED, reason="Debian's ganeti-htools (hspace, hail) is not installed"),
 ]
+
+SLOW = {BALANCE, *FROM_DOCUMENT}
+"""Kinds for which the real program takes minutes on 25 nodes."""
 
 
 def run(kind: str, count: int, most_nodes: int, *, law_every: int, seconds: float = 20.0) -> None:
@@ -35,7 +38,7 @@ def test_small_clusters(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_middle_sized_clusters(kind: str) -> None:
-    run(kind, 15, 13 if kind == BALANCE else 25, law_every=0)  # the real hbal takes minutes for 25 nodes
+    run(kind, 15, 13 if kind in SLOW else 25, law_every=0)
 
 
 @pytest.mark.parametrize("kind", ["hspace", "allocate", "allocate-secondary"])
@@ -54,4 +57,4 @@ def test_a_ratio_that_nothing_exceeds(ratio: str, tmp_path: Path, monkeypatch: p
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_clusters(kind: str) -> None:
     run(kind, 3000, 10, law_every=10)
-    run(kind, 100, 20 if kind == BALANCE else 60, law_every=0)
+    run(kind, 100, 20 if kind in SLOW else 60, law_every=0)
