@@ -148,13 +148,13 @@ class RolloutJudge:
     def standing(self, name: str) -> str:
         """Return how far a cluster is, as its jobs show: a stage of the report, `partly`, or `unknown`."""
         judge = self.sites[name].judge
-        if judge.foreign:
+        jobs = [job for job in judge.ours() if job.took_effect]
+        if judge.foreign or any(job.error for job in jobs):  # a job that failed may have done its work
             return "unknown"
         last: dict[str, bool] = {}
-        for job in judge.ours():
-            if job.took_effect and not job.error:
-                task = judge.task_of(job)
-                last[task.step] = task.key == task.step
+        for job in jobs:
+            task = judge.task_of(job)
+            last[task.step] = task.key == task.step
         steps = [last.get(step.id) for step in judge.scenario.plan.steps]
         if all(steps):
             return "done"
