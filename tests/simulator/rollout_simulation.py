@@ -119,11 +119,14 @@ class RolloutSimulation(Simulation):
         names = list(self.sites)
         waves = random.choice(([[name] for name in names], [names[:1], names[1:]], [names]))
         self.rollout_judge = RolloutJudge(self.sites, waves, self.violations)
+        for site in self.sites.values():
+            (directory / f"{site.name}.yaml").write_text(site.scenario.policy, encoding="utf-8")
         (directory / "gpolicy.toml").write_text(self._settings(waves, random.choice((0, 0, 5, 60))), encoding="utf-8")
 
     def _settings(self, waves: Sequence[Sequence[str]], pause: int) -> str:
         tables = [
-            f'[clusters.{name}]\nstate = "{self.sites[name].address}"\nlabels = {{wave = "{number}"}}\n'
+            f'[clusters.{name}]\npolicy = "{name}.yaml"\nstate = "{self.sites[name].address}"\n'
+            f'labels = {{wave = "{number}"}}\n'
             for number, names in enumerate(waves)
             for name in names
         ]

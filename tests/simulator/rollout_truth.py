@@ -95,6 +95,11 @@ class RolloutJudge:
             self.blame(
                 f"a look at {site.name} finds nothing wrong, and {change.object} {'.'.join(change.path)} is not there"
             )
+        for (name, path), value in site.scenario.declared.items():
+            if site.judge.shows(name, path) and process.seen.get(name, {}).get(path) != value:
+                self.blame(
+                    f"a look at {site.name} finds nothing wrong, and the policy declares another {'.'.join(path)}"
+                )
         first = min((job.number for job in site.judge.ours() if not job.archived), default=None)
         told = " ".join(look.notes)
         for job in site.ganeti.jobs.values():

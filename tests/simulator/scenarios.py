@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path as FilePath
@@ -15,12 +16,13 @@ from strategies import ALLOWED, ENABLED, base_cluster, document, yaml_text
 
 from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Identity, Instance, Node
-from gpolicy.ganeti.parameter import Level, Path, Values
+from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.plan_json import plan_text
 from gpolicy.policy.loading import load_policy
+from gpolicy.policy.model import Inherit, Policy
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 
@@ -74,9 +76,14 @@ _ACCEPTED: Final = frozenset({"disks-stay", "exclusive-storage", "master-network
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A cluster, and the text of a plan that was made for it."""
+    """A cluster, the text of a policy for it, and that of the plan that was made from both.
+
+    `declared` are the values that the policy demands of the cluster and its groups.
+    """
 
     state: ClusterState
+    policy: str
+    declared: Mapping[tuple[str, Path], Value]
     text: str
     plan: Plan
 
@@ -90,17 +97,24 @@ def scenario(seed: int) -> Scenario:
         seen = parse_config(config_data(ModelCluster(state), {}, "1"), where="config.data", source="local:")
         with TemporaryDirectory() as directory:
             file = FilePath(directory, "policy.yaml")
-            file.write_text(yaml_text(_policy(random, state)), encoding="utf-8")
+            text = yaml_text(_policy(random, state))
+            file.write_text(text, encoding="utf-8")
             policy = load_policy(file)
             if any(finding.severity == "error" for finding in policy.findings):
                 continue
             plan = make_plan(policy, seen, allowed=_ACCEPTED)
             if not plan.safe or not 1 <= len(plan.steps) <= 7:
                 continue
-            text = plan_text(plan).replace(directory, "/policies")  # the same plan each time, byte by byte
+            planned = plan_text(plan).replace(directory, "/policies")  # the same plan each time, byte by byte
             kept = FilePath(directory, "plan.json")
-            kept.write_text(text, encoding="utf-8")
-            return Scenario(state, text, read_plan(kept))
+            kept.write_text(planned, encoding="utf-8")
+            return Scenario(state, text, _declared(policy), planned, read_plan(kept))
+
+
+def _declared(policy: Policy) -> dict[tuple[str, Path], Value]:
+    objects = [*([policy.cluster] if policy.cluster else []), *policy.groups.values()]
+    leaves = {(item.label, path): leaf.value for item in objects for path, leaf in item.leaves.items()}
+    return {(name, path): value for (name, path), value in leaves.items() if not isinstance(value, Inherit)}
 
 
 def _some(random: Random, values: dict[Path, tuple[Any, ...]], most: int) -> dict[Path, Any]:
