@@ -65,7 +65,7 @@ def evacuate(
     candidates: Sequence[int],
     *,
     force: bool,
-    engine: Narrowing | None = None,
+    engine: Narrowing,
 ) -> Evacuated:
     """Move one instance, with `candidates` (ascending) as possible new nodes in `group`.
 
@@ -77,8 +77,7 @@ def evacuate(
         raise EvacuationError(f"Instances of type {template.value} cannot be relocated")
     if not mirrored and mode is EvacuationMode.SECONDARY:
         raise EvacuationError(f"Instances with disk template '{template.value}' can't execute change secondary")
-    if engine is not None:
-        candidates = engine.narrow(nodes, instance, mode, candidates, force=force)
+    candidates = engine.narrow(nodes, instance, mode, candidates, force=force)
     if not mirrored:
         return _one_node(nodes, instance, group, candidates, MoveKind.FAILOVER_TO, force=force)
     if mode is EvacuationMode.PRIMARY:
