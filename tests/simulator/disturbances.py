@@ -245,7 +245,7 @@ class Disturbances(World):
             owner = name.partition("/")[2] or None
             self._foreign({"OP_ID": job, "kind": kind, "name": owner, "tags": [random.choice(TAGS)]})
             return
-        self._foreign({**_modify(name), **unflatten({path: random.choice(values)})})
+        self._foreign({**modification(name), **unflatten({path: random.choice(values)})})
 
     def _foreign_twin(self, random: Random) -> None:
         """Let another user do by hand what one of our steps does or undoes."""
@@ -288,7 +288,8 @@ def _fault(random: Random, counts: tuple[int, ...]) -> Fault:
     return Fault(kind, random.choice(counts), random.choice(STATUSES), random.random() < 0.5)
 
 
-def _modify(name: str) -> dict[str, Any]:
+def modification(name: str) -> dict[str, Any]:
+    """Return the beginning of an opcode that modifies an object."""
     level, _, owner = name.partition("/")
     match level:
         case "group":

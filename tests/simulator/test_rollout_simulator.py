@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any, Final
 
 import pytest
-from rollout_simulation import RolloutSimulation
+from disturbances import modification
+from rollout_simulation import RolloutSimulation, Worker
 from simulation import simulate
 
 from gpolicy.apply.chain import Chain, ChainEnd
@@ -150,3 +151,27 @@ def test_the_simulator_finds_what_is_broken(monkeypatch: pytest.MonkeyPatch, wha
     monkeypatch.setattr(place, name, broken)
     reports = (roll_out(str(seed)) for seed in range(400, 900))
     assert any(told in text for report in reports for text in report.violations)
+
+
+class Meddling(RolloutSimulation):
+    """Nothing goes wrong but this: before each look somebody changes a value that the policy declares, not the plan."""
+
+    def worker(self, number: int, job: partial[Any]) -> Worker:
+        name, ratio = job.args[0].name, ("ipolicy", "vcpu-ratio")
+        self.site = self.sites[name]
+        planned = {(change.object, change.path) for change in self.site.scenario.plan.changes}
+        declared = [
+            label for label, path in self.site.scenario.declared if path == ratio and (label, path) not in planned
+        ]
+        for label in declared if job.func.__name__ == "look" else ():
+            self._foreign({**modification(label), "ipolicy": {"vcpu-ratio": 9.5}})
+        return super().worker(number, job)
+
+
+@pytest.mark.parametrize("compares", [True, False])
+def test_a_look_compares_with_the_policy(monkeypatch: pytest.MonkeyPatch, compares: bool) -> None:
+    if not compares:
+        monkeypatch.setattr(rollout_members, "_with_policy", lambda *arguments: arguments[-1])
+    report = simulate("14", of=Meddling, without=range(200))
+    assert any("ipolicy.vcpu-ratio is not as the policy declares" in line for line in report.trace) is compares
+    assert any("the policy declares another" in text for text in report.violations) is not compares
