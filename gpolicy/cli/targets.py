@@ -302,14 +302,28 @@ def clusters_near(path: Path | None) -> Mapping[str, NamedCluster]:
 def check_clusters_near(path: Path | None) -> None:
     """Raise InputError for a mistake in what the settings file says of clusters and roll-outs.
 
-    A policy that is not there, or an address of two clusters, is one too: other verbs say so of the cluster alone.
+    A policy that is not there, one that names a cluster and is given to two, an address of two clusters, and a cluster
+    in no wave are mistakes, too: other verbs say so of the cluster alone.
     """
     from gpolicy.settings.named_clusters import refuse_contradictions  # noqa: PLC0415
-    from gpolicy.settings.settings_file import settings_file  # noqa: PLC0415
+    from gpolicy.settings.rollout_settings import refuse_left_out  # noqa: PLC0415
+    from gpolicy.settings.settings_file import Place, settings_file  # noqa: PLC0415
 
-    clusters, _ = rollout_near(path)
-    if (file := settings_file(path or Path())) is not None:
-        refuse_contradictions(file, clusters)
+    clusters, rollout = rollout_near(path)
+    if (file := settings_file(path or Path())) is None:
+        return
+    refuse_contradictions(file, clusters)
+    if rollout is not None:
+        refuse_left_out(file, clusters, rollout)
+    first: dict[Path, str] = {}
+    for cluster in clusters:
+        if cluster.policy is None:
+            continue
+        other = first.setdefault(real_path(cluster.policy), cluster.name)
+        if other != cluster.name and (named := _declared_name(cluster.policy)):
+            message = f"it is the policy of {other} as well, and names one cluster: {named}"
+            hint = "give each cluster a policy of its own; what they share belongs in a base (`extends`)"
+            raise file.error(Place(("clusters", cluster.name, "policy"), None), message, hint)
 
 
 def all_clusters_near(path: Path | None) -> list[NamedCluster]:

@@ -184,13 +184,16 @@ class _Reader:
 
 
 def refuse_contradictions(file: SettingsFile, clusters: Iterable[NamedCluster]) -> None:
-    """Raise InputError for a cluster whose policy is not there, or with the live address of another one."""
+    """Raise InputError for a cluster whose policy or CA is not there, or with the live address of another one."""
     first: dict[str, str] = {}
     for cluster in clusters:
         at = Place(("clusters", cluster.name), None)
         if cluster.policy is not None and not cluster.policy.exists():
             place = Place((*at.path, "policy"), None)
             raise file.error(place, "there is no such file or directory", "write it relative to this file")
+        ca = cluster.authority  # one elsewhere may be on the machine that plans alone
+        if ca is not None and ca.is_relative_to(file.path.parent) and not ca.exists():
+            raise file.error(Place((*at.path, "ca"), None), "there is no such file", "write it relative to this file")
         for key, address in (("state", cluster.state), ("destination", cluster.destination)):
             is_live = address is not None and address.partition(":")[0] in _DESTINATIONS
             other = first.setdefault(str(address), cluster.name) if is_live else cluster.name

@@ -69,7 +69,24 @@ def _labels(file: SettingsFile, place: Place, clusters: Sequence[NamedCluster]) 
             known = {f"{key}={value}" for cluster in clusters for key, value in cluster.labels.items()}
             hint = did_you_mean(label, known, "`gpolicy clusters` lists the labels of all")
             raise file.error(place, f"no cluster has the label {shown(label)}", hint, word=label)
+        if not any(_wave_of(cluster, value) == label for cluster in clusters):
+            earlier = next(_wave_of(cluster, value) for cluster in clusters if _has(cluster, label))
+            message = f"the wave {shown(label)} is always empty: {shown(earlier)} before it has all of its clusters"
+            raise file.error(place, message, "write the most special label first", word=label)
     return tuple(value)
+
+
+def _wave_of(cluster: NamedCluster, labels: Sequence[str]) -> str | None:
+    """Return the first label that a cluster has."""
+    return next((label for label in labels if _has(cluster, label)), None)
+
+
+def refuse_left_out(file: SettingsFile, clusters: Sequence[NamedCluster], settings: RolloutSettings) -> None:
+    """Raise InputError for clusters that belong to no wave."""
+    left = [cluster.name for cluster in clusters if _wave_of(cluster, settings.labels) is None]
+    if left:
+        place = Place(("rollout", "waves"), None)
+        raise file.error(place, f"has no label of: {some(left)}", 'write "name=*" as the last wave, for all others')
 
 
 def _pause(file: SettingsFile, place: Place) -> float:

@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from command_line import gpolicy
 
 from gpolicy.checking.repository import Checker
 from gpolicy.cli import many_policies
@@ -58,3 +59,19 @@ def test_what_a_process_did_not_answer_is_examined_here(checker: Checker, monkey
     monkeypatch.setattr(workers, "work_side_by_side", lambda jobs, **_: [Failed("killed"), jobs[1](), Failed("killed")])
     examinations = checker.examinations()
     assert many_policies.run_examinations(examinations) == [item.run() for item in examinations]
+
+
+def test_check_refuses_one_policy_for_two_clusters(tmp_path: Path) -> None:
+    named = "gpolicy: v1\nkind: Cluster\nname: ham.example.org\n"
+    (tmp_path / "shared.yaml").write_text(named)
+    clusters = "".join(
+        f'[clusters.{name}]\nstate = "ssh://{name}"\npolicy = "shared.yaml"\n' for name in ("ham", "ber")
+    )
+    (tmp_path / "gpolicy.toml").write_text(clusters)
+    done = gpolicy("check", ".", cwd=tmp_path)
+    assert done.returncode == 3
+    assert (
+        "6: clusters.ber.policy: it is the policy of ham as well, and names one cluster: ham.example.org" in done.stderr
+    )
+    (tmp_path / "shared.yaml").write_text("gpolicy: v1\nkind: NodeGroup\nname: gold\nalloc_policy: preferred\n")
+    assert "clusters.ber" not in gpolicy("check", ".", cwd=tmp_path).stderr

@@ -94,6 +94,7 @@ def test_a_password_in_an_address_is_refused_and_not_shown(tmp_path: Path) -> No
             'state = "ssh://ber"\ndestination = "ssh://ham"',
             "6: clusters.ber.destination: 'ssh://ham' is the",
         ),
+        ('state = "ssh://ber"\nca = "ca/ber.pem"', "6: clusters.ber.ca: there is no such file"),
         (
             'state = "ssh://ber"\nlabels = {Stage = "prod"}',
             "6: clusters.ber.labels.Stage: another cluster has",

@@ -8,7 +8,7 @@ import pytest
 
 from gpolicy.errors import InputError
 from gpolicy.settings.named_clusters import NamedCluster, named_clusters
-from gpolicy.settings.rollout_settings import RolloutSettings, RolloutWave, rollout_settings, waves_of
+from gpolicy.settings.rollout_settings import RolloutSettings, RolloutWave, refuse_left_out, rollout_settings, waves_of
 from gpolicy.settings.settings_file import settings_file
 
 CLUSTERS = (
@@ -44,6 +44,16 @@ def test_a_cluster_that_no_wave_names_is_an_error(tmp_path: Path) -> None:
     assert read(tmp_path, "") == (clusters, None)
 
 
+def test_check_names_clusters_in_no_wave(tmp_path: Path) -> None:
+    clusters, found = read(tmp_path, '[rollout]\nwaves = ["site=north"]\n')
+    file = settings_file(tmp_path)
+    assert file is not None
+    assert found is not None
+    with pytest.raises(InputError, match=r"10: rollout.waves: has no label of: muc"):
+        refuse_left_out(file, clusters, found)
+    refuse_left_out(file, clusters[:2], found)
+
+
 @pytest.mark.parametrize(
     ("table", "message", "line"),
     [
@@ -54,6 +64,7 @@ def test_a_cluster_that_no_wave_names_is_an_error(tmp_path: Path) -> None:
         ('waves = [\n  "name=*",\n  "stage"]', "'stage' is not KEY=VALUE", 12),
         ('waves = ["name=*", "name=*"]', "'name=*' is there twice", 10),
         ('waves = ["stage=canari"]', "no cluster has the label 'stage=canari'", 10),
+        ('waves = ["name=*", "stage=canary"]', "the wave 'stage=canary' is always empty: 'name=*' before it", 10),
         ('waves = ["name=*"]\npause = true', "must be a number of seconds, not true", 11),
         ('waves = ["name=*"]\npause = -1', "must be a number of seconds, not -1", 11),
         ('waves = ["name=*"]\npause = nan', "must be a number of seconds, not nan", 11),

@@ -68,7 +68,7 @@ def _at(house_rule: HouseRule, pointer: Pointer) -> Span:
 
 class RuleKeywordIdle(Rule):
     info = warning_rule("GP955", "rule-keyword-idle")(
-        summary="The schema of a house rule has a keyword that accepts each such value.",
+        summary="The schema of a house rule demands nothing, or has a keyword that accepts each such value.",
         rationale="`pattern` looks at texts only, `minimum` at numbers, `contains` at lists: a keyword accepts every"
         " value of another kind, so it demands nothing. Neither does a bound beyond all numbers that make sense.",
         source="JSON Schema draft 7",
@@ -78,6 +78,11 @@ class RuleKeywordIdle(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for house_rule in sound_rules(context.policy):
+            if not house_rule.schema.keys() - {"description", "title", "definitions"}:
+                message = f"house rule {house_rule.name.value}: its schema demands nothing"
+                yield self.hit(
+                    _label(house_rule), message, _at(house_rule, ()), hint="write `required` or `properties`"
+                )
             for name, kind, keyword, pointer in idle_keywords(house_rule):
                 message = (
                     f"house rule {house_rule.name.value}: {name} is {kind}, and {keyword} accepts every such value"

@@ -346,3 +346,8 @@ def test_the_effective_values_of_show_are_what_rules_see(tmp_path: Path) -> None
         {"name": "c.example.org", "ipolicy.vcpu-ratio": 4.0},
         {"name": "gold", "nodes": ["n1"], "tags": ["a"], "ipolicy.vcpu-ratio": 4.0},
     ]
+
+
+def test_an_empty_schema_demands_nothing(tmp_path: Path) -> None:
+    found = check(f"{GOLD}---\n{rule('')}", tmp_path)
+    assert "house rule ratio: its schema demands nothing" in [finding.message for finding in found]
