@@ -240,7 +240,8 @@ class NodeSetNodeUnknown(Rule):
         }
         guesses = MOST_GUESSES
         for nodes in context.policy.node_sets:
-            unknown = [entry for entry in nodes.nodes if not known.may_have(entry.value)]
+            named = (entry for entry in nodes.nodes if not unlikely(entry.value))  # else GP612
+            unknown = [entry for entry in named if not known.may_have(entry.value)]
             if unknown:
                 first = unknown[0].value
                 what = "what it matches is" if is_glob(first) else "it is"

@@ -14,7 +14,7 @@ from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.text_forms import IPV4
 from gpolicy.policy.misspelt import name_meant
-from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP
 from gpolicy.rules.parameters.misformed_texts import Form, misformed
 from gpolicy.rules.parameters.values import is_access
@@ -72,16 +72,22 @@ class VolumeGroupLookAlike(Rule):
         ]
         own = in_force(context, context.policy.cluster or named[0][0][0], VOLUME_GROUP) if named else None
         wanted = str(own.value) if own is not None else ""
-        others: dict[str, set[str]] = {}
-        for _, leaf in (item for leaves in named for item in leaves):
-            for name, _ in _volume_groups_of(leaf):
-                others.setdefault(name, set()).add(leaf.path[0])
+        if not _VOLUME_GROUP.fullmatch(wanted):
+            return  # GP110
+        others: dict[str, list[tuple[Declared, Leaf, Span]]] = {}
         for declared, leaf in (item for leaves in named for item in leaves):
-            for name, span in _volume_groups_of(leaf) if _VOLUME_GROUP.fullmatch(wanted) else ():  # else GP110
-                all_name_it = len(others) == 1 and len(others[name]) > 1 and own is not None and own.leaf is not None
-                if name != wanted and (
-                    all_name_it or _looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted])
-                ):
+            for name, span in _volume_groups_of(leaf):
+                others.setdefault(name, []).append((declared, leaf, span))
+        kinds = {leaf.path[0] for uses in others.values() for _, leaf, _ in uses}
+        if own is not None and own.leaf is not None and len(others) == 1 and len(kinds) > 1 and wanted not in others:
+            ((name, uses),) = others.items()
+            message = f"{own.leaf.dotted} is {wanted}, but all that names a volume group names {name}"
+            related = tuple(Related(span, f"{leaf.path[-1]} is here") for _, leaf, span in uses)
+            yield self.hit("cluster", message, own.leaf.span, hint=f"Did you mean `{name}`?", related=related)
+            return
+        for name, uses in others.items():
+            if name != wanted and (_looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted])):
+                for declared, leaf, span in uses:
                     message = f"{leaf.dotted} names the volume group {name}, but the cluster's is {wanted}"
                     yield self.hit(declared, message, span, hint=f"Did you mean `{wanted}`?")
 

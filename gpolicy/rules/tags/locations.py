@@ -12,6 +12,7 @@ from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Span, info_rule, warning_rule
+from gpolicy.policy.promised import unlikely
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.tags.domains import LOCATION, domains, has_mirrors, misspelt_domains, observed, suffixes
 
@@ -106,6 +107,8 @@ class FailureDomainIncomplete(Rule):
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
+        if any(unlikely(entry.value) for nodes in context.policy.node_sets if nodes.tags for entry in nodes.nodes):
+            return  # the tag may be meant for the node that lacks it (GP612)
         at_place: dict[tuple[str, str, int], list[_Lacking]] = {}
         spans: dict[tuple[str, str, int], Span | None] = {}
         for domain, tag, group, nodes in _domains_of_groups(context):
