@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
+from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.pair_names import MINMAX, pair_names, pair_title
+from gpolicy.analysis.unmade import Unmade, unmade
 from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, allowed_sizes, verdict_on
 from gpolicy.analysis.volume_sizes import promised_volume, smallest_volume
 from gpolicy.cluster.state import ClusterState, Instance
-from gpolicy.ganeti.disk_spindles import SpindleFault, SpindleRefusal, spindle_refusal
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Expectation, Scenario
@@ -49,14 +51,13 @@ def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) ->
     return [found.check(expectation) for expectation in scenario.expectations]
 
 
-def _refused_disk(state: ClusterState, group: str, instance: Instance, *, exclusive: bool) -> SpindleRefusal | None:
+def _refused_disk(state: ClusterState, group: str, instance: Instance, *, exclusive: bool) -> Unmade | None:
     """Return why Ganeti makes the disks of an instance on no node of the group, None if it may make them."""
     known = [smallest_volume(state, node) for node in state.nodes_of(group)]
     known = known or [promised_volume(state, group)]
     sizes = [size for size in known if size is not None]
     volume = max(sizes, key=lambda size: size.usable) if len(sizes) == len(known) else None
-    found = (spindle_refusal(disk.size, disk.spindles, exclusive=exclusive, volume=volume) for disk in instance.disks)
-    return next((item for item in found if item is not None and item.fault is not SpindleFault.MISSING), None)
+    return unmade(instance, exclusive=exclusive, volume=volume)
 
 
 def _group(state: ClusterState, scenario: Scenario) -> str:
@@ -72,7 +73,7 @@ def _group(state: ClusterState, scenario: Scenario) -> str:
 
 
 class _Found:
-    def __init__(self, violation: PolicyViolation | None, taking: str | None, disk: SpindleRefusal | None) -> None:
+    def __init__(self, violation: PolicyViolation | None, taking: str | None, disk: Unmade | None) -> None:
         self.violation = violation
         self.taking = taking
         self.disk = disk
@@ -84,7 +85,7 @@ class _Found:
                 return checked(expectation, violation is not None or self.disk is not None, detail=self._reason())
             case "because":
                 broken = [item.parameter for item in violation.breaches] if violation else []
-                found = tuple(dict.fromkeys([*broken, *(["spindles"] if self.disk is not None else [])]))
+                found = tuple(dict.fromkeys([*broken, *(self._of_disk())]))
                 wanted = expectation.wanted
                 if isinstance(wanted, str):
                     shown: object = wanted if wanted in found else found or None
@@ -95,10 +96,14 @@ class _Found:
                 nearest = (violation.pair_name or str(violation.pair)) if violation else self.taking
                 return checked(expectation, nearest, detail=self._reason())
 
+    def _of_disk(self) -> Iterator[str]:
+        if self.disk is not None:
+            yield "disk-templates" if self.disk.cause is Cause.ONLY_PLAIN else "spindles"
+
     def _reason(self) -> str:
         """Return the breaches of the nearest pair, in words."""
         if self.disk is not None:
-            return f"Ganeti refuses to make it: {self.disk}"
+            return f"Ganeti refuses to make it: {self.disk.sentence}"
         if self.violation is None:
             return f"spec {pair_title(self.taking)} takes it" if self.taking else ""
         parts = []

@@ -377,3 +377,13 @@ def test_a_test_may_ignore_the_policy(tmp_path: Path) -> None:
     assert (
         problems(outcome(tmp_path, f"{asked}, ignore_ipolicy: true}}\nexpect: {{refused: false, group: main}}")) == []
     )
+
+
+@pytest.mark.parametrize(
+    ("template", "expected"), [("plain", "{refused: false}"), ("drbd", "{refused: true, because: disk-templates}")]
+)
+def test_ganeti_makes_only_plain_instances_on_exclusive_storage(template: str, expected: str, tmp_path: Path) -> None:
+    body = f"check_instance: {{spec: large, disk-template: {template}}}\nexpect: {expected}"
+    found = outcome(tmp_path, body, DEDICATED)
+    assert problems(found) == []
+    assert found.ok

@@ -33,7 +33,7 @@ class TemplateNotExclusive(Rule):
             others = [template for template in texts(allowed) if template not in ("plain", "diskless")]
             if exclusive.value is True and others and "plain" in texts(allowed):  # without plain: GP408
                 message = f"{name_of(declared)} allows {', '.join(others)}: exclusive storage is for plain only"
-                hint = "allow only plain (and diskless) here"
+                hint = "allow only plain here"
                 yield exclusive_hit(self, context, declared, allowed, exclusive, message, hint)
 
 
