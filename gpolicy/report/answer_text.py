@@ -171,13 +171,13 @@ def _has_own_headings(part: Part) -> bool:
 
 
 def _first_names(table: Table) -> str:
-    """Return the first names of a table: of the group alone, or where rows are grouped, what is in which group."""
-    groups: dict[str, list[str]] = {}
+    """Return the first names of a table: of the first column, or where rows are grouped, what is in which group."""
+    groups: dict[str, dict[str, None]] = {}
     for row in table.rows:
-        groups.setdefault(plain_text(row[0], 1), []).append(plain_text(row[1], 1))
-    shown = [
-        f"{', '.join(dict.fromkeys(inner))} in {name}" if table.grouped else name for name, inner in groups.items()
-    ]
+        inner = groups.setdefault(plain_text(row[0], 1), {})
+        if table.grouped:
+            inner[plain_text(row[1], 1)] = None
+    shown = [f"{', '.join(inner)} in {name}" if inner else name for name, inner in groups.items()]
     more = f" and {len(shown) - _MOST_NAMES:,} more" if len(shown) > _MOST_NAMES else ""
     return ("; " if table.grouped else ", ").join(shown[:_MOST_NAMES]) + more
 
