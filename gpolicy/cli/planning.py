@@ -36,7 +36,8 @@ class PlanRequest:
     """What is to be planned.
 
     `failures` (nodes of a group that may fail at once) and `cpus_after_failure` replace the limits of the policy.
-    `what_if` is supposed of the cluster before and after the changes; the changes are those of the real one.
+    `what_if` is supposed of the cluster before and after the changes, in the names that groups and spec pairs have
+    before them; the changes are those of the real one.
     """
 
     output: Path | None
@@ -67,6 +68,9 @@ def plan(target: Target, request: PlanRequest) -> Report:
     if request.what_if is not None and request.output is not None:
         hint = "leave --output out; the plan itself does not depend on what is supposed"
         raise UsageError("a plan that is kept is about the cluster as it is, not about a supposed one", hint=hint)
+    if request.what_if is not None and not request.with_impact:
+        hint = "leave --no-impact out; the changes themselves do not depend on what is supposed"
+        raise UsageError("what is supposed counts in the impact only", hint=hint)
     path, state, output = target.policy, target.read(), target.output(request.output)
     policy, found = policy_with_findings(path, state)
     if errors := errors_among(found):
@@ -81,7 +85,7 @@ def plan(target: Target, request: PlanRequest) -> Report:
     terms = with_limits(terms_of(policy, state), asked)
     before, after = before_and_after(state, made.changes, terms)
     if request.what_if is not None:
-        before = suppose(before, request.what_if, pair_names(policy, after))
+        before = suppose(before, request.what_if, pair_names(policy, before))
         after = projected(before, made.changes, terms)
     names = pair_names(policy, after)
     known = None

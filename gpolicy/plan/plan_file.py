@@ -60,8 +60,13 @@ def read_plan(path: FilePath, signers: Signers | None = None) -> Plan:
 
 def _plan(written: Record) -> Plan:
     _check_format(written)
+    impact = written.record("impact")
+    if impact.fields.get("what_if"):
+        supposed = shown(", ".join(impact.texts("what_if")))
+        message = f"{written.where}: its guards were judged on a supposed cluster: {supposed}"
+        raise InputError(message, hint="make the plan again, without options that suppose something")
     plan = rebuilt_plan(written)
-    expected = plan_as_json(plan, written.record("impact").fields) | {"gpolicy": written.fields["gpolicy"]}
+    expected = plan_as_json(plan, impact.fields) | {"gpolicy": written.fields["gpolicy"]}
     if difference := first_difference(written.fields, expected):
         raise InputError(f"{written.where}: {_with_titles(difference, plan)}", hint=_way_out(written))
     return plan

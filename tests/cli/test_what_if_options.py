@@ -37,10 +37,34 @@ def test_a_plan_supposes_the_same_before_and_after() -> None:
     assert standard[1]["after"]["fits"] > standard[0]["after"]["fits"]
 
 
+def test_a_plan_on_a_supposed_cluster_is_not_carried_out(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(gpolicy("plan", POLICY, "--state", SNAPSHOT, *MORE, "--format", "json").stdout, encoding="utf-8")
+    done = gpolicy("render", file)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert f"its guards were judged on a supposed cluster: {SAID}" in done.stderr
+
+
+def test_the_names_of_a_plan_are_those_before_it(tmp_path: Path) -> None:
+    pair = "{memory-size: %s, cpu-count: 1, disk-size: 1T, disk-count: 1, nic-count: 1, spindle-use: 1}"
+    (tmp_path / "policy.yaml").write_text(
+        "gpolicy: v1\nkind: NodeGroup\nname: dedicated\nipolicy:\n  minmax:\n"
+        f"    - {{name: most, min: {pair % '200G'}, max: {pair % '240G'}}}\n",
+        encoding="utf-8",
+    )
+    words = ("plan", tmp_path, "--state", SNAPSHOT, "--with")
+    done = gpolicy(*words, "1x most in dedicated")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "there is no spec pair 'most' in group dedicated" in done.stderr
+    assert "With 1 more pair 1 in group dedicated: " in gpolicy(*words, "1x 1 in dedicated").stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["plan", POLICY, *MORE, "-o", "plan.json"], "a plan that is kept is about the cluster as it is"),
+        (["plan", POLICY, *MORE, "--no-impact"], "what is supposed counts in the impact only"),
+        (["plan", POLICY, "--with", "1x like:node1 in shared"], "--with: there is no group 'shared'"),
         (["capacity", *MORE, "--format", "prometheus"], "metrics are of the cluster as it is"),
         (["capacity", "--with", "2 like:node1"], "--with '2 like:node1' cannot be read"),
         (["capacity", "--with", "500x 1:max in default"], "of 500 pair 1:max fit in group default"),
