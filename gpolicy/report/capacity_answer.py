@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from gpolicy.analysis.binding import Binding
@@ -57,7 +57,7 @@ def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answ
             *(map(_components, items, range(len(items))) if components else ()),
         ),
         notes=(
-            *_not_counted(items),
+            *not_counted(items),
             *(f"{_place(item)}: {text}" for item in items for text in item.differences),
             *report.notes,
         ),
@@ -149,7 +149,8 @@ def _extended(items: Sequence[GroupCapacity]) -> Iterator[Table]:
         )
 
 
-def _not_counted(items: Sequence[GroupCapacity]) -> Iterator[str]:
+def not_counted(items: Iterable[GroupCapacity]) -> Iterator[str]:
+    """Yield a note on each group whose capacity under its limits is not counted."""
     for item in items:
         if item.extended is not None and item.extended.unavailable is not None:
             yield f"{_place(item)}: what fits under its limits is not counted: {item.extended.unavailable}"

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
+from gpolicy.analysis.pair_names import pair_title
 from gpolicy.json_values import head
 from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Section, Table, supposing
+from gpolicy.report.capacity_answer import not_counted
 from gpolicy.report.capacity_json import capacity_data
 from gpolicy.report.capacity_section import WHOLE_CLUSTER, pair_cell, spec_words
 
 FORMAT_VERSION: Final = "1.0"
+_LIMITED: Final = " (limits)"
 _Row = tuple[str | None, str]
-"""A group (None: the whole cluster), and a spec, `tiered` or `standard`."""
+"""A group (None: the whole cluster), and a spec, `tiered` or `standard`, as it is or under limits."""
 
 
 def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
@@ -24,6 +27,7 @@ def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
     groups = sorted(dict.fromkeys(group for group, _ in together), key=lambda group: group is None)
     rows = [row for group in groups for row in together if row[0] == group]
     first = next(iter(reports.values()))
+    limited = any(name.endswith(_LIMITED) for _, name in rows)
     whole = {policy: found[policy][_last(report), "standard"][0] for policy, report in reports.items()}
     shown = ", ".join(f"{fits:,} under {policy}" for policy, fits in whole.items())
     where = "the whole cluster" if first.cluster else f"group {first.groups[0].group}"
@@ -32,7 +36,7 @@ def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
         title="What fits under each policy on cluster",
         name=first.cluster_name,
         verdict=f"{supposing(first.what_if)}Of standard instances {where} takes {shown}",
-        basis=(*first.what_if, *dict.fromkeys(report.basis.sentence for report in reports.values())),
+        basis=(*first.what_if, *_of_policies({policy: _basis(report) for policy, report in reports.items()})),
         figures=tuple(Figure(policy, f"{fits:,}", about="capacity") for policy, fits in whole.items()),
         sections=(
             Section(
@@ -47,20 +51,31 @@ def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
                 parts=(_table("What keeps out the next one", found, rows, fits=False),),
             ),
         ),
-        notes=tuple(_notes(reports)),
+        notes=tuple(_of_policies({policy: _notes(report) for policy, report in reports.items()})),
+        terms=(("(limits)", "under the limits of the group, beyond those that htools knows"),) if limited else (),
         source=first.source,
         snapshot=first.snapshot,
     )
 
 
-def _notes(reports: Mapping[str, CapacityReport]) -> Iterator[str]:
-    """Yield the notes, those that are not of all policies with the name of theirs."""
+def _basis(report: CapacityReport) -> Iterator[str]:
+    yield report.basis.sentence
+    yield from (item.sentence for item in report.limits)
+
+
+def _notes(report: CapacityReport) -> Iterator[str]:
+    yield from report.notes
+    yield from not_counted(report.groups)
+
+
+def _of_policies(sentences: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Yield the sentences, those that are not of all policies with the name of theirs."""
     policies: dict[str, list[str]] = {}
-    for policy, report in reports.items():
-        for note in report.notes:
-            policies.setdefault(note, []).append(policy)
-    for note, names in policies.items():
-        yield note if len(names) == len(reports) else f"{', '.join(names)}: {note}"
+    for policy, said in sentences.items():
+        for sentence in said:
+            policies.setdefault(sentence, []).append(policy)
+    for sentence, names in policies.items():
+        yield sentence if len(names) == len(sentences) else f"{', '.join(names)}: {sentence}"
 
 
 _Figures = dict[_Row, tuple[int, Binding, str]]
@@ -83,6 +98,8 @@ def _of_group(item: GroupCapacity) -> dict[str, tuple[int, Binding, str]]:
     figures = {one.name: (one.fits, one.binding, spec_words(one.pair.max)) for one in item.specs}
     figures["tiered"] = (sum(run.count for run in item.tiered), item.tiered_binding, "pairs in turn, shrunk to fit")
     figures["standard"] = (item.standard.fits, item.standard.binding, spec_words(item.standard.spec))
+    for fit in item.extended.fits if item.extended else ():
+        figures[f"{fit.name}{_LIMITED}"] = (fit.fits, fit.binding, figures[fit.name][2])
     return figures
 
 
@@ -99,9 +116,10 @@ def _table(title: str, found: Mapping[str, _Figures], rows: list[_Row], *, fits:
             number, binding, size = figures[row]
             text = f"{number:,}" if fits else binding.cause.key
             cells.append(f"{text} of {size}" if fits and len(sizes) > 1 else text)
-        spec: Cell = name if name in ("tiered", "standard") else pair_cell(name)
         size = sizes[0] if len(sizes) == 1 else NOTHING
-        made.append((WHOLE_CLUSTER if group is None else Name(group), spec, *((size,) if fits else ()), *cells))
+        made.append(
+            (WHOLE_CLUSTER if group is None else Name(group), _spec_cell(name), *((size,) if fits else ()), *cells)
+        )
     headings = ("group", "spec", *(("size",) if fits else ()), *found)
     return Table(
         title=title,
@@ -111,6 +129,13 @@ def _table(title: str, found: Mapping[str, _Figures], rows: list[_Row], *, fits:
         right=frozenset(found) if fits else frozenset(),
         grouped=1,
     )
+
+
+def _spec_cell(name: str) -> Cell:
+    alone = name.removesuffix(_LIMITED)
+    if alone != name:
+        return f"{pair_title(alone)}{_LIMITED}"
+    return name if name in ("tiered", "standard") else pair_cell(name)
 
 
 def compared_data(reports: Mapping[str, CapacityReport]) -> dict[str, Any]:

@@ -104,7 +104,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     given, what_if, limits = policy_path(path, policy), suppositions.read(), limit_options.read()
     if form == "prometheus" and (what_if is not None or compare):
         raise UsageError("metrics are of the cluster as it is, not of a supposed one", hint="leave --format out")
-    compared = [*(compare or ()), *([given] if given and compare else [])]
+    compared = list(dict.fromkeys([*(compare or ()), *([given] if given and compare else [])]))
     if compare and (len(compared) < 2 or score):
         hint = "name two policies: --compare A B; the scores are those of one"
         raise UsageError("--compare shows policies side by side", hint=hint)
