@@ -120,7 +120,7 @@ def full_answer(report: FullReport) -> Answer:
         (_words(part.instance), part.instance.template.value, f"{part.now:,}", f"{part.more:,}")
         for part in report.parts
     )
-    notes = [_limit(report.binding)] if not report.stopped else [f"counting stopped at {more:,}"]
+    notes = [_limit(report.binding) if report.binding else f"counting stopped at {more:,}: more may fit"]
     if report.left_out:
         notes.append(f"left out: {count(report.left_out, 'instance')} whose size or template the policy does not allow")
     return Answer(

@@ -47,8 +47,9 @@ def full_data(report: FullReport) -> dict[str, Any]:
         "limits": [limits_data(item) for item in report.limits],
         "mix": [{**_size(part.instance), "now": part.now, "more": part.more} for part in report.parts],
         "more": sum(part.more for part in report.parts),
-        **binding_data(report.binding),
-        **fields(report, "left_out", "stopped"),
+        **(binding_data(report.binding) if report.binding else {}),
+        "left_out": report.left_out,
+        "stopped": report.binding is None,
     }
 
 

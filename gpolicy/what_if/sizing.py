@@ -11,6 +11,7 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -145,8 +146,10 @@ def find_size(
     """
     group = _group(state, request)
     kinds = tuple(replace(kind, like=one_of("--like", kind.like, state.nodes, "node")) for kind in request.kinds)
+    if len({kind.like for kind in kinds}) < len(kinds):
+        raise UsageError("--like names a node twice", hint="name each kind of nodes once")
     until = time.monotonic() + request.seconds
-    search = _Search(limited(state, limits), group, kinds, names, request.wanted, until, tell)
+    search = _Search(limited(state, limits), group, kinds, names, _together(request.wanted), until, tell)
     nodes, exhaustive = search.cheapest()
     found = search.trial(nodes)
     return SizeReport(
@@ -309,6 +312,14 @@ class _Search:
         return GpolicyError(message, hint=f"the limit is {cause.key}: {cause.sentence}")
 
 
+def _together(wanted: Sequence[More]) -> tuple[More, ...]:
+    """Return what is wanted, each size once."""
+    counts = Counter[More]()
+    for more in wanted:
+        counts[replace(more, count=1)] += more.count
+    return tuple(replace(more, count=number) for more, number in counts.items())
+
+
 class _OutOfTimeError(Exception):
     """The time for the search is over."""
 
@@ -392,7 +403,8 @@ class MixPart:
 class FullReport:
     """How many more instances fit in a group at the mix of sizes that it has today, and why no more.
 
-    `left_out` instances have sizes that the policy does not allow. `stopped`: more may fit, but were not counted.
+    `left_out` instances have sizes that the policy does not allow. Without a `binding` more may fit, but the count
+    stopped: at `MOST_MORE`, or when the time was over.
     """
 
     source: str
@@ -400,9 +412,8 @@ class FullReport:
     basis: Basis
     group: str
     parts: tuple[MixPart, ...]
-    binding: Binding
+    binding: Binding | None
     left_out: int
-    stopped: bool = False
     snapshot: Snapshot | None = None
     what_if: tuple[str, ...] = ()
     limits: tuple[LimitsInForce, ...] = ()
@@ -412,27 +423,32 @@ MOST_MORE: Final = 5_000
 """More instances than these are not counted at a mix."""
 
 
-def count_until_full(state: ClusterState, group: str, limits: Limits, tell: Callable[[str], None]) -> FullReport:
+def count_until_full(
+    state: ClusterState, group: str, limits: Limits, seconds: float, tell: Callable[[str], None]
+) -> FullReport:
     """Return how many more instances fit in `group` at the mix of sizes that run there, one after the other.
 
     At any number the sizes are as near to the mix as whole instances can be. The first that does not fit ends the
-    count. Instances that the policy does not allow are left out. Raise UsageError for a group without instances.
+    count, or the time or Ctrl-C does. Instances that the policy does not allow are left out. Raise UsageError for a
+    group without instances.
     """
+    until = time.monotonic() + seconds
     room, basis = room_of(limited(state, limits), group)
     sizes = Counter(map(_size_alone, room.counted.data.instances))
     allowed = {size: number for size, number in sizes.items() if _is_allowed(room, size)}
     if not allowed:
         hint = "say what must fit: --want '10x SPEC'"
         raise UsageError(f"group {group} has no instances whose sizes its policy allows", hint=hint)
-    reached, more = room.initial, Counter[Instance]()
-    while len(reached.placed) < MOST_MORE:
-        size = max(allowed, key=lambda item: (allowed[item] / (more[item] + 1), item.memory, item.disk, item.vcpus))
-        after = room.place(reached, size, 1)
-        if len(after.placed) == len(reached.placed):
-            reached = after
-            break
-        reached, more[size] = after, more[size] + 1
-        tell(f"{len(reached.placed)} more")
+    reached, more, full = room.initial, Counter[Instance](), None
+    with suppress(KeyboardInterrupt):
+        while full is None and len(reached.placed) < MOST_MORE and time.monotonic() < until:
+            size = max(allowed, key=lambda item: (allowed[item] / (more[item] + 1), item.memory, item.disk, item.vcpus))
+            after = room.place(reached, size, 1)
+            if len(after.placed) == len(reached.placed):
+                full = room.binding(after, size)
+            else:
+                reached, more[size] = after, more[size] + 1
+                tell(f"{len(reached.placed)} more")
     parts = sorted(allowed, key=lambda item: (item.memory, item.disk, item.vcpus), reverse=True)
     return FullReport(
         source=state.source,
@@ -440,8 +456,7 @@ def count_until_full(state: ClusterState, group: str, limits: Limits, tell: Call
         basis=basis,
         group=group,
         parts=tuple(MixPart(size, allowed[size], more[size]) for size in parts),
-        binding=room.binding(reached, size),
-        stopped=len(reached.placed) >= MOST_MORE,
+        binding=full,
         left_out=sum(sizes.values()) - sum(allowed.values()),
         snapshot=state.snapshot,
         what_if=state.supposed,

@@ -127,6 +127,7 @@ def test_when_the_time_ends_the_best_so_far_counts(state: ClusterState, monkeypa
     [
         (("1x 1",), ("node9",), "--like: there is no node 'node9'"),
         (("1x 9",), ("node1",), "there is no spec pair '9' in group default"),
+        (("1x 1",), ("node1", "node1.example.org=2"), "--like names a node twice"),
         (("1x 1",), ("node1", "node5"), "the kinds of nodes are in several groups"),
         (("1x 1 in default",), ("node1",), "names no instances"),
         (("1x like:node1",), ("node1",), "names no instances"),
@@ -145,7 +146,7 @@ def test_a_question_without_sense_is_refused(
 
 
 def test_until_it_is_full_the_mix_stays(state: ClusterState) -> None:
-    found = count_until_full(state, "default", NO_LIMITS, lambda _what: None)
+    found = count_until_full(state, "default", NO_LIMITS, 600, lambda _what: None)
     now, more = (sum(getattr(part, name) for part in found.parts) for name in ("now", "more"))
     assert now + found.left_out == sum(
         item.primary_node in {node.name for node in state.nodes_of("default")} for item in state.instances.values()
@@ -159,6 +160,25 @@ def test_until_it_is_full_the_mix_stays(state: ClusterState) -> None:
     assert len(reached.placed) <= more
 
 
+def test_the_same_size_twice_is_wanted_once_as_often(state: ClusterState) -> None:
+    assert ask(state, "5x 1:max", "7x 1:max") == ask(state, "12x 1:max")
+
+
+@pytest.mark.parametrize("why", ["time", "interrupt"])
+def test_a_count_that_is_stopped_says_what_it_has(
+    state: ClusterState, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def tell(what: str) -> None:
+        if what == "3 more":
+            if why == "interrupt":
+                raise KeyboardInterrupt
+            monkeypatch.setattr("gpolicy.what_if.sizing.time.monotonic", lambda: float("inf"))
+
+    found = count_until_full(state, "default", NO_LIMITS, 600, tell)
+    assert sum(part.more for part in found.parts) == 3
+    assert found.binding is None
+
+
 def test_a_group_without_instances_has_no_mix(state: ClusterState) -> None:
     with pytest.raises(UsageError, match="group spare has no instances whose sizes its policy allows"):
-        count_until_full(state, "spare", NO_LIMITS, lambda _what: None)
+        count_until_full(state, "spare", NO_LIMITS, 600, lambda _what: None)

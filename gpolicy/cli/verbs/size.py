@@ -98,7 +98,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
         if want
         else None
     )
-    work = partial(_work, request=request, group=group, limits=limits, what_if=what_if, given=given)
+    work = partial(_work, request=request, group=group, seconds=seconds, limits=limits, what_if=what_if, given=given)
     return run(work, clusters, given, display, verb="size")
 
 
@@ -107,6 +107,7 @@ def _work(
     *,
     request: SizeRequest | None,
     group: str | None,
+    seconds: float,
     limits: Limits,
     what_if: WhatIf | None,
     given: Path | None,
@@ -122,7 +123,7 @@ def _work(
     policy = (given,) if given else ()
     if request is None:
         with working("counting until it is full") as tell:
-            full = count_until_full(observed, only_group(observed, group), limits, tell)
+            full = count_until_full(observed, only_group(observed, group), limits, seconds, tell)
         return Report(
             exit_code=int(ExitCode.FINE),
             answer=lambda: full_answer(full),
