@@ -239,7 +239,7 @@ class Suppositions:
         typer.Option(
             "--lost",
             metavar="NODE,...",
-            help="What if these nodes were lost: offline, and their mirrored instances failed over.",
+            help="What if these nodes were lost: offline, and their DRBD instances failed over where Ganeti does it.",
         ),
     ] = None
 

@@ -31,7 +31,9 @@ def cluster_of_test() -> Schema:
             "anyOf": [part, {"type": "array", "items": part, "minItems": 1}],
             "description": "Simulated hardware: of one group, or a list with an entry for each group.",
         },
-        "edits": list_of(_edit(), "Changes to this cluster before the question: nodes, instances, tags.", least=1),
+        "edits": list_of(
+            _edit(), "Changes to this cluster before the question: nodes, instances, tags.", least=1, most=200
+        ),
     }
     return {
         **object_of(properties, minimum=1),
@@ -129,8 +131,8 @@ def _edit() -> Schema:
         "lost": {
             **_WORDS,
             "examples": ["node1,node2"],
-            "description": "Nodes that are lost (names with commas, or globs): offline, their mirrored instances failed"
-            " over.",
+            "description": "Nodes that are lost (names with commas, or globs): offline, their DRBD instances failed"
+            " over where Ganeti does it.",
         },
     }
     whats = ("node", "instance", "add_instance", "remove_instance", "remove_node", "with", "upgrade", "lost")

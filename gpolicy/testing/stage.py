@@ -96,14 +96,17 @@ def edited(policy: Policy, state: ClusterState, edit: StageEdit) -> ClusterState
             return replace(state, instances={**state.instances, instance.name: changed})
         if edit.node is not None:
             return _changed_node(state, known_name(edit.node, state.nodes, "node"), edit)
-        return suppose(state, _what_if(edit), pair_names(policy, state))
+        try:
+            return suppose(state, _what_if(edit), pair_names(policy, state))
+        except GpolicyError as error:  # options there are keys here
+            raise CannotRunError(error.message.removeprefix("--"), edit.span, hint=error.hint) from None
 
 
 def _changed_node(state: ClusterState, name: str, edit: StageEdit) -> ClusterState:
     if edit.group is not None:
         state = moved(state, name, known_name(edit.group, state.groups, "group"))
     if edit.offline:
-        state = offline(state, name)
+        state = offline(state, [name])
     node = state.nodes[name]
     changed = replace(
         node,

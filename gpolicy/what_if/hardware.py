@@ -11,7 +11,7 @@ from gpolicy.errors import UsageError
 from gpolicy.ganeti.parameter import Values
 from gpolicy.ganeti.units import exact_size
 from gpolicy.printable import some
-from gpolicy.what_if.load import emptied_node, instances_on
+from gpolicy.what_if.load import emptied_node, free_names, instances_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ UPGRADES = ("memory", "disk", "cpus", "pvs")
 def nodes_like(state: ClusterState, like: str, number: int, group: str) -> ClusterState:
     """Return `state` with more nodes in `group`: empty ones, with the hardware, parameters and tags of `like`.
 
-    They are named LIKE+1, LIKE+2, …, which no real node can be. Raise UsageError where the hardware is not known, or
-    where the group has other storage.
+    They are named LIKE+1, LIKE+2, …. Raise UsageError where the hardware is not known, or where the group has other
+    storage.
     """
     node = state.nodes[like]
     if not node.is_measured:
@@ -50,9 +50,7 @@ def nodes_like(state: ClusterState, like: str, number: int, group: str) -> Clust
     volumes = node.physical_volumes and tuple(replace(item, free=item.size, used=0) for item in node.physical_volumes)
     listed = all(item.position is not None for item in state.nodes.values())
     nodes, declared = dict(state.nodes), dict(state.declared)
-    first = sum(name.startswith(f"{like}+") for name in nodes) + 1
-    for place in range(first, first + number):
-        name = f"{like}+{place}"
+    for name in free_names(like, number, state.nodes):
         nodes[name] = Node(
             name=name,
             group=group,

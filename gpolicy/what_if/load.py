@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
@@ -20,7 +21,9 @@ def with_all(state: ClusterState, instances: Sequence[Instance]) -> ClusterState
 def without(state: ClusterState, names: Sequence[str]) -> ClusterState:
     """Return `state` without these instances, and with their resources free on the nodes."""
     gone = [state.instances[name] for name in names]
-    left = {name: item for name, item in state.instances.items() if name not in set(names)}
+    left = dict(state.instances)
+    for name in names:
+        del left[name]
     return replace(state, nodes=_with_use(state, gone, -1), instances=left)
 
 
@@ -34,33 +37,47 @@ def instances_on(state: ClusterState, node: str) -> list[Instance]:
     return [item for item in state.instances.values() if node in (item.primary_node, *item.secondary_nodes)]
 
 
-def failed_over(state: ClusterState, node: str) -> tuple[ClusterState, list[str]]:
-    """Return `state` with the mirrored instances of `node` running on their other node, and the names of the others.
+def failed_over(state: ClusterState, lost: Collection[str]) -> tuple[ClusterState, list[str]]:
+    """Return `state` with the DRBD instances of the nodes `lost` on their other node, and the names of the others.
 
-    Each keeps the lost node as its secondary, as after `gnt-instance failover`. Those without another node that is
-    online stay where they are.
+    Each keeps the lost node as its secondary, as after `gnt-instance failover`. Those stay where they are that have no
+    other node, or one that is lost, offline or drained, or has less memory free than their minimum: Ganeti refuses
+    them. One after the other, by name.
     """
     instances, nodes, stay = dict(state.instances), dict(state.nodes), list[str]()
-    for item in instances_on(state, node):
-        if item.primary_node != node:
+    for item in sorted(state.instances.values(), key=lambda item: item.name):
+        if item.primary_node not in lost:
             continue
-        if not item.secondary_nodes or not nodes[other := item.secondary_nodes[0]].is_measured:
+        other = next(iter(item.secondary_nodes), None)
+        needed = memory_of(replace(item, oper_ram=None))
+        if other is None or other in lost or not nodes[other].is_usable or not _has_memory(nodes[other], item, needed):
             stay.append(item.name)
             continue
-        instances[item.name] = replace(item, primary_node=other, secondary_nodes=(node,))
-        nodes[other] = replace(nodes[other], resources=_less(nodes[other].resources, memory_of(item), 0, 0))
+        instances[item.name] = replace(item, primary_node=other, secondary_nodes=(item.primary_node,), oper_ram=None)
+        nodes[other] = replace(nodes[other], resources=_less(nodes[other].resources, needed, 0, 0))
     return replace(state, instances=instances, nodes=nodes), stay
 
 
-def offline(state: ClusterState, node: str) -> ClusterState:
-    """Return `state` with `node` offline: it reports nothing, and Ganeti says so of the instances on it."""
+def _has_memory(node: Node, instance: Instance, needed: int) -> bool:
+    free = node.resources.memory_free
+    return free is None or min(needed, instance.minmem) <= free
+
+
+def offline(state: ClusterState, names: Collection[str]) -> ClusterState:
+    """Return `state` with these nodes offline: they report nothing, and Ganeti says so of the instances on them."""
     dead = {
         item.name: replace(item, status=InstanceStatus.NODE_OFFLINE.value, running=None, oper_ram=None)
         for item in state.instances.values()
-        if item.primary_node == node and item.running is not False
+        if item.primary_node in names and item.running is not False
     }
-    silent = replace(state.nodes[node], offline=True, resources=Resources())
-    return replace(state, nodes={**state.nodes, node: silent}, instances={**state.instances, **dead})
+    silent = {name: replace(state.nodes[name], offline=True, resources=Resources()) for name in names}
+    return replace(state, nodes={**state.nodes, **silent}, instances={**state.instances, **dead})
+
+
+def free_names(stem: str, count: int, taken: Collection[str]) -> list[str]:
+    """Return `count` names that are not `taken`: STEM+1, STEM+2, …, which no real node or instance can have."""
+    names = (f"{stem}+{number}" for number in itertools.count(1))
+    return list(itertools.islice((name for name in names if name not in taken), count))
 
 
 def _with_use(state: ClusterState, instances: Sequence[Instance], sign: int) -> dict[str, Node]:
@@ -68,8 +85,9 @@ def _with_use(state: ClusterState, instances: Sequence[Instance], sign: int) -> 
     exclusive: dict[str, bool] = {}
     for instance in instances:
         size, disks = disks_of(instance)
-        used = size if DiskTemplate(instance.disk_template).local else 0
-        spindles = sum(disk.spindles or 0 for disk in disks)
+        made = not instance.forthcoming  # else its disks take nothing yet
+        used = size if made and DiskTemplate(instance.disk_template).local else 0
+        spindles = sum(disk.spindles or 0 for disk in disks) if made else 0
         for place, name in enumerate((instance.primary_node, *instance.secondary_nodes)):
             node = nodes[name]
             if name not in exclusive:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from gpolicy.allocator.cluster_data import Instance as Placed
@@ -18,8 +18,18 @@ from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import exact_size
 from gpolicy.printable import count, some
 from gpolicy.what_if.hardware import Amount, moved, nodes_like, upgraded, without_node
-from gpolicy.what_if.load import failed_over, offline, with_all, without
-from gpolicy.what_if.words import More, Move, Upgrade, WhatIf, matching, nodes_and_instances, one_of
+from gpolicy.what_if.load import failed_over, free_names, offline, with_all, without
+from gpolicy.what_if.words import (
+    MOST_INSTANCES,
+    MOST_NODES,
+    More,
+    Move,
+    Upgrade,
+    WhatIf,
+    matching,
+    nodes_and_instances,
+    one_of,
+)
 
 
 def suppose(state: ClusterState, what_if: WhatIf, names: PairNames | None = None) -> ClusterState:
@@ -52,6 +62,7 @@ def _steps(what_if: WhatIf, names: PairNames) -> Iterator[Step]:
 def _nodes(more: More, like: str) -> Step:
     def step(state: ClusterState) -> tuple[ClusterState, str]:
         node = one_of("--with", like, state.nodes, "node")
+        _check_number("nodes", more.count, state.nodes, MOST_NODES)
         group = state.nodes[node].group if more.group is None else one_of("--with", more.group, state.groups, "group")
         return (
             nodes_like(state, node, more.count, group),
@@ -94,9 +105,7 @@ def _amount(key: str, amount: Amount) -> str:
 def _offline(words: str) -> Step:
     def step(state: ClusterState) -> tuple[ClusterState, str]:
         nodes = matching("--offline", words, state.nodes, "node")
-        for name in nodes:
-            state = offline(state, name)
-        return state, f"{some(nodes)} offline"
+        return offline(state, nodes), f"{some(nodes)} offline"
 
     return step
 
@@ -104,14 +113,9 @@ def _offline(words: str) -> Step:
 def _lost(words: str) -> Step:
     def step(state: ClusterState) -> tuple[ClusterState, str]:
         nodes = matching("--lost", words, state.nodes, "node")
-        for name in nodes:  # all first: an instance does not fail over to a node that is lost as well
-            state = offline(state, name)
-        stay: list[str] = []
-        for name in nodes:
-            state, left = failed_over(state, name)
-            stay += left
-        rest = f" (and with {'it' if len(nodes) == 1 else 'them'} {some(stay, 3)})" if stay else ""
-        return state, f"{some(nodes)} lost{rest}"
+        state, stay = failed_over(state, set(nodes))
+        rest = f" (without failover of {some(stay, 3)})" if stay else ""
+        return offline(state, nodes), f"{some(nodes)} lost{rest}"
 
     return step
 
@@ -150,6 +154,7 @@ def spec_instance(state: ClusterState, more: More, group: str, names: PairNames)
 def _instances(more: More, spec: str, names: PairNames) -> Step:
     def step(state: ClusterState) -> tuple[ClusterState, str]:
         group = _group_for(more, state)
+        _check_number("instances", more.count, state.instances, MOST_INSTANCES)
         title, wanted = spec_instance(state, more, group, names)
         counted = load_state(state, template=wanted.template, group=group).groups[group]
         dedicated = all(state.has_exclusive_storage(node) for node in state.nodes_of(group))
@@ -160,14 +165,18 @@ def _instances(more: More, spec: str, names: PairNames) -> Step:
             binding = counted.find_binding(placed, wanted)
             message = f"--with: only {len(placed.placed):,} of {more.count:,} {title} fit in group {group}"
             raise GpolicyError(message, hint=f"the limit is {binding.cause.key}: {binding.cause.sentence}")
-        first = sum(name.startswith(f"{spec}+") for name in state.instances) + 1
-        made = [
-            _observed(item, counted, f"{spec}+{number}")
-            for number, item in enumerate(reversed(placed.placed), start=first)
-        ]
+        called = free_names(spec, more.count, state.instances)
+        made = [_observed(item, counted, name) for item, name in zip(reversed(placed.placed), called, strict=True)]
         return with_all(state, made), f"{more.count:,} more {title} in group {group}"
 
     return step
+
+
+def _check_number(what: str, count: int, known: Collection[str], most: int) -> None:
+    """Raise UsageError for more supposed nodes or instances than `most` in all."""
+    number = count + sum("+" in name for name in known)
+    if number > most:
+        raise UsageError(f"--with: {number:,} more {what} in all", hint=f"suppose at most {most:,}")
 
 
 def _group_for(more: More, state: ClusterState) -> str:

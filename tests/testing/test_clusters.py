@@ -227,4 +227,5 @@ def test_edits_take_the_words_of_what_if(tmp_path: Path) -> None:
 def test_words_that_mean_nothing_here_have_their_place(edit: str, tmp_path: Path) -> None:
     found = outcome(tmp_path, f"on: {{edits: [{{{edit}}}]}}\nplace: {{spec: small}}\nexpect: {{refused: false}}")
     assert found.error
+    assert not found.error.startswith("-")
     assert found.place is not None

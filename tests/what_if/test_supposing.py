@@ -138,13 +138,49 @@ def test_a_lost_node_is_offline_and_its_mirrored_instances_run_elsewhere(small: 
     assert (web.primary_node, web.secondary_nodes) == ("n2", ("n1",))
     assert db.primary_node == "n1"
     assert found.nodes["n2"].resources.memory_free == 52 * GIB
-    assert found.supposed == ("n1 lost (and with it db)",)
+    assert found.supposed == ("n1 lost (without failover of db)",)
 
 
 def test_an_instance_does_not_fail_over_to_a_node_that_is_lost_as_well(small: ClusterState) -> None:
     found = suppose(small, WhatIf(lost=("n1,n2",)))
     assert found.instances["web"].primary_node == "n1"
-    assert found.supposed == ("n1, n2 lost (and with them db, web)",)
+    assert found.supposed == ("n1, n2 lost (without failover of db, web)",)
+
+
+@pytest.mark.parametrize("why", ["no memory", "drained"])
+def test_an_instance_does_not_fail_over_where_ganeti_refuses_it(small: ClusterState, why: str) -> None:
+    other = small.nodes["n2"]
+    if why == "drained":
+        other = replace(other, drained=True)
+    else:
+        other = replace(other, resources=replace(other.resources, memory_free=8 * GIB - 1))
+    found = suppose(replace(small, nodes={**small.nodes, "n2": other}), WhatIf(lost=("n1",)))
+    assert found.instances["web"].primary_node == "n1"
+    assert found.supposed == ("n1 lost (without failover of db, web)",)
+    assert found.nodes["n2"] == other
+
+
+def test_instances_fail_over_one_after_the_other_until_the_memory_ends() -> None:
+    nodes = [node("n1", free=28 * GIB), node("n2", free=20 * GIB), node("n3")]
+    found = suppose(cluster(nodes, [instance(name, "n1", "n2") for name in "cab"]), WhatIf(lost=("n1",)))
+    assert found.nodes["n2"].resources.memory_free == 4 * GIB
+    assert found.supposed == ("n1 lost (without failover of c)",)
+
+
+def test_a_forthcoming_instance_has_no_disk_to_free(small: ClusterState) -> None:
+    planned = replace(small.instances["db"], forthcoming=True)
+    found = suppose(replace(small, instances={**small.instances, "db": planned}), WhatIf(less=("db",)))
+    assert found.nodes == small.nodes
+
+
+def test_names_that_went_are_not_those_of_others(small: ClusterState) -> None:
+    state = suppose(suppose(small, WhatIf(more=(read_more("2x like:n1 in g"),))), WhatIf(less=("n1+1",)))
+    less = suppose(suppose(state, WhatIf(more=(read_more("2x 1 in g"),))), WhatIf(less=("1+1",)))
+    found = suppose(less, WhatIf(more=(read_more("2x like:n1 in g"), read_more("2x 1 in g"))))
+    assert {name for name in found.nodes if "+" in name} == {"n1+1", "n1+2", "n1+3"}
+    assert {name for name in found.instances if "+" in name} == {"1+1", "1+2", "1+3"}
+    bare = suppose(found, WhatIf(less=("1+*",))).nodes
+    assert bare["n1+1"].resources == bare["n1+2"].resources == bare["n1+3"].resources
 
 
 def test_an_offline_node_keeps_its_instances(small: ClusterState) -> None:
@@ -174,6 +210,8 @@ def test_hardware_comes_before_load(small: ClusterState) -> None:
         (WhatIf(more=(read_more("like:n1 in j"),)), "there is no group 'j'"),
         (WhatIf(more=(read_more("2x huge in g"),)), "there is no spec pair 'huge' in group g"),
         (WhatIf(more=(read_more("999x 1:max in g"),)), r"only \d+ of 999 pair 1:max fit in group g"),
+        (WhatIf(more=(read_more("600x like:n1"),) * 2), "1,200 more nodes in all"),
+        (WhatIf(more=(read_more("1x 1 in g"), read_more("20000x 1 in g"))), "20,001 more instances in all"),
         (WhatIf(less=("n1",)), "instances db, web are on node n1"),
         (WhatIf(less=("n2",)), "instance web is on node n2"),
         (WhatIf(less=("*",)), r"'\*' means nodes and instances"),
