@@ -18,7 +18,9 @@ from itertools import filterfalse
 
 from gpolicy.allocator.cluster_data import Instance, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
+from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.analysis.basis import Basis
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
@@ -176,6 +178,7 @@ def capacity(
     notes += what_if_shares(state, group)
     tell, called = observer or (lambda _what: None), names or PairNames()
     chosen = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
+    notes += [refused_by_hail(name) for name, cluster in chosen.items() if hail_refuses_all(cluster)]
     titles = {cluster: f"group {name}: " for name, cluster in chosen.items()}
     whole = {loaded.whole: "the whole cluster: "} if group is None else {}
     found = each_cluster(whole | titles, lambda cluster, title: count_cluster(cluster, prefixed(tell, title)))
@@ -202,6 +205,25 @@ def capacity(
         metadata=metadata,
         limits=in_force,
         what_if=(*state.supposed, *other_weights(weights)),
+    )
+
+
+def hail_refuses_all(counted: CountedCluster) -> bool:
+    """Return whether hail refuses every instance, since an offline node could not be lost (GlobalN1.hs).
+
+    hspace, by which capacity is counted, skips offline nodes; with exclusive storage hail does not ask.
+    """
+    cluster = counted.cluster
+    away = any(node.facts.offline and (node.primaries or node.secondaries) for node in cluster.nodes.values())
+    dedicated = all(node.facts.exclusive for node in cluster.nodes.values())
+    return away and not dedicated and not is_redundant(cluster.nodes, cluster.instances, CapacityRules())
+
+
+def refused_by_hail(group: str) -> str:
+    """Return the note on such a group."""
+    return (
+        f"group {group}: hspace counts these, but hail refuses every new instance there now (n1-capacity): a node that"
+        " is offline or drained has instances for which there is no room elsewhere"
     )
 
 

@@ -76,4 +76,5 @@ def _guards(plan: Plan) -> Figure:
     value = f"{len(failed) or all_of_them - len(overridden)} of {all_of_them} {word}" if all_of_them else "none"
     detail = "; ".join([*(f"{'' if failed else 'overridden: '}{text}" for text in told[:_MOST]), *more])
     tone = Tone.BAD if failed else Tone.CAREFUL if overridden else Tone.GOOD
-    return Figure("guards", value, detail or "nothing is in the way", tone, "guards")
+    otherwise = "nothing is in the way" if all_of_them else "the policy declares none"
+    return Figure("guards", value, detail or otherwise, tone if all_of_them else Tone.PLAIN, "guards")

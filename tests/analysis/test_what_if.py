@@ -34,6 +34,8 @@ from gpolicy.report.capacity_json import capacity_data
 from gpolicy.report.forms import Display, render
 from gpolicy.report.place_answer import place_answer
 from gpolicy.report.place_json import place_data
+from gpolicy.what_if.supposing import suppose
+from gpolicy.what_if.words import WhatIf
 
 ROOT = Path(__file__).resolve().parents[2]
 LARGE = PlaceRequest(memory=4096, vcpus=2, disks=(Disk(20480),), template="drbd")
@@ -246,3 +248,15 @@ def test_the_metric_says_where_spindles_would_bind() -> None:
         "lost allocations do not count spindles (as hail's): on n0 they count room for 7 of the sizes, and its spindles"
         " are enough for 2"
     ) in place(state, request).notes
+
+
+def test_capacity_says_where_hail_refuses_what_hspace_counts() -> None:
+    state = read_state(f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}")
+    lost = suppose(state, WhatIf(lost=("node4",)))
+    notes = [[note for note in capacity(each).notes if "hail refuses" in note] for each in (state, lost)]
+    assert [len(each) for each in notes] == [0, 1]
+    assert notes[1][0].startswith("group default: hspace counts these, but hail refuses every new instance there now")
+    asked = PlaceRequest(memory=128, vcpus=1, disks=(Disk(1024),), group="default")
+    assert place(state, asked).ok
+    refused = place(lost, asked)
+    assert {item.reason for item in refused.candidates} == {"n1-capacity"}
