@@ -355,7 +355,8 @@ class FillingGroup:
 
     def place(self, state: AllocationState, instance: Instance, limit: int | None = None) -> AllocationState:
         """Return `state` with as many copies of `instance` as fit, at most `limit`."""
-        return self._for(instance).place(state, instance, limit)
+        counted = self._for(instance)
+        return counted.place(state, instance, limit) if counted.refusal(instance) is None else state
 
     def count(self, state: AllocationState, instance: Instance) -> int:
         """Return how many more copies of `instance` fit."""
@@ -363,7 +364,11 @@ class FillingGroup:
 
     def binding(self, state: AllocationState, instance: Instance) -> Binding:
         """Return why `instance` did not fit in a run that ended with `state`."""
-        return self._for(instance).find_binding(state, instance)
+        counted = self._for(instance)
+        refusal = counted.refusal(instance)
+        if refusal is not None:
+            return Binding(refusal.cause, detail=refusal.sentence)
+        return counted.find_binding(state, instance)
 
 
 def room_of(state: ClusterState, group: str) -> tuple[FillingGroup, Basis]:
@@ -467,7 +472,8 @@ def count_until_full(
 def _size_alone(instance: Instance) -> Instance:
     """Return the instance without what tells it from others of its size."""
     alone = instance.at(-1, "", NO_NODE, NO_NODE, 0)
-    return replace(alone, status=InstanceStatus.RUNNING, tags=(), exclusion_tags=(), desired_tags=frozenset(), nics=())
+    alone = replace(alone, status=InstanceStatus.RUNNING, forthcoming=False)
+    return replace(alone, tags=(), exclusion_tags=(), desired_tags=frozenset(), nics=())
 
 
 def _is_allowed(room: FillingGroup, instance: Instance) -> bool:

@@ -160,6 +160,8 @@ def _instances(more: More, spec: str, names: PairNames) -> Step:
         dedicated = all(state.has_exclusive_storage(node) for node in state.nodes_of(group))
         if dedicated and wanted.template is not DiskTemplate.DRBD:
             counted = as_hail_places(counted)
+        if (refusal := counted.refusal(wanted)) is not None:
+            raise GpolicyError(f"--with: {title} in group {group}: {refusal.sentence}")
         placed = counted.place(counted.initial, wanted, more.count)
         if len(placed.placed) < more.count:
             binding = counted.find_binding(placed, wanted)

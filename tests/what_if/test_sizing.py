@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,8 @@ from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.what_if import sizing
 from gpolicy.what_if.hardware import Amount, nodes_like, upgraded
 from gpolicy.what_if.sizing import NodeOffer, SizeReport, SizeRequest, count_until_full, find_size, read_kind, room_of
-from gpolicy.what_if.supposing import spec_instance
-from gpolicy.what_if.words import More, read_wanted
+from gpolicy.what_if.supposing import spec_instance, suppose
+from gpolicy.what_if.words import More, WhatIf, read_more, read_wanted
 
 TWO_GROUPS = Path(__file__).resolve().parents[2] / "policies" / "two-groups.snapshot.json"
 GIB = 1024
@@ -162,6 +163,24 @@ def test_until_it_is_full_the_mix_stays(state: ClusterState) -> None:
 
 def test_the_same_size_twice_is_wanted_once_as_often(state: ClusterState) -> None:
     assert ask(state, "5x 1:max", "7x 1:max") == ask(state, "12x 1:max")
+
+
+def test_what_ganeti_does_not_make_on_exclusive_storage_does_not_fit(state: ClusterState) -> None:
+    group = state.groups["dedicated"]
+    group = replace(group, effective={**group.effective, ("ipolicy", "disk-templates"): ["drbd"]})
+    mirrored = replace(state, groups={**state.groups, "dedicated": group})
+    with pytest.raises(GpolicyError, match="0 of 2 pair 1 fit") as caught:
+        ask(mirrored, "2x 1", likes=("node5",))
+    assert "Ganeti makes only plain instances" in str(caught.value.hint)
+    with pytest.raises(GpolicyError, match="Ganeti makes no drbd instance on nodes with exclusive storage"):
+        suppose(mirrored, WhatIf(more=(read_more("1x 1 in dedicated"),)))
+
+
+def test_a_forthcoming_instance_counts_in_the_mix_as_the_others(state: ClusterState) -> None:
+    name, item = next((name, item) for name, item in state.instances.items() if item.primary_node.startswith("node1."))
+    planned = replace(state, instances={**state.instances, name: replace(item, forthcoming=True)})
+    real, other = (count_until_full(each, "default", NO_LIMITS, 600, lambda _what: None) for each in (state, planned))
+    assert [(part.instance, part.now) for part in real.parts] == [(part.instance, part.now) for part in other.parts]
 
 
 @pytest.mark.parametrize("why", ["time", "interrupt"])

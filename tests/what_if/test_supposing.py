@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hspace_cases import from_text, hspace_text, text_of
+from hspace_cases import from_text, hspace_keys, hspace_text, text_of, tiered
 
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
@@ -188,6 +190,28 @@ def test_an_offline_node_keeps_its_instances(small: ClusterState) -> None:
     assert {item.name for item in instances_on(found, "n1")} == {"web", "db"}
     assert found.instances["web"].status == "ERROR_nodeoffline"
     assert capacity(found, group="g").groups[0].nodes == 3
+
+
+@pytest.mark.skipif(shutil.which("hspace") is None, reason="Debian's ganeti-htools (hspace) is not installed")
+@pytest.mark.parametrize(
+    "what_if",
+    [
+        WhatIf(more=(read_more("2x like:n1"), read_more("3x 1 in g")), lost=("n1",)),
+        WhatIf(lost=("n2",), upgrades=(read_upgrade("n3 memory=+32G disk=+100G cpus=+4"),)),
+        WhatIf(offline=("n2",), less=("db",), more=(read_more("like:n3"),)),
+    ],
+)
+def test_hspace_counts_the_same_on_the_supposed_cluster(small: ClusterState, what_if: WhatIf, tmp_path: Path) -> None:
+    found = suppose(small, what_if)
+    file = tmp_path / "supposed.data"
+    file.write_text(hspace_text(cluster_data(found)), encoding="utf-8")
+    command = ["hspace", "-t", str(file), "--machine-readable=yes"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    keys = hspace_keys([line.removeprefix("HTS_") for line in done.stdout.splitlines()])
+    whole = capacity(found).cluster
+    assert whole is not None
+    assert whole.standard.fits == int(keys["FIN_INST_CNT"]) - int(keys["INI_INST_CNT"])
+    assert tiered(whole) == keys["TSPEC"]
 
 
 def test_a_node_moves(small: ClusterState) -> None:
