@@ -105,7 +105,7 @@ class ReservedVolumesReach(Rule):
                     hint = f"write {pattern.removeprefix('/dev').removeprefix('/')}"
                     yield self.hit(declared, message, leaf.at(index), hint=hint)
                 elif odd := re.search(
-                    r"(?<!\\)[\s,:;@=]|/$|\\[rntfv]", re.sub(r"\[[^]]*\]|\{[^}]*\}|\(\?.", "", pattern)
+                    r"(?<!\\)[\s,:;@=]|/$|\\[rntfv]", re.sub(r"\[[^][]*\]|\{[^{}]*\}|\(\?.", "", pattern)
                 ):
                     message = f"{pattern!r} matches no volume: none has {odd[0]!r} there in its name"
                     yield self.hit(declared, message, leaf.at(index), hint="write one expression an entry: vg/lv")

@@ -50,7 +50,7 @@ _WORDS_BESIDE: Final = {
     if len(parameter.path) > 1 and word and parameter.type is Type.CHOICE
 }
 """The words that parameters of the same table take, by their place: nobody means them in a text."""
-_ENDS: Final = re.compile(r"\s*(.*?)[\s,;]*", re.DOTALL)
+_BEHIND: Final = re.compile(r"[\s,;]*")
 
 
 class TextSlip(Rule):
@@ -95,10 +95,11 @@ class TextSlip(Rule):
             yield from self._ends(label, f"the name of the {what}", name, name, span)
 
     def _ends(self, label: str, title: str, meant: str, text: str, span: Span) -> Iterator[Hit]:
-        found = _ENDS.fullmatch(meant)
-        if found and found[1] and found[1] != text:
-            message = f"{title} is {text!r}: what stands around {found[1]!r} belongs to it"
-            yield self.hit(label, message, span, hint=f"write {found[1]}")
+        behind = _BEHIND.match(meant[::-1])  # from the end, so that one pass is enough
+        core = meant[: len(meant) - (behind.end() if behind else 0)].lstrip()
+        if core and core != text:
+            message = f"{title} is {text!r}: what stands around {core!r} belongs to it"
+            yield self.hit(label, message, span, hint=f"write {core}")
 
 
 def _names(context: Context) -> Iterator[tuple[str, str, str, Span]]:
