@@ -71,10 +71,11 @@ def _declared(declared: Declared | None, held: Value) -> Names:
 
 
 def find_pair(name: str, names: PairNames, state: ClusterState, group: str | None = None) -> tuple[SpecPair, str]:
-    """Return the pair `name` (its name, or its place from 1) in `group` or any group, and its group.
+    """Return the pair `name` (its name, or its place from 1, also as `pair 1`) in `group` or any group, and its group.
 
     Raise UsageError if there is none, or if it has different sizes in the groups.
     """
+    place_of = name.removeprefix("pair ")
     found: dict[SpecPair, list[str]] = {}
     known: dict[str, list[str]] = {}
     named: set[str] = set()
@@ -87,7 +88,7 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
         known.setdefault(words or "none", []).append(item.name)
         named |= {called for place, called in enumerate(shown, start=1) if called != str(place)}
         for place, pair in enumerate(pairs, start=1):
-            if name in (shown[place - 1], str(place)):
+            if name == shown[place - 1] or place_of == str(place):
                 found.setdefault(pair, []).append(item.name)
                 break
     if group is not None and not known:

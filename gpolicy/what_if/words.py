@@ -67,7 +67,7 @@ class WhatIf:
 
 def read_more(text: str, option: str = "--with", form: str = _WITH_FORM) -> More:
     """Return what `--with` says. Raise UsageError."""
-    match text.split():
+    match re.sub(r"\bpair (?=[0-9])", "", text).split():  # as reports call a pair without a name
         case [what] | [what, "in", _] as words:
             number = 1
         case [times, what] | [times, what, "in", _] as words if re.fullmatch("[0-9]{1,6}x", times, re.ASCII):
@@ -91,8 +91,10 @@ def read_more(text: str, option: str = "--with", form: str = _WITH_FORM) -> More
 def read_wanted(text: str) -> More:
     """Return what must fit: `50x SPEC`. Raise UsageError."""
     wanted = read_more(text, "--want", "50x SPEC")
-    if wanted.like is not None or wanted.group is not None:
-        hint = "write 50x SPEC; --like says which nodes can be bought, --group for which group"
+    if wanted.group is not None:
+        raise UsageError(f"--want {text!r} names a group", hint="write 50x SPEC, and the group as --group NAME")
+    if wanted.like is not None:
+        hint = "write 50x SPEC; --like says which nodes can be bought"
         raise UsageError(f"--want {text!r} names no instances", hint=hint)
     return wanted
 

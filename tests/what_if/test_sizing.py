@@ -130,7 +130,7 @@ def test_when_the_time_ends_the_best_so_far_counts(state: ClusterState, monkeypa
         (("1x 9",), ("node1",), "there is no spec pair '9' in group default"),
         (("1x 1",), ("node1", "node1.example.org=2"), "--like names a node twice"),
         (("1x 1",), ("node1", "node5"), "the kinds of nodes are in several groups"),
-        (("1x 1 in default",), ("node1",), "names no instances"),
+        (("1x 1 in default",), ("node1",), "names a group"),
         (("1x like:node1",), ("node1",), "names no instances"),
         (("x1 1",), ("node1",), "--want 'x1 1' cannot be read"),
         (("1x 1",), ("node1=",), "--like 'node1=' cannot be read"),
