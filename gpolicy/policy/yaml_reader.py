@@ -84,7 +84,10 @@ def read_yaml(text: str, file: str) -> SourceFile:
     except yaml.MarkedYAMLError as error:
         from gpolicy.policy.yaml_mistakes import syntax_finding  # noqa: PLC0415 (for errors only)
 
-        source.findings.append(syntax_finding(error, source))
+        if "nesting depth" in str(error.problem):  # PyYAML from 6.0.4 on looks ahead, and counts as well
+            reader.stop_too_deep((1, 1, 1, 1) if error.problem_mark is None else _place_of(error.problem_mark))
+        else:
+            source.findings.append(syntax_finding(error, source))
     except yaml.reader.ReaderError as error:
         source.findings.append(_forbidden_finding(error, source))
     except (yaml.YAMLError, ValueError) as error:  # an unpaired surrogate, which no file can have, has no place
@@ -95,6 +98,10 @@ def read_yaml(text: str, file: str) -> SourceFile:
         hint = "take it out, or write it as an escape in double quotes; an editor may not show it"
         source.findings.append(UNSUPPORTED_YAML.finding(message, source.span(*odd.span()), hint=hint))
     return source
+
+
+def _place_of(mark: yaml.Mark) -> Mark:
+    return mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 1
 
 
 def _forbidden_finding(error: yaml.reader.ReaderError, source: SourceFile) -> Finding:
@@ -185,7 +192,7 @@ class _Reader:
         mark = _mark(event)
         self._check_tag(event.tag, value, mark)
         if len(self._open) >= MAX_DEPTH:
-            self._stop(f"nested more than {MAX_DEPTH} levels deep", mark)
+            self.stop_too_deep(mark)
             return
         self._open.append(_Open(value, mark, event.anchor, is_mapping=isinstance(value, YamlMapping)))
 
@@ -295,6 +302,10 @@ class _Reader:
 
     def _unsupported(self, message: str, mark: Mark, hint: str = "") -> None:
         self._source.findings.append(UNSUPPORTED_YAML.finding(message, Span(self._source.name, *mark), hint=hint))
+
+    def stop_too_deep(self, mark: Mark) -> None:
+        """Report that values are nested too deep, and take no more of them."""
+        self._stop(f"nested more than {MAX_DEPTH} levels deep", mark)
 
     def _stop(self, message: str, mark: Mark) -> None:
         hint = "no policy needs this; write the values out, or split the file"
