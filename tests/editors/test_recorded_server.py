@@ -31,6 +31,17 @@ def words(value: Any) -> set[str]:
     return found
 
 
+def enumerations(value: Any) -> list[set[str]]:
+    """Return every list of words that a schema lets choose from."""
+    below = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    own = (
+        [{str(word) for word in value["enum"]}]
+        if isinstance(value, dict) and isinstance(value.get("enum"), list)
+        else []
+    )
+    return own + [found for each in below for found in enumerations(each)]
+
+
 def test_every_case_is_recorded() -> None:
     assert set(RECORDED["answers"]) == set(CASES), "record them: python tests/editors/record.py"
     assert RECORDED["server"].startswith("yaml-language-server ")
@@ -43,6 +54,14 @@ def test_offered_completions_are_still_in_the_schema(name: str) -> None:
     known = words(whole_schema())
     names = {"pair", "spec", "simulatedGroup", "existingInstance"}  # definitions, which the server names as well
     assert set(offered) - names <= known
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.ask == "complete"])
+def test_a_word_that_came_to_a_list_is_recorded(name: str) -> None:
+    offered = set(RECORDED["answers"][name])
+    for choice in enumerations(whole_schema()):
+        if len(choice & offered) > 0.8 * len(choice) > 4:  # a short list may share its words with another
+            assert choice <= offered, "record the answers anew: python tests/editors/record.py"
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.ask == "marks"])
