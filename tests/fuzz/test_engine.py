@@ -36,6 +36,10 @@ def test_no_input_breaks_the_engine(part: int) -> None:
     assert faults(part * INPUTS, INPUTS) == []
 
 
+def test_minus_one_spindles_are_not_taken_for_an_unknown_number() -> None:
+    assert faults(1_183_565, 1) == []
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("part", range(20))
 def test_a_million_inputs(part: int) -> None:

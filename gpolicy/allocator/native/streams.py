@@ -240,6 +240,8 @@ class ClusterNumbers:
         for disk in instance.disks:
             spindles = None if spindles is None or disk.spindles is None else spindles + disk.spindles
             sizes.append(disk.size)
+        if spindles is not None and spindles < 0:  # the engine would take -1 for an unknown number
+            raise UnfitError(f"instance {instance.name}: its disks have {spindles} spindles")
         tags = instance.exclusion_tags
         integers += (
             instance.index,
