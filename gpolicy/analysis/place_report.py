@@ -55,13 +55,22 @@ class GroupTrial:
 
 
 @dataclass(frozen=True, slots=True)
+class Instead:
+    """What fits in place of what was asked for: the words to change in the request, and where it then goes."""
+
+    words: str
+    nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PlaceReport:
     """Where the `instance` goes (`ok`, `group`, `nodes`), hail's own words for it (`info`), and the candidates.
 
     `candidates` are the possible ones, the best first, then the refused ones; of very many pairs only those that are
     likely the best. `metric` is "score" or "lost-allocations"; with the latter `sizes` names the sizes that
     `lost_allocations` counts. `reason` is a sentence that tells why no candidate takes it. `objections` tell
-    why Ganeti would refuse what hail accepts. `what_if` says what the answer leaves out of account on request.
+    why Ganeti would refuse what hail accepts. `instead` is what would fit, if that was asked for and the instance goes
+    nowhere; None if it was not. `what_if` says what the answer leaves out of account on request.
     """
 
     source: str
@@ -82,6 +91,7 @@ class PlaceReport:
     snapshot: Snapshot | None = None
     what_if: tuple[str, ...] = ()
     limits: tuple[LimitsInForce, ...] = ()
+    instead: tuple[Instead, ...] | None = None
 
     @property
     def chosen(self) -> Candidate | None:

@@ -8,11 +8,11 @@ and remaining disk (design document "dedicated allocation"), otherwise the clust
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, NodeData
+from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, NodeData
 from gpolicy.allocator.dedicated_nodes import biggest_first
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.ghc_numbers import sorted_by_score
@@ -25,8 +25,9 @@ from gpolicy.analysis.counted_cluster import merged
 from gpolicy.analysis.loaded_state import basis_notes, refuse_gaps
 from gpolicy.analysis.metric_notes import metric_notes
 from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.place_instead import other_sizes
 from gpolicy.analysis.place_limits import under_limits
-from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
+from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
 from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.unmade import Unmade, unmade
@@ -46,13 +47,15 @@ def place(
     names: PairNames | None = None,
     limits: Limits = NO_LIMITS,
     declared: bool = False,
+    instead: bool = False,
 ) -> PlaceReport:
     """Return where the instance of `request` would go on the cluster in `state`, and the result for each candidate.
 
     Nodes where Ganeti would refuse the spindles of its disks are refused, though hail accepts them: the answer is then
     hail's among the other nodes. So are candidates that would break the limits of their group, of which `limits` go
     before those of the policy. `names` are the names of the policy's spec pairs, for the sizes of the dedicated metric.
-    With `declared`, what hv_state and disk_state declare goes before measured figures. Raise UsageError for a request
+    With `declared`, what hv_state and disk_state declare goes before measured figures. With `instead`, a report of an
+    instance that goes nowhere says what would fit. Raise UsageError for a request
     that is impossible on this cluster, and GpolicyError if the state lacks needed figures.
     """
     observed = state
@@ -93,6 +96,19 @@ def place(
         nodes = found[0].nodes if found[0].ok else ()
         answer = _other_answer(cluster, answer, found[0] if nodes else None)
     chosen = answer if nodes else replace(answer, placement=None)
+    others: tuple[Instead, ...] | None = None
+    if instead and not nodes:
+
+        def takes(changed: Instance) -> tuple[str, ...]:
+            there = _taking(state, PlaceSearch(cluster, replace(wanted, instance=changed), options), request, volumes)
+            guessed = changed.total_spindles != instance.total_spindles and _unknown(cluster, changed, there, volumes)
+            return () if guessed else there
+
+        given = request.disks is not None and request.spindles_given
+        sizes = other_sizes(instance, _policies(cluster, group), takes, spindles_given=given)
+        others = (*_without_a_word(observed, request, instance, limits, declared=declared), *sizes)
+        if not others and request.template is not None:
+            others = _of_another_template(place(observed, replace(request, template=None), limits=limits, instead=True))
     return PlaceReport(
         source=state.source,
         snapshot=state.snapshot,
@@ -121,7 +137,59 @@ def place(
             *_left_out(asked.left_out, len(found)),
         ),
         limits=limits_in_force(observed, limits, group.name if group else None),
+        instead=others,
     )
+
+
+def _taking(
+    state: ClusterState, search: PlaceSearch, request: PlaceRequest, volumes: Mapping[str, VolumeSize]
+) -> tuple[str, ...]:
+    """Return the nodes that take the instance of a search, as `place` answers; none if nothing takes it."""
+    cluster, instance = search.cluster, search.wanted.instance
+    refusals = _unmade(cluster, request, instance, volumes)
+    if refusals:
+        left = frozenset(request.nodes or state.nodes) - refusals.keys()
+        search = PlaceSearch(cluster, search.wanted, replace(search.options, restriction=left))
+    nodes = _names(cluster, search.answer()) if len(refusals) < len(cluster.nodes) else ()
+    if nodes and any(state.terms_of(group.name).limits.beyond_htools for group in cluster.groups.values()):
+        found = under_limits(state, search, _best_first(cluster, search.candidates(), nodes))
+        return found[0].nodes if found[0].ok else ()
+    return nodes
+
+
+def _policies(cluster: Cluster, group: Group | None) -> list[tuple[InstancePolicy, bool]]:
+    """Return the policies of the groups that a request is about, each with whether the group has exclusive storage."""
+    nodes = [node.facts for node in cluster.nodes.values() if group is None or node.facts.group == group.index]
+    return list(dict.fromkeys((facts.policy, facts.exclusive) for facts in nodes))
+
+
+def _of_another_template(report: PlaceReport) -> tuple[Instead, ...]:
+    template = f"template={report.instance.template.value}"
+    return tuple(Instead(f"{template} {item.words}", item.nodes) for item in report.instead or ())
+
+
+def _without_a_word(
+    state: ClusterState, request: PlaceRequest, instance: Instance, limits: Limits, *, declared: bool
+) -> Iterator[Instead]:
+    """Yield the words of the request without which the same instance fits."""
+    same = replace(
+        request,
+        memory=instance.memory,
+        vcpus=instance.vcpus,
+        disks=instance.disks,
+        spindles_given=request.spindles_given and request.disks is not None,
+        spindle_use=instance.spindle_use,
+        template=instance.template.value,
+    )
+    for word, given, other in (
+        ("group", request.group, replace(same, group=None)),
+        ("nodes", request.nodes, replace(same, nodes=None)),
+        ("tags", request.tags, replace(same, tags=())),
+        ("template", request.template, replace(same, template=None)),
+    ):
+        if given and (report := place(state, other, limits=limits, declared=declared)).ok:
+            template = f"template={report.instance.template.value}, not {given}" if word == "template" else ""
+            yield Instead(template or f"without {word}={given if word == 'group' else ','.join(given)}", report.nodes)
 
 
 def _other_answer(cluster: Cluster, answer: GroupAnswer, chosen: Candidate | None) -> GroupAnswer:

@@ -53,14 +53,15 @@ def as_secondary(node: Node, instance: Instance, primary: int) -> Refusal | None
 
 def bounds_detail(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> str:
     """Return the bounds of the nearest pair (the one with the fewest breaches) that the instance breaks."""
-    broken = [_broken(pair, instance, exclusive=exclusive) for pair in policy.minmax]
+    broken = [broken_bounds(pair, instance, exclusive=exclusive) for pair in policy.minmax]
     if not broken:
         return "no pair"
     number = min(range(len(broken)), key=lambda place: len(broken[place]))
     return f"{', '.join(broken[number])} (pair {number + 1} of {len(broken)})"
 
 
-def _broken(pair: SpecPair, instance: Instance, *, exclusive: bool) -> list[str]:
+def broken_bounds(pair: SpecPair, instance: Instance, *, exclusive: bool) -> list[str]:
+    """Return the bounds of the pair that the instance breaks, each with the value and the range."""
     if check_pair(pair, instance, exclusive=exclusive) is None:
         return []
     spindles = instance.total_spindles if exclusive else instance.spindle_use

@@ -15,7 +15,7 @@ from typing import Any, Final
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.pair_names import PairNames, find_pair
-from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
+from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec, size_of
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.ganeti.units import parse_size
@@ -52,11 +52,12 @@ class Words:
     spec: str | None = None
 
     def on(self, state: ClusterState, names: PairNames) -> PlaceRequest:
-        """Return the request on a cluster; the minimum of the spec pair fills in missing values."""
+        """Return the request on a cluster; missing values are those of the spec, its minimum or (SPEC:max) maximum."""
         if self.spec is None:
             return self.request
+        name, _, bound = self.spec.partition(":") if self.spec.endswith((":min", ":max")) else (self.spec, "", "min")
         try:
-            pair, group = find_pair(self.spec, names, state, self.request.group)
+            pair, group = find_pair(name, names, state, self.request.group)
         except UsageError as unknown:
             if Path(self.spec).is_dir():
                 raise _is_policy(self.spec) from None
@@ -64,7 +65,7 @@ class Words:
             if meant is None:
                 raise
             raise UsageError(unknown.message, hint=f"Did you mean `{meant}={self.spec}`?") from None
-        return of_spec(self.request, pair.min, state, group)
+        return of_spec(self.request, size_of(pair, bound, state, group), state, group)
 
 
 def read_words(words: Sequence[str]) -> Words:

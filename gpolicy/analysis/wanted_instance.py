@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, Nic, Spec
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, Nic, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import desired_tags, exclusion_tags
@@ -145,6 +145,19 @@ def of_size(request: PlaceRequest, spec: Spec, *, exclusive: bool) -> PlaceReque
         spindle_use=spec.spindle_use if request.spindle_use is None else request.spindle_use,
         nic_count=spec.nic_count if request.nic_count is None and not request.networks else request.nic_count,
     )
+
+
+def size_of(pair: SpecPair, bound: str, state: ClusterState, group: str) -> Spec:
+    """Return the minimum (`bound` min) or the maximum (max) of a pair as a size to place in `group`.
+
+    The maximum has as few disks as the pair allows, and the spindle use of `std` or the nearest that the pair allows:
+    so counts capacity, as hspace does.
+    """
+    if bound == "min":
+        return pair.min
+    std = policy_of(state.groups[group].effective, f"group {group}").std
+    use = min(max(std.spindle_use, pair.min.spindle_use), pair.max.spindle_use)
+    return replace(pair.max, disk_count=pair.min.disk_count, spindle_use=use)
 
 
 def of_spec(request: PlaceRequest, spec: Spec, state: ClusterState, group: str | None) -> PlaceRequest:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gpolicy.checking.checking import Checked
     from gpolicy.checking.overrides import Overrides
     from gpolicy.checking.repository import Checker
-    from gpolicy.cli.options import ChosenClusters, OutputFile
+    from gpolicy.cli.options import Clusters, OutputFile
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.guard import Guard
     from gpolicy.policy.house_rule import HouseRule
@@ -45,7 +45,7 @@ class CheckRequest:
     """
 
     paths: list[Path]
-    clusters: ChosenClusters
+    clusters: Clusters
     display: Display
     overrides: Overrides
     also: Sequence[OutputFile] = ()

@@ -19,7 +19,7 @@ from gpolicy.json_values import json_text
 if TYPE_CHECKING:
     from datetime import date
 
-    from gpolicy.cli.options import ChosenClusters
+    from gpolicy.cli.options import Clusters
     from gpolicy.cluster.state import ClusterState
     from gpolicy.drift.comparing import DriftReport
     from gpolicy.drift.write_back import WriteBack
@@ -36,7 +36,7 @@ class WriteRequest:
 
 
 def drift(
-    asked: ChosenClusters, path: Path | None, display: Display, output: Path | None, request: WriteRequest | None = None
+    asked: Clusters, path: Path | None, display: Display, output: Path | None, request: WriteRequest | None = None
 ) -> int:
     """Show the differences of clusters from their policies, with a request write them; return the exit code."""
     if request is not None:  # one after another: two may write to one base

@@ -124,7 +124,7 @@ Label = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenClusters(RapiOptions):
+class Clusters(RapiOptions):
     """Which clusters a verb is about: the one of an address, or clusters of gpolicy.toml."""
 
     state: Annotated[
@@ -171,12 +171,6 @@ class ChosenClusters(RapiOptions):
     timeout: Annotated[
         float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Time for each of several clusters.")
     ] = 300.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clusters(ChosenClusters):
-    """The same, for verbs that have `--all` for this."""
-
     all_clusters: Annotated[bool, typer.Option("--all", help="All clusters of gpolicy.toml.")] = False
 
 
@@ -243,8 +237,11 @@ class Suppositions:
         ),
     ] = None
 
-    def read(self) -> WhatIf | None:
-        """Return what is supposed, None for nothing. Raise UsageError for words that cannot be read."""
+    def read(self, group: str | None = None) -> WhatIf | None:
+        """Return what is supposed, None for nothing. Raise UsageError for words that cannot be read.
+
+        More instances are in `group`, the one that the run is about, where the words name no group.
+        """
         if not any((self.more, self.less, self.moves, self.upgrades, self.offline, self.lost)):
             return None
         from gpolicy.what_if.words import WhatIf, read_more, read_move, read_upgrade  # noqa: PLC0415 (few ask)
@@ -256,7 +253,7 @@ class Suppositions:
             upgrades=tuple(map(read_upgrade, self.upgrades or ())),
             offline=tuple(self.offline or ()),
             lost=tuple(self.lost or ()),
-        )
+        ).about(group)
 
 
 CpusAfterFailure = Annotated[

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.options import STATE_VARIABLE, ChosenClusters, Clusters, MaybeClusters, RapiOptions, source_options
+from gpolicy.cli.options import STATE_VARIABLE, Clusters, MaybeClusters, RapiOptions, source_options
 from gpolicy.cli.output import Report, show_report
 from gpolicy.cli.terminal import working
 from gpolicy.cluster.sources import SCHEMES, SourceOptions
@@ -109,7 +109,7 @@ Work = Callable[[Target], Report]
 
 def run(
     work: Work,
-    asked: ChosenClusters,
+    asked: Clusters,
     path: Path | None,
     display: Display,
     *,
@@ -149,7 +149,7 @@ def run_on(
     return run_all(work, targets, display, verb)
 
 
-def targets_of(asked: ChosenClusters, path: Path | None = None, *, volumes: bool = False) -> Targets:
+def targets_of(asked: Clusters, path: Path | None = None, *, volumes: bool = False) -> Targets:
     """Return what the options are about; `path` is the policy that the command line names.
 
     Raise UsageError for options that exclude one another, InputError for what is wrong with the settings file.
@@ -188,16 +188,15 @@ def destination_of(to: str, rapi: RapiOptions, *, volumes: bool = False) -> tupl
     return cluster.destination, target_of(cluster, None, None, volumes=volumes).options
 
 
-def _targets(asked: ChosenClusters, targets: Sequence[Target], *, several: bool = False) -> Targets:
+def _targets(asked: Clusters, targets: Sequence[Target], *, several: bool = False) -> Targets:
     jobs = asked.jobs or max(4, 2 * (os.cpu_count() or 1))
     return Targets(targets=targets, several=several, pages=asked.pages, jobs=jobs, seconds=asked.timeout)
 
 
-def _several(asked: ChosenClusters) -> bool:
-    every = isinstance(asked, Clusters) and asked.all_clusters
-    if every and asked.label:
+def _several(asked: Clusters) -> bool:
+    if asked.all_clusters and asked.label:
         raise UsageError("--all and --label exclude one another", hint="leave one of them out")
-    several = every or bool(asked.label)
+    several = asked.all_clusters or bool(asked.label)
     for option, value in (
         ("--changed-since", asked.changed_since),
         ("--shard", asked.shard),
@@ -208,7 +207,7 @@ def _several(asked: ChosenClusters) -> bool:
     return several
 
 
-def _refuse_address(asked: ChosenClusters) -> None:
+def _refuse_address(asked: Clusters) -> None:
     """Raise UsageError for options about one address: a password must not go to whatever the settings file names."""
     if asked.state is not None:
         raise UsageError("--state is about one address, not about clusters of gpolicy.toml", hint="leave it out")
@@ -227,7 +226,7 @@ def refuse_rapi_options(rapi: RapiOptions) -> None:
         raise UsageError(f"{option} is about one address, not about clusters of gpolicy.toml", hint=hint)
 
 
-def _one(asked: ChosenClusters, path: Path | None, *, volumes: bool) -> Target:
+def _one(asked: Clusters, path: Path | None, *, volumes: bool) -> Target:
     src = asked.state
     if src and ":" not in src and (clusters := clusters_near(path)) and (src in clusters or not Path(src).exists()):
         from gpolicy.settings.named_clusters import one_cluster  # noqa: PLC0415 (few need it)

@@ -17,16 +17,14 @@ from gpolicy.policy.files import policy_roots
 from gpolicy.report.forms import Display
 
 if TYPE_CHECKING:
-    from gpolicy.cli.options import ChosenClusters, OutputFile
+    from gpolicy.cli.options import Clusters, OutputFile
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.model import Policy
     from gpolicy.policy.scenario import Scenario
     from gpolicy.testing.outcome import Outcome
 
 
-def test(
-    asked: ChosenClusters, path: Path | None, display: Display, *, name: str | None, also: Sequence[OutputFile]
-) -> int:
+def test(asked: Clusters, path: Path | None, display: Display, *, name: str | None, also: Sequence[OutputFile]) -> int:
     """Run the tests of policies, print the outcomes, return the exit code. With a `name` only those that have it."""
     return run(partial(_tested, name=name), asked, path, display, verb="test", also=also)
 

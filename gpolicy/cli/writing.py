@@ -23,7 +23,7 @@ from gpolicy.report.answer import Answer
 from gpolicy.report.forms import Display
 
 if TYPE_CHECKING:
-    from gpolicy.cli.options import ChosenClusters
+    from gpolicy.cli.options import Clusters
     from gpolicy.cluster.state import ClusterState
     from gpolicy.writing.written import NotWritten
 
@@ -40,7 +40,7 @@ def init(directory: Path, name: str) -> int:
     return int(ExitCode.FINE)
 
 
-def adopt(asked: ChosenClusters, output: Path) -> int:
+def adopt(asked: Clusters, output: Path) -> int:
     """Write the policies of clusters, or what those lack that are there; report on standard error what is left out."""
     return run(partial(_adopted, output=output, src=asked.state), asked, None, Display(), verb="adopt")
 
@@ -100,7 +100,7 @@ def _say_left_out(left_out: Sequence[NotWritten]) -> None:
         complain(f"left out {more} more: comments in the written files name them all", None)
 
 
-def snapshot(asked: ChosenClusters, output: Path, *, keep: int | None, volumes: bool) -> int:
+def snapshot(asked: Clusters, output: Path, *, keep: int | None, volumes: bool) -> int:
     """Write snapshots of clusters."""
     work = partial(_snapshot, output=output, keep=keep)
     return run(work, asked, None, Display(), verb="snapshot", volumes=volumes)

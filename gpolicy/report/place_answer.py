@@ -44,6 +44,9 @@ def place_answer(report: PlaceReport) -> Answer:
     goes = (
         f"goes to {' / '.join(report.nodes)} in group {report.group}" if report.ok else f"goes nowhere: {report.reason}"
     )
+    if report.instead:
+        words = report.instead[0].words
+        goes += f"; it would fit {words}" if words.startswith("without ") else f"; {words} would fit"
     where = (
         f"{goes}, says hail, but Ganeti would refuse it: {report.objections[0]}"
         if report.ok and report.objections
@@ -66,6 +69,7 @@ def place_answer(report: PlaceReport) -> Answer:
             Figure("groups tried", f"{sum(group.tried for group in report.groups):,}"),
         ),
         sections=(
+            *_instead(report),
             Section(
                 key="possible",
                 title="Possible",
@@ -88,7 +92,27 @@ def place_answer(report: PlaceReport) -> Answer:
         terms=_UNKNOWN_SPINDLES if any(UNKNOWN_SPINDLES in (item.detail or "") for item in refused) else (),
         source=report.source,
         snapshot=report.snapshot,
-        rows_with="with --all, or in --format json",
+        rows_with="with --all-candidates, or in --format json",
+    )
+
+
+def _instead(report: PlaceReport) -> Iterator[Section]:
+    """Yield the section of what would fit, if that was looked for."""
+    if report.instead is None:
+        return
+    rows = tuple((item.words, Name(" / ".join(item.nodes))) for item in report.instead)
+    if rows:
+        summary = "each line alone, the rest of the request as it is"
+    elif any(UNKNOWN_SPINDLES in (item.detail or "") for item in report.candidates):
+        summary = "not known as long as the disks have no spindles: write disk=SIZE:SPINDLES"
+    else:
+        summary = "no size that the policy allows"
+    yield Section(
+        key="instead",
+        title="What would fit",
+        summary=summary,
+        parts=(Table(title="", of="requests", headings=("change", "goes to"), rows=rows),) if rows else (),
+        never_cut=True,
     )
 
 

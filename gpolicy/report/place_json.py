@@ -8,7 +8,7 @@ from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.json_values import fields, head
 from gpolicy.report.capacity_json import limits_data
 
-FORMAT_VERSION: Final = "1.2"
+FORMAT_VERSION: Final = "1.3"
 
 
 def place_data(report: PlaceReport) -> dict[str, Any]:
@@ -27,6 +27,7 @@ def place_data(report: PlaceReport) -> dict[str, Any]:
             "sizes": list(report.sizes),
             **({} if chosen is None else _metric(chosen)),
         },
+        "instead": None if report.instead is None else [fields(item, "words", "nodes") for item in report.instead],
         "groups": [fields(item, "group", "alloc_policy", "tried", "message") for item in report.groups],
         "candidates": [_candidate(item) for item in report.candidates],
         "what_if": list(report.what_if),

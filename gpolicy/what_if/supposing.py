@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from gpolicy.allocator.cluster_data import Instance as Placed
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
-from gpolicy.analysis.allocator_input import cluster_data, policy_of
+from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.dedicated_counting import as_hail_places
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.pair_names import PairNames, find_pair, pair_title
-from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec, wanted_group, wanted_instance
+from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec, size_of, wanted_group, wanted_instance
 from gpolicy.cluster.state import ClusterState, Disk, Instance
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import exact_size
@@ -132,18 +132,10 @@ def _less(words: str) -> Step:
 
 
 def spec_instance(state: ClusterState, more: More, group: str, names: PairNames) -> tuple[str, Placed]:
-    """Return the name of the size that `more` wants in `group`, and an instance of it.
-
-    It has as few disks as the spec allows. At the maximum its spindle use is that of `std`, or the nearest that the
-    spec allows: so counts capacity, as hspace does.
-    """
+    """Return the name of the size that `more` wants in `group`, and an instance of it."""
     spec = more.spec or ""
     pair, _ = find_pair(spec, names, state, group)
-    size = pair.min
-    if more.bound == "max":
-        std = policy_of(state.groups[group].effective, f"group {group}").std
-        use = min(max(std.spindle_use, pair.min.spindle_use), pair.max.spindle_use)
-        size = replace(pair.max, disk_count=pair.min.disk_count, spindle_use=use)
+    size = size_of(pair, more.bound, state, group)
     request = of_spec(PlaceRequest(group=group), size, state, group)
     data = cluster_data(state)
     return f"{pair_title(spec)}:max" if more.bound == "max" else pair_title(spec), wanted_instance(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Final
 
@@ -63,6 +63,11 @@ class WhatIf:
     def __bool__(self) -> bool:
         """Whether anything is supposed."""
         return self != WhatIf()
+
+    def about(self, group: str | None) -> WhatIf:
+        """Return the same with more instances in `group`, the one that a run is about, where no group is named."""
+        more = (item if item.group or item.like else replace(item, group=group) for item in self.more)
+        return replace(self, more=tuple(more))
 
 
 def read_more(text: str, option: str = "--with", form: str = _WITH_FORM) -> More:

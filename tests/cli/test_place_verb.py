@@ -142,3 +142,26 @@ def test_reasons_of_htools_are_explained_with_a_way_out() -> None:
     assert "write disk=SIZE:SPINDLES\n" in said
     given = gpolicy("place", "-s", state, "memory=300G", "vcpus=2", "disk=1G:1").stdout
     assert "spindle-use unknown" not in given
+
+
+def test_a_refusal_says_what_would_fit() -> None:
+    words = ["memory=40G", "vcpus=8", "disk=200G", "group=default"]
+    done = gpolicy("place", "--state", STATE, *words)
+    assert "refused by ipolicy.minmax (12); memory=32G would fit" in done.stdout.splitlines()[1]
+    assert "\n  memory=32G  node1.example.org / node3.example.org\n" in done.stdout
+    data = json.loads(gpolicy("place", "--state", STATE, *words, "--format", "json").stdout)
+    jsonschema.validate(data, SCHEMA)
+    assert data["instead"] == [{"words": "memory=32G", "nodes": ["node1.example.org", "node3.example.org"]}]
+    fits = gpolicy("place", "--state", STATE, *words, "--format", "json", "--ignore-ipolicy")
+    assert json.loads(fits.stdout)["instead"] is None
+
+
+@pytest.mark.parametrize(("spec", "size"), [("1", "128M"), ("1:min", "128M"), ("pair 1:max", "32G"), ("1:max", "32G")])
+def test_a_spec_stands_for_its_minimum_or_its_maximum(spec: str, size: str) -> None:
+    done = gpolicy("place", "--state", STATE, spec, "group=default")
+    assert f"new ({size} memory, " in done.stdout
+
+
+def test_all_means_all_clusters() -> None:
+    done = gpolicy("place", "memory=1G", "--all")
+    assert "no settings file names clusters" in done.stderr

@@ -78,3 +78,10 @@ def test_what_cannot_be_supposed_is_said(arguments: list[str], said: str, tmp_pa
     assert done.returncode == 3
     assert said in done.stderr
     assert not (tmp_path / "plan.json").exists()
+
+
+@pytest.mark.parametrize("verb", [["capacity", "-g", "default"], ["place", "memory=1G", "group=default"]])
+def test_more_instances_are_in_the_group_that_a_run_is_about(verb: list[str]) -> None:
+    done = gpolicy(*verb, "--state", SNAPSHOT, "--with", "8x 1")
+    assert "With 8 more pair 1 in group default: " in done.stdout
+    assert "--with: 1 in which group?" in gpolicy("capacity", "--state", SNAPSHOT, "--with", "8x 1").stderr

@@ -10,7 +10,6 @@ import typer
 
 from gpolicy.cli.options import (
     Budget,
-    ChosenClusters,
     Clusters,
     LimitOptions,
     PolicyOption,
@@ -101,7 +100,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
 
     display = display_of("capacity", form, budget)
-    given, what_if, limits = policy_path(path, policy), suppositions.read(), limit_options.read()
+    given, what_if, limits = policy_path(path, policy), suppositions.read(group), limit_options.read()
     if form == "prometheus" and (what_if is not None or compare):
         raise UsageError("metrics are of the cluster as it is, not of a supposed one", hint="leave --format out")
     compared = list(dict.fromkeys([*(compare or ()), *([given] if given and compare else [])]))
@@ -164,12 +163,12 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
             ...,
             metavar="REQUEST...",
             help="The instance: words KEY=VALUE (memory=4G vcpus=2 disk=20G disk=10G:2 template=drbd group=NAME "
-            "tags=A,B nodes=A,B spindle-use=1 nics=1), the name of a spec pair, or a file with these keys (YAML or "
-            "JSON; also a request for hail).",
+            "tags=A,B nodes=A,B spindle-use=1 nics=1), the name of a spec pair (SPEC:max: its maximum), or a file with "
+            "these keys (YAML or JSON; also a request for hail).",
         ),
     ],
     *,
-    clusters: ChosenClusters,
+    clusters: Clusters,
     suppositions: Suppositions,
     policy: Annotated[
         Path | None,
@@ -177,7 +176,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     ] = None,
     form: Annotated[str, form_option("place")] = "text",
     budget: Budget = None,
-    every: Annotated[bool, typer.Option("--all", "-a", help="Show every candidate.")] = False,
+    every: Annotated[bool, typer.Option("--all-candidates", "-a", help="Show every candidate.")] = False,
     limit_options: LimitOptions,
     weight: Weight = None,
     ignore_ipolicy: Annotated[
@@ -188,7 +187,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     """Show where hail would place an instance, and why there.
 
     Every node or pair of nodes is listed with its result. The name of a spec pair means its minimum; missing values
-    come from the policy's std. Exit code 1 when no node takes the instance.
+    come from the policy's std. Exit code 1 when no node takes the instance; the answer then says what would fit.
     """
     from gpolicy.analysis.placing import place as find  # noqa: PLC0415
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
@@ -198,17 +197,18 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.report.place_json import place_data  # noqa: PLC0415
 
     display = display_of("place", form, budget, every=every)
-    words, what_if, limits = read_words(request), suppositions.read(), limit_options.read()
+    words, limits = read_words(request), limit_options.read()
+    what_if = suppositions.read(words.request.group)
 
     def work(target: Target) -> Report:
         found = read_under(target, what_if)
         if isinstance(found, Report):
             return found
         observed, names = found
-        with working("trying every node"):
+        with working("trying every node and what would fit"):
             asked = words.on(observed, names)
             asked = replace(asked, ignore_ipolicy=ignore_ipolicy, weights=read_weights(weight or ()))
-            report = find(observed, asked, names=names, limits=limits, declared=resource_model)
+            report = find(observed, asked, names=names, limits=limits, declared=resource_model, instead=True)
         return Report(
             exit_code=int(ExitCode.FINE if report.ok else ExitCode.FINDINGS),
             answer=lambda: place_answer(report),
@@ -287,7 +287,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.suggest.suggesting import suggest as find  # noqa: PLC0415
     from gpolicy.suggest.suggestion import SuggestRequest  # noqa: PLC0415
 
-    display, what_if = display_of("suggest", form, budget), suppositions.read()
+    display, what_if = display_of("suggest", form, budget), suppositions.read(group)
     request = SuggestRequest(
         template=template,
         divisors=None if sizes is None else parse_sizes(sizes),
