@@ -221,9 +221,14 @@ def new_mode() -> int:
     return 0o666 & ~mask
 
 
+def hidden_name(name: str) -> str:
+    """Return a new name for a file in the making that is to be called `name`."""
+    return f".{name[:_LONGEST_PREFIX]}.gpolicy-{secrets.token_hex(4)}"
+
+
 def write_beside(target: FileToWrite, data: bytes, mode: int, owner: tuple[int, int] | None = None) -> str:
     """Write `data` to a new hidden file in the target's directory, with fsync; return its name."""
-    name = f".{target.name[:_LONGEST_PREFIX]}.gpolicy-{secrets.token_hex(4)}"
+    name = hidden_name(target.name)
     with opened_directory(target.directory) as directory:
         descriptor = os.open(name, _CREATE, 0o600, dir_fd=directory)
         try:

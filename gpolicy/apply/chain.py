@@ -94,6 +94,13 @@ def read_chain(data: bytes, where: str, right_format: Callable[[Record], None]) 
     return Chain(tuple(events), ChainEnd(ending, checksum))
 
 
+def is_before_begin(data: bytes) -> bool:
+    """Return whether the content of a journal ends within its first event: what this announces has not begun."""
+    start = f'{{"event": "{BEGIN}", '.encode()
+    is_cut = data.startswith(start) or start.startswith(data)
+    return is_cut and b"\n" not in data and not any(_event(line, "", "", None) for line in (data, data[:-1]))
+
+
 def _damaged(place: str) -> InputError:
     return InputError(
         f"{place}: the journal is damaged: this line was changed, or lines before it are lost or out of order",

@@ -17,14 +17,12 @@ def history_for(plan: Plan, path: Path, *, resume: bool, rollback: bool) -> Hist
     Raise UsageError when the run that is asked for does not follow from it. A journal of another plan is not judged
     here: `History.plan_digest` differs.
     """
-    if not path.exists() and not path.is_symlink():
+    data = read_journal(path)
+    if data is None:
         if resume or rollback:
-            what = "resume" if resume else "roll back"
-            raise UsageError(
-                f"{path}: no such journal, so there is nothing to {what}", hint="name it with --journal FILE"
-            )
+            raise nothing_begun(path, resume=resume, hint="name the journal of its runs with --journal FILE")
         return None
-    history = read_history(read_journal(path), str(path))
+    history = read_history(data, str(path))
     if history.plan_digest != plan.digest:
         if resume or rollback:
             raise UsageError(f"{path}: is the journal of another plan", hint="name the right one with --journal FILE")
@@ -35,6 +33,12 @@ def history_for(plan: Plan, path: Path, *, resume: bool, rollback: bool) -> Hist
             hint=_way_out(history),
         )
     return history
+
+
+def nothing_begun(path: Path, *, resume: bool, hint: str) -> UsageError:
+    """Return the refusal to resume, or to roll back, what has no journal at `path`."""
+    what, first = ("resume", "apply without --resume, or ") if resume else ("roll back", "")
+    return UsageError(f"{path}: no journal of a run that has begun: there is nothing to {what}", hint=f"{first}{hint}")
 
 
 def clear_away(history: History, path: Path, runner: Runner) -> Path:

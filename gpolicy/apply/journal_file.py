@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from gpolicy.apply.chain import ChainEnd, event_line
+from gpolicy.apply.chain import ChainEnd, event_line, is_before_begin
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.ganeti.parameter import Value
-from gpolicy.opening import read_below, real_path, reason
+from gpolicy.opening import hidden_name, read_below, real_path, reason, sync_directory
 
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_NEW = ChainEnd()
 _LARGEST = 64 * 1024**2
 
 
@@ -29,7 +28,7 @@ class JournalFile:
     It goes on at `end`.
     """
 
-    def __init__(self, path: Path, descriptor: int, end: ChainEnd = _NEW) -> None:
+    def __init__(self, path: Path, descriptor: int, end: ChainEnd) -> None:
         self.path = path
         self._descriptor = descriptor
         self._end = end
@@ -65,50 +64,80 @@ def journal_path(plan: Path) -> Path:
     return plan.with_name(f"{stem}.journal.jsonl")
 
 
-def create_journal(path: Path) -> JournalFile:
-    """Return a new journal, mode 0600. Raise UsageError if the file is there already."""
-    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+def begin_run(path: Path, end: ChainEnd | None, name: StrEnum, **fields: Value) -> JournalFile:
+    """Return a journal, with the first event of a run on disk. It goes on at `end`; None makes a new one, mode 0600.
+
+    A new one appears under its name with that event, so no journal has less. Raise UsageError if the file is there
+    already, InputError if one that goes on is not ours alone.
+    """
+    beside = path if end else path.with_name(hidden_name(path.name))
+    journal = JournalFile(path, _opened(beside) if end else _created(beside, path), end or ChainEnd())
     try:
-        descriptor = os.open(path, flags, 0o600)
-        directory = os.open(path.parent, os.O_RDONLY | os.O_CLOEXEC)
+        journal.write(name, **fields)
+        if not end:
+            _take_place(path, beside)
+    except BaseException:
+        journal.close()
+        raise
+    finally:
+        if not end:
+            with suppress(OSError):
+                beside.unlink()
+    return journal
+
+
+def _created(beside: Path, path: Path) -> int:
+    try:
+        return os.open(beside, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    except (OSError, ValueError) as error:
+        raise _cannot_create(path, error) from None
+
+
+def _take_place(path: Path, beside: Path) -> None:
+    if os.path.lexists(path) and read_journal(path) is None:
+        set_aside(path, "")
+    try:
+        os.link(beside, path, follow_symlinks=False)  # unlike a rename, this never replaces a file
+        sync_directory(path.parent)
     except FileExistsError:
         raise UsageError(f"{path}: exists already") from None
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a file name"
-        raise JournalError(
-            f"{str(path)!r}: the journal cannot be created: {reason}", hint="name another: --journal FILE"
-        ) from None
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)
-    return JournalFile(path, descriptor)
+    except OSError as error:
+        raise _cannot_create(path, error) from None
 
 
-def reopen_journal(path: Path, chain_end: ChainEnd) -> JournalFile:
-    """Return the journal in a file, to go on at `chain_end`. Raise InputError if it is not ours alone."""
+def _cannot_create(path: Path, error: OSError | ValueError) -> JournalError:
+    message = f"{str(path)!r}: the journal cannot be created: {reason(error)}"
+    return JournalError(message, hint="name another: --journal FILE")
+
+
+def _opened(path: Path) -> int:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not a file name"
-        raise JournalError(f"{str(path)!r}: the journal cannot be opened: {reason}") from None
+        raise JournalError(f"{str(path)!r}: the journal cannot be opened: {reason(error)}") from None
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & _OTHERS:
         os.close(descriptor)
-        reason = "belongs to another user, or others can read it"
         raise InputError(
-            f"{path}: is not a private file of yours: it {reason}", hint=f"look at it, then chmod 600 {path}"
+            f"{path}: is not a private file of yours: it belongs to another user, or others can read it",
+            hint=f"look at it, then chmod 600 {path}",
         )
-    return JournalFile(path, descriptor, chain_end)
+    return descriptor
 
 
-def read_journal(path: Path) -> bytes:
-    """Return the content of a journal. Raise InputError if it is no regular file: a link may have been planted."""
+def read_journal(path: Path) -> bytes | None:
+    """Return the content of a journal, None if no run has begun: there is none, or its first event was cut short.
+
+    Raise InputError if it is no regular file: a link may have been planted.
+    """
+    if not os.path.lexists(path):
+        return None
     try:
         directory = real_path(path.parent)
-        return read_below(directory, directory / path.name, _LARGEST)
+        data = read_below(directory, directory / path.name, _LARGEST)
     except OSError as error:
         raise InputError(f"{path}: the journal cannot be read: {reason(error)}") from None
+    return None if is_before_begin(data) else data
 
 
 def set_aside(path: Path, plan_digest: str) -> Path:

@@ -39,7 +39,7 @@ from gpolicy.apply.journal import (
     StepAttempt,
     mark_start,
 )
-from gpolicy.apply.journal_file import JournalError, JournalFile, create_journal, reopen_journal
+from gpolicy.apply.journal_file import JournalError, JournalFile, begin_run
 from gpolicy.apply.runner import JobOutcome, JobResult, JobStatus, Patience, Runner, StopRequests
 from gpolicy.apply.staleness import LeafDifference, Sight, Staleness, compare_plan, elsewhere
 from gpolicy.apply.tasks import Task, backward, forward
@@ -118,7 +118,7 @@ class PlanRun:
         notes = (*notes, *_about_uuid(self.plan, state), *((other,) if other else ()))
         if not self.agree(Intention(Direction.APPLY, tuple(tasks), notes=notes, guards=guards)):
             return None
-        with self._writing(create_journal(self.journal_file), resumed=False) as journal:
+        with self._writing() as journal:
             carrier = self._carrier(journal, state)
             carrier.carry(tasks)
             return judge_applied(self.plan.changes, carrier.last_look())
@@ -133,7 +133,7 @@ class PlanRun:
         guards = self._judge(state) if open_tasks else ()
         if not self.agree(replace(self._intention(tasks, open_tasks), guards=guards)):
             return None
-        with self._writing(reopen_journal(self.journal_file, history.end), resumed=True) as journal:
+        with self._writing() as journal:
             carrier = self._carrier(journal, state)
             settled = self._settle(carrier, tasks, history)
             comparison = compare_plan(self.plan, carrier.known, settled.all_effects(tasks), settled.serials)
@@ -210,7 +210,7 @@ class PlanRun:
         open_tasks = left_of(undo, history.attempts)
         if not self.agree(self._intention(undo, open_tasks, lost)):
             return None
-        with self._writing(reopen_journal(self.journal_file, history.end), resumed=True) as journal:
+        with self._writing() as journal:
             carrier = self._carrier(journal, state)
             settled = self._settle(carrier, [*tasks, *undo], history)
             done = settled.all_effects([*tasks, *undo])
@@ -260,34 +260,35 @@ class PlanRun:
         )
 
     @contextmanager
-    def _writing(self, journal: JournalFile, *, resumed: bool) -> Iterator[JournalFile]:
+    def _writing(self) -> Iterator[JournalFile]:
         """Begin a run in the journal, and write down how it ended, whatever ends it."""
+        journal = begin_run(
+            self.journal_file,
+            None if self.history is None else self.history.end,
+            EventName.BEGIN,
+            kind=KIND,
+            format_version=FORMAT_VERSION,
+            gpolicy=__version__,
+            journal=self._journal_id,
+            direction=self.direction.value,
+            resumed=self.history is not None,
+            plan_digest=self.plan.digest,
+            signer=self.plan.signer,
+            cluster=self.plan.cluster,
+            destination=self.runner.destination,
+            steps=len(self.plan.steps),
+            pid=os.getpid(),
+            host=socket.gethostname(),
+        )
         try:
-            journal.write(
-                EventName.BEGIN,
-                kind=KIND,
-                format_version=FORMAT_VERSION,
-                gpolicy=__version__,
-                journal=self._journal_id,
-                direction=self.direction.value,
-                resumed=resumed,
-                plan_digest=self.plan.digest,
-                signer=self.plan.signer,
-                cluster=self.plan.cluster,
-                destination=self.runner.destination,
-                steps=len(self.plan.steps),
-                pid=os.getpid(),
-                host=socket.gethostname(),
-            )
-            try:
-                yield journal
-                journal.write(EventName.END, outcome="done")
-            except BaseException as error:
-                with suppress(JournalError):
-                    journal.write(EventName.END, outcome="stopped" if isinstance(error, StoppedError) else "failed")
-                if isinstance(error, JournalError):
-                    raise CarryingError(error.message) from None
-                raise
+            yield journal
+            journal.write(EventName.END, outcome="done")
+        except BaseException as error:
+            with suppress(JournalError):
+                journal.write(EventName.END, outcome="stopped" if isinstance(error, StoppedError) else "failed")
+            if isinstance(error, JournalError):
+                raise CarryingError(error.message) from None
+            raise
         finally:
             journal.close()
 

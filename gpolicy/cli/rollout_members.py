@@ -52,9 +52,8 @@ class ClusterPlan:
     def journal(self) -> History | None:
         """Return what the journal beside the plan says, also if it is another plan's. Raise InputError if damaged."""
         path = self.request.journal_file
-        if not path.exists() and not path.is_symlink():
-            return None
-        return read_history(read_journal(path), str(path))
+        data = read_journal(path)
+        return None if data is None else read_history(data, str(path))
 
     def history(self) -> History | None:
         """Return what the journal of this plan says."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.apply.chain import BEGIN, DISTRUSTED, ChainEnd, read_chain
-from gpolicy.apply.earlier import how_ended
+from gpolicy.apply.earlier import how_ended, nothing_begun
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.journal_file import read_journal
 from gpolicy.cluster.record import Record
@@ -113,12 +113,12 @@ def rollout_history(path: Path, plans: Mapping[str, str], *, resume: bool, rollb
     Raise UsageError when the run that is asked for does not follow from it. A journal of other plans is not judged
     here: `RolloutHistory.is_of` says no.
     """
-    if not path.exists() and not path.is_symlink():
+    data = read_journal(path)
+    if data is None:
         if resume or rollback:
-            what = "resume" if resume else "roll back"
-            raise UsageError(f"{path}: no such journal, so there is no roll-out to {what}")
+            raise nothing_begun(path, resume=resume, hint="name the directory of the plans that were begun")
         return None
-    history = read_rollout(read_journal(path), str(path))
+    history = read_rollout(data, str(path))
     if not history.is_of(plans):
         if resume or rollback:
             raise UsageError(f"{path}: is the journal of other plans", hint="make fresh plans of all clusters")

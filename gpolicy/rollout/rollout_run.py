@@ -13,7 +13,7 @@ from typing import Protocol
 
 from gpolicy import __version__
 from gpolicy.apply.journal import Direction, History
-from gpolicy.apply.journal_file import JournalError, JournalFile, create_journal, reopen_journal
+from gpolicy.apply.journal_file import JournalError, JournalFile, begin_run
 from gpolicy.apply.runner import StopRequests, pause
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.ganeti.parameter import Value
@@ -214,27 +214,27 @@ class RolloutRun:
     @contextmanager
     def _writing(self) -> Iterator[JournalFile]:
         known = self.history
-        journal = create_journal(self.journal_file) if known is None else reopen_journal(self.journal_file, known.end)
+        journal = begin_run(
+            self.journal_file,
+            None if known is None else known.end,
+            RolloutEvent.BEGIN,
+            kind=KIND,
+            format_version=FORMAT_VERSION,
+            gpolicy=__version__,
+            direction=self.direction.value,
+            resumed=known is not None,
+            plans={name: member.plan_digest for name, member in self.members.items()},
+            waves=[{"label": wave.label, "clusters": list(wave.clusters)} for wave in self.waves],
+            pid=os.getpid(),
+            host=socket.gethostname(),
+        )
         try:
-            journal.write(
-                RolloutEvent.BEGIN,
-                kind=KIND,
-                format_version=FORMAT_VERSION,
-                gpolicy=__version__,
-                direction=self.direction.value,
-                resumed=known is not None,
-                plans={name: member.plan_digest for name, member in self.members.items()},
-                waves=[{"label": wave.label, "clusters": list(wave.clusters)} for wave in self.waves],
-                pid=os.getpid(),
-                host=socket.gethostname(),
-            )
-            try:
-                yield journal
-            except GpolicyError:
-                with suppress(JournalError):
-                    journal.write(RolloutEvent.END, outcome="failed")
-                raise
+            yield journal
             journal.write(RolloutEvent.END, outcome=self._outcome())
+        except GpolicyError:
+            with suppress(JournalError):
+                journal.write(RolloutEvent.END, outcome="failed")
+            raise
         finally:
             journal.close()
 

@@ -144,10 +144,19 @@ class Quiet:
 
 
 class MortalJournal(JournalFile):
-    """A journal whose process is killed after, or in the middle of, its nth event."""
+    """A journal whose process is killed after, or in the middle of, its nth event, or after so many bytes (`room`)."""
 
     left: int = -1
     torn: bool = False
+    room: int = -1
+
+    def _append(self, line: bytes) -> None:
+        if 0 <= MortalJournal.room < len(line):
+            os.write(self._descriptor, line[: MortalJournal.room])
+            MortalJournal.room = 0
+            raise KilledError
+        super()._append(line)
+        MortalJournal.room -= len(line) if MortalJournal.room > 0 else 0
 
     def write(self, name: StrEnum, **fields: Value) -> None:
         if MortalJournal.left == 0:
@@ -208,8 +217,6 @@ def run(
 
 
 def history(journal: Path) -> History | None:
-    """Return what the journal says, None without one; one without a whole line never began."""
-    if not journal.exists() or b"\n" not in journal.read_bytes():
-        journal.unlink(missing_ok=True)
-        return None
-    return read_history(read_journal(journal), str(journal))
+    """Return what the journal says, None if no run has begun."""
+    data = read_journal(journal)
+    return None if data is None else read_history(data, str(journal))

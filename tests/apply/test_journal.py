@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from contextlib import suppress
@@ -19,7 +20,7 @@ from pretend_ganeti import PretendGaneti, fails
 from gpolicy.apply.carrying import CarryingError
 from gpolicy.apply.chain import event_line
 from gpolicy.apply.journal import Direction, EventName, Fate, read_history
-from gpolicy.apply.journal_file import create_journal, journal_path, read_journal, reopen_journal, set_aside
+from gpolicy.apply.journal_file import JournalError, begin_run, journal_path, read_journal, set_aside
 from gpolicy.errors import GpolicyError, InputError, UsageError
 
 BEGIN: dict[str, Any] = {
@@ -177,19 +178,51 @@ def test_it_is_as_its_schema_says(tmp_path: Path) -> None:
 
 def test_files_are_private_and_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    journal = create_journal(path)
-    journal.write(EventName.BEGIN, **BEGIN)
-    journal.close()
+    begin_run(path, None, EventName.BEGIN, **BEGIN).close()
     assert path.stat().st_mode & 0o777 == 0o600
     with pytest.raises(UsageError):
-        create_journal(path)
-    again = reopen_journal(path, read_history(path.read_bytes(), "j").end)
+        begin_run(path, None, EventName.BEGIN, **BEGIN)
+    again = begin_run(path, read_history(path.read_bytes(), "j").end, EventName.BEGIN, **BEGIN)
     again.write(EventName.END, outcome="done")
     again.close()
-    assert read_history(path.read_bytes(), "j").ended == "done"
+    whole = path.read_bytes()
+    assert read_history(whole, "j").ended == "done"
     path.chmod(0o644)
     with pytest.raises(InputError, match="others can read it"):
-        reopen_journal(path, read_history(path.read_bytes(), "j").end)
+        begin_run(path, read_history(whole, "j").end, EventName.BEGIN, **BEGIN)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["journal"]
+    assert path.read_bytes() == whole
+
+
+def test_a_journal_that_ends_within_its_first_event_never_began(tmp_path: Path) -> None:
+    """It is replaced and kept; anything else in its place is not touched."""
+    first, path = lines(), tmp_path / "journal"
+    for cut in range(len(first) - 1):
+        path.write_bytes(first[:cut])
+        assert read_journal(path) is None
+        begin_run(path, None, EventName.BEGIN, **BEGIN).close()
+        kept = tmp_path / "journal.earlier.jsonl"
+        assert kept.read_bytes() == first[:cut]
+        kept.unlink()
+        read_history(path.read_bytes(), "j")
+    for other in (first[:-1], first, first + b'{"event"', first[:-1] + b"x", b"a text", b'{"event": "end", ', b"\n"):
+        path.write_bytes(other)
+        assert read_journal(path) == other
+        with pytest.raises(UsageError, match="exists already"):
+            begin_run(path, None, EventName.BEGIN, **BEGIN)
+        assert path.read_bytes() == other
+
+
+def test_a_journal_that_cannot_be_begun_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    for call in ("write", "fsync", "link"):
+        with monkeypatch.context() as patched:
+            patched.setattr(os, call, full)
+            with pytest.raises(JournalError, match="No space left"):
+                begin_run(tmp_path / "journal", None, EventName.BEGIN, **BEGIN)
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_no_link_is_followed(tmp_path: Path) -> None:
@@ -197,12 +230,12 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     target.write_text("")
     (tmp_path / "journal").symlink_to(target)
     with pytest.raises(GpolicyError):
-        create_journal(tmp_path / "journal")
+        begin_run(tmp_path / "journal", None, EventName.BEGIN, **BEGIN)
     with pytest.raises(GpolicyError):
-        reopen_journal(tmp_path / "journal", read_history(lines(), "j").end)
+        begin_run(tmp_path / "journal", read_history(lines(), "j").end, EventName.BEGIN, **BEGIN)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(GpolicyError):
-        reopen_journal(tmp_path / "pipe", read_history(lines(), "j").end)
+        begin_run(tmp_path / "pipe", read_history(lines(), "j").end, EventName.BEGIN, **BEGIN)
     for name in ("journal", "pipe"):
         with pytest.raises(InputError, match="cannot be read"):
             read_journal(tmp_path / name)

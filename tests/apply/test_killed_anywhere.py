@@ -95,6 +95,29 @@ def test_a_run_killed_after_any_event_can_continue_and_roll_back(
         assert len(ganeti.jobs) == len(plan.steps) + sum(len(step.inverse.commands) for step in plan.steps)
 
 
+@pytest.mark.parametrize("stride", [197, pytest.param(1, marks=pytest.mark.full)])
+@pytest.mark.parametrize("direction", Direction)
+def test_a_run_killed_within_any_line_goes_on(tmp_path: Path, direction: Direction, stride: int) -> None:
+    """Whatever the number of bytes that got into the journal, each step runs once and each is taken back once."""
+    killed, room = True, 0
+    while killed:
+        ganeti = PretendGaneti.recorded()
+        before, plan, journal = ganeti.content(), plan_for(ganeti), tmp_path / f"{room}"
+        runner = ModelRunner(ganeti)
+        for way in Direction:
+            if way is direction:
+                MortalJournal.room = room
+                killed = killed_run(plan, runner, journal, way)
+                MortalJournal.room = -1
+            assert not killed_run(plan, runner, journal, way)
+            if way is Direction.APPLY:
+                assert [job.call for job in ganeti.jobs] == [step.command.rapi for step in plan.steps]
+        assert ganeti.content() == before
+        assert len(ganeti.jobs) == len(plan.steps) + sum(len(step.inverse.commands) for step in plan.steps)
+        room += stride
+    assert room > 2000
+
+
 @pytest.mark.parametrize("moment", ["before", "after", "known"])
 @pytest.mark.parametrize("step", range(1, 6))
 def test_no_job_runs_twice_after_a_kill_around_a_submission(tmp_path: Path, moment: str, step: int) -> None:

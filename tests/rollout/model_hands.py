@@ -105,11 +105,9 @@ class Fleet:
         return self.directory / "whole.journal"
 
     def whole_history(self) -> RolloutHistory | None:
-        """Return what the journal of the whole says; one without a whole line never began."""
-        if not self.whole.exists() or b"\n" not in self.whole.read_bytes():
-            self.whole.unlink(missing_ok=True)
-            return None
-        return read_rollout(read_journal(self.whole), str(self.whole))
+        """Return what the journal of the whole says, None if no run has begun."""
+        data = read_journal(self.whole)
+        return None if data is None else read_rollout(data, str(self.whole))
 
     def roll(self, direction: Direction = Direction.APPLY) -> RolloutRun:
         """Run the roll-out once, the first time or further, as its journal says; return the run."""

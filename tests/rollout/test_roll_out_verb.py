@@ -241,6 +241,18 @@ def test_a_lost_journal_is_noticed(bench: Bench) -> None:
     assert bench.apply("--rollback").returncode == FINE
 
 
+def test_a_journal_that_ends_within_its_first_line_stops_neither_resume_nor_rollback(bench: Bench) -> None:
+    before = bench.servers["ham"].ganeti.content()
+    bench.servers["ber"].ganeti.mishaps = [fails("no")]
+    assert bench.apply().returncode == FINDINGS
+    bench.journal("cam").write_text('{"event": "begin", "time": "2026-')
+    done = bench.apply("--resume")
+    assert done.returncode == FINE, done.stderr
+    assert bench.jobs() == {"ham": 4, "ber": 5, "cam": 4}
+    assert bench.apply("--rollback").returncode == FINE
+    assert bench.servers["ham"].ganeti.content() == before
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_running_steps_and_begins_no_other_cluster(bench: Bench, number: signal.Signals) -> None:
     bench.slow(1.0, "ham")
@@ -330,7 +342,7 @@ def test_options_that_make_no_sense(bench: Bench) -> None:
         (("plans", "--all", "--label", "stage=prod"), "--all and --label exclude one another"),
         (("plans/ham.json", "--all"), "plans/ham.json: not a directory of plans"),
         (("plans", "--label", "stage=pro"), "no cluster has stage=pro"),
-        (("plans", "--all", "--resume"), "no such journal, so there is no roll-out to resume"),
+        (("plans", "--all", "--resume"), "no journal of a run that has begun: there is nothing to resume"),
         (("plans", "--all", "--rapi-ca", "ca.pem"), "--rapi-ca is about one address"),
         (("plans", "--all", "--format", "html"), "--format html is not for a roll-out"),
         ((".", "--all"), "no plan of ham, ber, cam"),

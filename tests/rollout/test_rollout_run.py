@@ -278,6 +278,38 @@ def test_a_roll_out_killed_after_any_event_goes_on_and_rolls_back(
         assert {name: len(found) - len(steps(made)[name]) for name, found in jobs(made).items()} == undo
 
 
+@pytest.mark.parametrize("stride", [997, pytest.param(7, marks=pytest.mark.full)])
+def test_a_roll_out_killed_within_any_line_goes_on(tmp_path: Path, stride: int) -> None:
+    """`room` counts the bytes of all journals together."""
+    killed, room = True, 0
+    while killed:
+        directory = tmp_path / f"{room}"
+        directory.mkdir()
+        made = fleet(directory)
+        MortalJournal.room, killed = room, False
+        try:
+            made.roll()
+        except KilledError:
+            killed = True
+        MortalJournal.room = -1
+        run = made.roll()
+        assert not run.has_trouble, (run.outcomes, run.looks)
+        assert jobs(made) == steps(made)
+        room += stride
+    assert room > 5000
+
+
+@pytest.mark.parametrize("name", ["_rollout", "ham", "ber"])
+def test_journals_that_end_within_their_first_line_are_in_nobodys_way(tmp_path: Path, name: str) -> None:
+    """As a full disk of another tool may leave one: nothing has begun, so all is begun."""
+    made = fleet(tmp_path)
+    path = made.whole if name == "_rollout" else made.journal(name)
+    for text in ("", '{"event": "beg', '{"event": "begin", "time": "2026-'):
+        path.write_text(text)
+    made.roll()
+    assert jobs(made) == steps(made)
+
+
 def test_a_journal_that_lost_a_line_is_refused(tmp_path: Path) -> None:
     made = fleet(tmp_path)
     made.roll()
