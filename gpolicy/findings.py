@@ -14,6 +14,9 @@ HOUSE: Final = "house/"
 """Before the names of house rules, which have one code together."""
 HOUSE_CODE: Final = "GP950"
 
+BASE_FILE: Final = "base "
+"""Before the path of a file in what is `missing` of a finding: what several policies may extend."""
+
 LONGEST_MESSAGE: Final = 2000
 """The greatest length of a message or a hint: a policy may contain longer texts, with thousands of errors."""
 
@@ -79,7 +82,10 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One problem, with the code and name of its rule."""
+    """One problem, with the code and name of its rule.
+
+    `missing` is the name that nothing has, with its kind (`group gold`): all references to it are one problem.
+    """
 
     code: str
     name: str
@@ -89,6 +95,7 @@ class Finding:
     hint: str = ""
     related: tuple[Related, ...] = ()
     fix: Fix | None = None
+    missing: str = ""
 
     def sort_key(self) -> tuple[object, ...]:
         """Order by place, then worst first."""
@@ -171,10 +178,11 @@ class RuleInfo:
         hint: str = "",
         related: tuple[Related, ...] = (),
         fix: Fix | None = None,
+        missing: str = "",
     ) -> Finding:
         """Return a finding of this rule."""
         message, hint = clipped(message, LONGEST_MESSAGE), clipped(hint, LONGEST_MESSAGE)
-        return Finding(self.code, self.name, self.severity, message, span, hint, related, fix)
+        return Finding(self.code, self.name, self.severity, message, span, hint, related, fix, missing)
 
 
 def error_rule(code: str, name: str) -> partial[RuleInfo]:

@@ -1,11 +1,18 @@
-"""One mistake, one finding: what only follows from a number or a text that is most likely mistyped is left out."""
+"""One mistake, one finding.
+
+What only follows from a number or a text that is most likely mistyped is left out; all references to one missing name
+are one finding.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
-from gpolicy.findings import Finding, Severity, Span
+from gpolicy.findings import Finding, Related, Severity, Span
+from gpolicy.printable import count
 
 _CAUSES: Final = ("GP191", "GP612", "GP616", "GP152", "GP222", "GP419")
 """Rules that tell what is most likely mistyped. Of two at one place, the first counts."""
@@ -51,3 +58,31 @@ def _cause(finding: Finding, causes: dict[Span, Finding]) -> Finding | None:
     spans = (finding.span, *(related.span for related in finding.related))
     found = [causes[span] for span in spans if span in causes]
     return min(found, key=lambda cause: _CAUSES.index(cause.code), default=None)
+
+
+MOST_PLACES: Final = 50
+"""The greatest number of places that one finding shows; the others are counted."""
+
+
+def one_for_each_missing(found: Iterable[Finding], *, of: str = "") -> dict[Finding, list[Finding]]:
+    """Return the findings, in their order, with those that each stands for: itself, or all of one missing name.
+
+    The first of the worst severity stands for all, and shows the places of the others. `of` begins the names that
+    count. A finding with a fix stands for itself: a word that is mistyped is corrected where it stands.
+    """
+    together: dict[object, list[Finding]] = defaultdict(list)
+    for finding in found:
+        is_name = finding.missing.startswith(of) and finding.missing and finding.fix is None
+        together[finding.missing if is_name else finding].append(finding)
+    return {_one(same): same for same in together.values()}
+
+
+def _one(same: list[Finding]) -> Finding:
+    first = min(same, key=lambda finding: finding.severity.rank)  # of equal ones the first by place
+    others = [finding for finding in same if finding is not first and finding.span not in (None, first.span)]
+    if not others:
+        return first
+    more = f"the same at {count(len(others), 'more place')}"
+    related = tuple(Related(item.span, item.message) for item in others[:MOST_PLACES] if item.span)
+    hint = f"{first.hint}; {more}" if first.hint else more
+    return replace(first, hint=hint, related=(*first.related, *related))

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from gpolicy.checking.baseline import Baseline, baseline_text, key_of, read_baseline
 from gpolicy.checking.checking import ACCEPTABLE, Checked, check_fleet, examine
+from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.checking.overrides import NONE, Overrides, settings_of, settings_of_each
 from gpolicy.checking.rule import Hit
 from gpolicy.checking.settings import Settings
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UsageError
-from gpolicy.findings import Accepted, Finding, Severity, by_place
+from gpolicy.findings import BASE_FILE, Accepted, Finding, Severity, by_place
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import FileToWrite
 from gpolicy.policy.boundary import boundary
@@ -105,7 +106,8 @@ def check_by_settings(policy: Policy, state: ClusterState | None, *, today: date
     """Return what is found, by the settings of its repository, in a policy from disk that other verbs work with."""
     settings = settings_of(policy.root or Path())
     baseline = read_baseline(settings.baseline, named=False) if settings.baseline else None
-    return examine(policy, state=state, today=today, settings=settings, baseline=baseline, to_plan=True).findings
+    checked = examine(policy, state=state, today=today, settings=settings, baseline=baseline, to_plan=True)
+    return list(one_for_each_missing(checked.findings))
 
 
 def editable_files(policies: Iterable[Policy]) -> dict[str, FileToWrite]:
@@ -139,13 +141,15 @@ class CheckReport:
 
 def report_together(checked: Sequence[Checked]) -> CheckReport:
     """Return what was found in several policies together."""
-    findings = by_place(finding for item in checked for finding in item.findings)
+    each = [(item.settings, one_for_each_missing(item.findings)) for item in checked]
+    failing = {one for settings, found in each for one, same in found.items() if any(map(settings.fails, same))}
+    findings = one_for_each_missing(by_place(one for _, found in each for one in found), of=BASE_FILE)
     edited = [{edit.span.file for edit in finding.fix.edits} for finding in findings if finding.fix is not None]
     editable = frozenset(editable_files(item.policy for item in checked) if edited else ())
     return CheckReport(
-        findings=findings,
+        findings=list(findings),
         files=_files(checked),
-        failing=frozenset(one for item in checked for one in item.findings if item.settings.fails(one)),
+        failing=frozenset(one for one, same in findings.items() if not failing.isdisjoint(same)),
         accepted=list(dict.fromkeys(known for item in checked for known in item.accepted)),
         fixable=sum(files <= editable for files in edited),
     )

@@ -61,7 +61,8 @@ class Rule:
         hint: str = "",
         related: tuple[Related, ...] = (),
         fix: Fix | None = None,
+        missing: str = "",
     ) -> Hit:
         """Return a finding of this rule about `subject` (an object, or its label)."""
         label = subject if isinstance(subject, str) else subject.label
-        return Hit(label, self.info.finding(message, span, hint=hint, related=related, fix=fix))
+        return Hit(label, self.info.finding(message, span, hint=hint, related=related, fix=fix, missing=missing))

@@ -171,7 +171,9 @@ class Suppressions:
                 self.findings.append(SUPPRESSION_NOT_POSSIBLE.finding(message, comment.span, hint="fix what it finds"))
             elif self._is_own(comment) or not word.startswith(HOUSE):  # another policy's rules are not known here
                 message = f"there is no rule {word[:60]!r}"
-                self.findings.append(SUPPRESSION_UNKNOWN_RULE.finding(message, comment.span, hint=hint))
+                self.findings.append(
+                    SUPPRESSION_UNKNOWN_RULE.finding(message, comment.span, hint=hint, missing=message)
+                )
 
     def _malformed(self, span: Span, message: str, hint: str) -> None:
         self.findings.append(SUPPRESSION_MALFORMED.finding(f"this comment for gpolicy {message}", span, hint=hint))

@@ -133,7 +133,7 @@ class Waivers:
         info, hint = self._find(waiver.rule, guess=len(self.findings) < MOST_GUESSES)
         if info is None:
             message = f"there is no rule {waiver.rule!r}"
-            self.findings.append(WAIVER_UNKNOWN_RULE.finding(message, waiver.span, hint=hint))
+            self.findings.append(WAIVER_UNKNOWN_RULE.finding(message, waiver.span, hint=hint, missing=message))
         elif not can_be_waived(info):
             message = f"{info.code} {info.name} cannot be waived"
             self.findings.append(WAIVER_NOT_POSSIBLE.finding(message, waiver.span, hint="fix what it finds"))

@@ -114,7 +114,8 @@ def _known(pattern: Located[str], nodes: Collection[str], findings: list[Finding
     if not found:
         hint = "add the node to the cluster first, or remove it from the policy"
         hint = did_you_mean(pattern.value, nodes, hint) if len(findings) < MOST_GUESSES else hint
-        findings.append(UNKNOWN_NODE.finding(f"the cluster has no node {pattern.value!r}", pattern.span, hint=hint))
+        message = f"the cluster has no node {pattern.value!r}"
+        findings.append(UNKNOWN_NODE.finding(message, pattern.span, hint=hint, missing=f"node {pattern.value}"))
     return found
 
 

@@ -11,11 +11,14 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, Leaves, NodeSetPolicy
 from gpolicy.policy.source_file import Located, YamlDocument
-from gpolicy.policy.structure import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE, EXTENDS_UNKNOWN
+from gpolicy.policy.structure import ALIAS_BOMB, EXTENDS_CONFLICT, EXTENDS_CYCLE
 
 Object = TypeVar("Object", bound=Declared)
 Find = Callable[[Declared, Located[str]], Declared | YamlDocument | None]
 """Returns the object that an `extends` entry names, its document if that is broken, or None if there is neither."""
+
+Unknown = Callable[[Declared, Located[str]], Finding]
+"""Returns what to say of an `extends` entry that names nothing."""
 
 MAX_DEPTH = 32
 """The greatest number of documents in a chain of bases."""
@@ -45,8 +48,12 @@ class Bases:
         others = [item for item in candidates if item.document is not declared.document]
         if name is None:
             return others[0] if len(others) == 1 else self._pick_broken(declared, None)
-        itself = declared if name == declared.name else None  # an object that extends itself is a cycle, not unknown
-        return others[0] if others else itself or self._pick_broken(declared, name)
+        found = others or candidates  # an object that extends itself is a cycle, not unknown
+        return found[0] if found else self._pick_broken(declared, name)
+
+    def names(self, kind: type[Declared]) -> set[str]:
+        """Return the names of the objects of a kind."""
+        return {item.name for item in self._kinds.get(kind, ())}
 
     def _pick_broken(self, declared: Declared, name: str | None) -> YamlDocument | None:
         kind = declared.document.root["kind"]
@@ -71,8 +78,9 @@ class Extender:
     Unknown bases, cycles, conflicting bases and chains of more than MAX_DEPTH documents are reported.
     """
 
-    def __init__(self, find: Find, report: Callable[[Finding], None]) -> None:
+    def __init__(self, find: Find, unknown: Unknown, report: Callable[[Finding], None]) -> None:
         self._find = find
+        self._unknown = unknown
         self._report = report
         self._whole: dict[int, tuple[Declared, int]] = {}
         """The extended object, by its document's identity, and the length of its longest chain."""
@@ -143,9 +151,7 @@ class Extender:
         if isinstance(base, YamlDocument):
             return None  # its errors are reported already
         if not isinstance(base, type(declared)):
-            kind = declared.document.root["kind"]
-            hint = "name a document of the same kind, or a relative path: base.yaml#NAME"
-            self._report(EXTENDS_UNKNOWN.finding(f"there is no {kind} {name.value!r} to extend", name.span, hint=hint))
+            self._report(self._unknown(declared, name))
         elif any(base.document is seen.document for seen in below):
             circle = " → ".join([*(seen.name for seen in below), base.name])
             self._report(EXTENDS_CYCLE.finding(f"{declared.name} extends itself: {circle}", name.span))

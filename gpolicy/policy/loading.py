@@ -9,7 +9,8 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
-from gpolicy.findings import Finding, Related
+from gpolicy.findings import BASE_FILE, Finding, Related
+from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.opening import real_path
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.conformance import conforms
@@ -20,7 +21,7 @@ from gpolicy.policy.kinds import HOUSE_RULES, KINDS, OBJECTS
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.source_file import Located, SourceFile, YamlDocument
-from gpolicy.policy.structure import DUPLICATE_OBJECT, SEVERAL_CLUSTERS, UNKNOWN_SNAPSHOT
+from gpolicy.policy.structure import DUPLICATE_OBJECT, EXTENDS_UNKNOWN, SEVERAL_CLUSTERS, UNKNOWN_SNAPSHOT
 from gpolicy.policy.yaml_reader import read_yaml
 
 LARGEST_SNAPSHOT = 64 * 1024**2
@@ -65,7 +66,7 @@ class _Loader:
             if document.root is not None:  # else an empty document between two ---
                 self._add(document)
         self._here = Bases(self._objects, self._broken)
-        extender = Extender(self._find, self._findings.append)
+        extender = Extender(self._find, self._unknown, self._findings.append)
         whole = [extender.extend(declared) for declared in self._objects]
         kept = [declared for declared in whole if not declared.template]
         clusters = [declared for declared in kept if isinstance(declared, ClusterPolicy)]
@@ -102,7 +103,7 @@ class _Loader:
         if reason:
             hint = "keep it in the policy's directory and write its path from this document"
             message = f"snapshot {named.value!r}: {reason}"
-            self._findings.append(UNKNOWN_SNAPSHOT.finding(message, named.span, hint=hint))
+            self._findings.append(UNKNOWN_SNAPSHOT.finding(message, named.span, hint=hint, missing=message))
         return replace(scenario, stage=replace(scenario.stage, snapshot=Located(str(path), named.span)))
 
     def _by_name(self, objects: list[_Named]) -> dict[str, _Named]:
@@ -132,10 +133,38 @@ class _Loader:
             return self._here.pick(declared, name.value)
         named = (declared.document.file, file)
         if named not in self._named:
-            path = Path(os.path.normpath(Path(declared.document.file).parent / PurePosixPath(file)))
+            path = _beside(declared, file)
             self._named[named] = self._base_objects(path) if self._boundary.is_file(path) else None
         bases = self._named[named]
         return bases.pick(declared, wanted or None) if bases is not None else None
+
+    def _unknown(self, declared: Declared, name: Located[str]) -> Finding:
+        """Return why there is nothing that an `extends` entry names, and what may be meant."""
+        file, _, wanted = name.value.partition("#")
+        kind = declared.document.root["kind"]
+        bases, missing, where = self._here, f"{kind} {name.value}", f"{kind} documents here"
+        hint = "name a document of the same kind, or a relative path: base.yaml#NAME"
+        if file.endswith(SUFFIXES):
+            path = _beside(declared, file)
+            missing = f"{BASE_FILE}{path}"
+            if not self._boundary.is_file(path):
+                try:
+                    self._boundary.real(path)
+                    message, hint = f"there is no file {file!r} to extend", "write the path from this document"
+                except OSError as error:
+                    message = f"{file!r} {error}: gpolicy reads no base there"
+                    hint = "keep both in one git repository: a policy may extend all documents of it"
+                return EXTENDS_UNKNOWN.finding(message, name.span, hint=hint, missing=missing)
+            bases, where = self._base_objects(path), f"{kind} documents of {file}"
+            is_here = any(real_path(item.document.file) == real_path(path) for item in self._objects)
+            missing = f"{kind} {wanted}" if is_here else f"{missing}#{kind} {wanted}"
+        names = bases.names(type(declared)) - ({declared.name} if bases is self._here else set())
+        if names and wanted:
+            hint = did_you_mean_one_of(wanted, where, names)
+        elif names and not file.endswith(SUFFIXES):
+            hint = did_you_mean(name.value, names, hint)
+        message = f"there is no {kind} {name.value!r} to extend"
+        return EXTENDS_UNKNOWN.finding(message, name.span, hint=hint, missing=missing)
 
     def _base_objects(self, path: Path) -> Bases:
         resolved = real_path(path)
@@ -190,6 +219,11 @@ def _base_file(name: str, text: str) -> _BaseFile:
         elif kind.field == HOUSE_RULES:
             base.house_rules.extend(kind.read(document, base.findings.append))
     return base
+
+
+def _beside(declared: Declared, file: str) -> Path:
+    """Return the path of a file that a document names from its own place."""
+    return Path(os.path.normpath(Path(declared.document.file).parent / PurePosixPath(file)))
 
 
 def _conforms(document: YamlDocument, findings: list[Finding]) -> bool:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -29,9 +30,15 @@ def test_codes_and_names_have_one_form() -> None:
 
 
 def test_every_rule_class_is_registered_once() -> None:
-    classes = {kind for base in (Rule, FleetRule) for kind in base.__subclasses__() if kind.__module__ != __name__}
+    classes = {kind for base in (Rule, FleetRule) for kind in _below(base) if kind.__module__ != __name__}
     assert {type(rule) for rule in (*RULES, *FLEET_RULES)} == {kind for kind in classes if "info" in vars(kind)}
-    assert len(RULES) + len(FLEET_RULES) == len(classes)
+    assert len(RULES) + len(FLEET_RULES) == len({kind for kind in classes if "info" in vars(kind)})
+
+
+def _below(kind: type[Rule | FleetRule]) -> Iterator[type[Rule | FleetRule]]:
+    for derived in kind.__subclasses__():
+        yield derived
+        yield from _below(derived)
 
 
 def test_a_rule_lies_in_the_folder_of_its_family() -> None:

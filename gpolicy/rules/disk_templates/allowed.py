@@ -33,7 +33,8 @@ class DefaultTemplateNotAllowed(Rule):
             message = f"{first} is the default template of new instances (it is enabled first), but not allowed"
             hint = f"begin enabled_disk_templates with one of {', '.join(texts(allowed))}"
             related = (Related(allowed.span, "allowed here"),)
-            yield self.hit(cluster, message, enabled.at(0), hint=hint, related=related)
+            missing = f"{first} in {allowed.span}"
+            yield self.hit(cluster, message, enabled.at(0), hint=hint, related=related, missing=missing)
 
 
 class GroupTemplateBeyondCluster(Rule):

@@ -42,7 +42,8 @@ class TemplateNotEnabled(Rule):
                     message = f"{template} is not enabled on the cluster"
                     hint = f"add it to enabled_disk_templates, or allow only {', '.join(enabled.values)}"
                     span = leaf.at(_index(leaf.document.root, template))
-                    yield self.hit(declared, message, span, hint=hint, related=_where(enabled))
+                    missing = f"enabled {template}"
+                    yield self.hit(declared, message, span, hint=hint, related=_where(enabled), missing=missing)
 
 
 def _index(root: dict[str, dict[str, list[str]]], template: str) -> int:
@@ -130,7 +131,8 @@ class ParametersOfDisabledTemplate(Rule):
                     message = f"{template} is not enabled on the cluster: its parameters have no effect"
                     span = leaf.document.key_span(leaf.pointer[:2])
                     hint = f"enable {template}, or leave its parameters out"
-                    yield self.hit(declared, message, span, hint=hint, related=_where(enabled))
+                    missing = f"enabled {template}"
+                    yield self.hit(declared, message, span, hint=hint, related=_where(enabled), missing=missing)
 
 
 def _is_set(leaf: Leaf) -> bool:

@@ -11,6 +11,7 @@ from gpolicy.fit.desired import is_glob
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Leaf, NodeSetPolicy
 from gpolicy.rules.examples import GROUP
+from gpolicy.rules.unknown_names import NameRule
 
 
 class NodeSetEmpty(Rule):
@@ -31,7 +32,7 @@ class NodeSetEmpty(Rule):
                 yield self.hit(nodes, message, nodes.span, hint="add what its nodes are to have, or remove it")
 
 
-class NodeSetUnknownGroup(Rule):
+class NodeSetUnknownGroup(NameRule):
     info = error_rule("GP605", "node-set-unknown-group")(
         summary="A node set names a group that neither the policy nor the cluster has.",
         rationale="Most likely the name is misspelt, and the set matches no node. Without the cluster's state gpolicy"
@@ -39,17 +40,11 @@ class NodeSetUnknownGroup(Rule):
         bad="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [glod]\nndparams: {cpu_speed: 2}\n---\n" + GROUP,
         good="gpolicy: v1\nkind: NodeSet\nname: fast\ngroups: [gold]\nndparams: {cpu_speed: 2}\n---\n" + GROUP,
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        known = context.known_groups
         for nodes in context.policy.node_sets:
             for group in nodes.groups:
-                if group.value not in known:
-                    where = "the policy or the cluster" if context.state else "the policy"
-                    message = f"{where} has no group {group.value!r}"
-                    yield self.hit(nodes, message, group.span, hint="correct the name, or declare the group")
+                yield from self.unknown_group(context, nodes, group)
 
 
 class NodeSetConflict(Rule):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from gpolicy.checking.context import Context, name_of
@@ -13,10 +13,11 @@ from gpolicy.findings import Related, Span, error_rule, warning_rule
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.policy import edits
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
-from gpolicy.policy.model import Declared, GroupPolicy
+from gpolicy.policy.model import Declared, GroupPolicy, NodeSetPolicy
 from gpolicy.policy.promised import unlikely, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.rules.examples import GROUP
+from gpolicy.rules.unknown_names import nodes_like
 
 _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
 
@@ -221,40 +222,49 @@ class NodeSetNodeUnknown(Rule):
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        groups: list[GroupPolicy] = context.groups
-        entries = [entry.value for group in groups for entry in group.nodes or ()]
-        if (
-            not groups
-            or not all(group.nodes is not None for group in groups)
-            or not entries
-            or any(map(unlikely, entries))
-        ):
-            return  # the node may be one that a pattern with a slip means
-        known = _Known(entries)
         in_sets = {entry.value for nodes in context.policy.node_sets for entry in nodes.nodes}
         only_here = {
             entry.value: Related(entry.span, f"group {group.name} names {entry.value}, and no node set does")
-            for group in groups
+            for group in context.groups
             for entry in group.nodes or ()
             if not is_glob(entry.value) and entry.value not in in_sets
         }
         guesses = MOST_GUESSES
-        for nodes in context.policy.node_sets:
-            named = (entry for entry in nodes.nodes if not unlikely(entry.value))  # else GP612
-            unknown = [entry for entry in named if not known.may_have(entry.value)]
-            if unknown:
-                first = unknown[0].value
-                what = "what it matches is" if is_glob(first) else "it is"
-                if len(unknown) > 1:
-                    first, what = f"{first} and {len(unknown) - 1} more of this set", "they are"
-                message = f"{first}: {what} in no group of the policy"
-                hint = "correct the name, or add the node to its group"
-                near = name_meant(unknown[0].value, only_here) if guesses > 0 else None
-                guesses -= 1
-                if near is not None:
-                    hint = f"Did you mean `{near}`? Or is it the group that misspells the name? Write the same in both"
-                related = (only_here[near],) if near else ()
-                yield self.hit(nodes, message, unknown[0].span, hint=hint, related=related)
+        for nodes, unknown in unknown_in_sets(context):
+            first = unknown[0].value
+            what = "what it matches is" if is_glob(first) else "it is"
+            missing = nodes_like(first)
+            if len(unknown) > 1:
+                first, what = f"{first} and {len(unknown) - 1} more of this set", "they are"
+            message = f"{first}: {what} in no group of the policy"
+            hint = "correct the name, or add the node to its group"
+            near = name_meant(unknown[0].value, only_here) if guesses > 0 else None
+            guesses -= 1
+            if near is not None:
+                hint = f"Did you mean `{near}`? Or is it the group that misspells the name? Write the same in both"
+            related = (only_here[near],) if near else ()
+            yield self.hit(nodes, message, unknown[0].span, hint=hint, related=related, missing=missing)
+
+
+def unknown_in_sets(
+    context: Context, live: Iterable[str] | None = None
+) -> Iterator[tuple[NodeSetPolicy, list[Located[str]]]]:
+    """Yield the node sets that name nodes which no group has, with these names; none where that is not known.
+
+    `live` are the nodes of the cluster; without them those of the policy's groups count.
+    """
+    entries = [entry.value for group in context.groups for entry in group.nodes or ()]
+    if live is not None:
+        known = _Known(list(live))
+    elif entries and all(group.nodes is not None for group in context.groups) and not any(map(unlikely, entries)):
+        known = _Known(entries)
+    else:
+        return  # the node may be one that a pattern with a slip means
+    for nodes in context.policy.node_sets:
+        named = (entry for entry in nodes.nodes if not unlikely(entry.value))  # else GP612
+        unknown = [entry for entry in named if not known.may_have(entry.value)]
+        if unknown:
+            yield nodes, unknown
 
 
 class _Known:

@@ -14,6 +14,7 @@ from gpolicy.policy.guard import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.rules.unknown_names import NameRule
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\nhardware: {{memory: 256G, cpus: 32}}\nipolicy:\n"
@@ -32,28 +33,21 @@ def _label(guard: Guard) -> str:
     return f"guard/{guard.name.value}"
 
 
-class GuardUnknownGroup(Rule):
-    info = warning_rule("GP801", "guard-unknown-group")(
+class GuardUnknownGroup(NameRule):
+    info = error_rule("GP801", "guard-unknown-group")(
         summary="A guard names a group that neither the policy nor the cluster has.",
         rationale="Most likely the name is misspelt. A guard that cannot be measured fails and stops every plan."
         " Without the cluster's state gpolicy knows only the groups of the policy.",
         bad=_guards("name: survive, group: glod, node_failures: 1"),
         good=_guards("name: survive, group: gold, node_failures: 1"),
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        known = context.known_groups
         for guard in context.policy.guards:
-            if guard.group is not None and guard.group.value not in known:
-                where = "the policy or the cluster" if context.state else "the policy"
-                message = f"guard {guard.name.value}: {where} has no group {guard.group.value!r}"
-                hint = f"the groups are {', '.join(sorted(known))}" if known else "declare the group"
-                yield self.hit(_label(guard), message, guard.group.span, hint=hint)
+            yield from self.unknown_group(context, _label(guard), guard.group, f"guard {guard.name.value}: ")
 
 
-class GuardUnknownSpec(Rule):
+class GuardUnknownSpec(NameRule):
     info = error_rule("GP802", "guard-unknown-spec")(
         summary="A guard names a spec that its group does not have.",
         rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1. A"
@@ -61,21 +55,12 @@ class GuardUnknownSpec(Rule):
         bad=_guards("name: room, group: gold, spec: lagre, at_least: 4"),
         good=_GOOD,
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        groups = context.known_groups
         for guard in context.policy.guards:
-            group = guard.group.value if guard.group else None
-            if guard.spec is None or (group is not None and group not in groups):
-                continue
-            known = context.spec_names(group)
-            if known is not None and guard.spec.value not in known:
-                where = f"group {group}" if group else "no group"
-                message = f"guard {guard.name.value}: {where} has {'no' if group else 'a'} spec {guard.spec.value!r}"
-                hint = f"the specs are {', '.join(known)}" if known else "name the pairs of minmax"
-                yield self.hit(_label(guard), message, guard.spec.span, hint=hint)
+            group, who = guard.group.value if guard.group else None, f"guard {guard.name.value}: "
+            if guard.spec is not None:
+                yield from self.unknown_spec(context, _label(guard), group, guard.spec, who)
 
 
 class GuardNamedTwice(Rule):

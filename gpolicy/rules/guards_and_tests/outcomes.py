@@ -83,7 +83,8 @@ class NeverPassesTest(Rule):
     def is_explained_by(self, found: Sequence[Finding]) -> bool:
         """Return whether values of the policy are wrong: tests then fail or cannot run because of them."""
         return any(
-            finding.code in _CAUSES or (finding.severity is Severity.ERROR and finding.code[2] in _OF_VALUES)
+            finding.code in _CAUSES
+            or (finding.code[2] in _OF_VALUES and (finding.severity is Severity.ERROR or finding.missing))
             for finding in found
         )
 

@@ -63,18 +63,19 @@ class TemplateOfTest(Rule):
                 continue
             declared = asked_of(context, scenario) or context.policy.cluster
             allowed = context.effective(declared, DISK_TEMPLATES) if declared else None
-            reason = ""
+            reason = missing = ""
             if template.value not in TEMPLATE_NAMES:
                 reason = "is not a disk template of Ganeti"
             elif _expects_refusal(scenario) or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
                 continue  # that may be what it shows
             elif enabled is not None and template.value not in enabled.values:
-                reason = "is not enabled on the cluster"
+                reason, missing = "is not enabled on the cluster", f"enabled {template.value}"
             elif declared is not None and allowed is not None and template.value not in texts(allowed):
-                reason = f"is not allowed in {name_of(declared)}"
+                reason, missing = f"is not allowed in {name_of(declared)}", f"{template.value} in {allowed.span}"
             if reason:
                 message = f"{template.value} {reason}"
-                yield self.hit(f"test/{scenario.name.value}", message, template.span, hint="name another template")
+                label, hint = f"test/{scenario.name.value}", "name another template"
+                yield self.hit(label, message, template.span, hint=hint, missing=missing)
 
 
 def _template(scenario: Scenario) -> Located[str] | None:

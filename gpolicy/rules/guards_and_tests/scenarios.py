@@ -13,6 +13,7 @@ from gpolicy.policy.promised import promised_nodes, unlikely
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.rules.unknown_names import NameRule, nodes_like
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\n"
@@ -56,7 +57,7 @@ def _groups(scenario: Scenario) -> Iterator[Located[str]]:
             yield Located(expectation.wanted, expectation.span)
 
 
-class UnknownGroupTest(Rule):
+class UnknownGroupTest(NameRule):
     info = error_rule("GP811", "test-unknown-group")(
         summary="A test names a group that the policy does not have.",
         rationale="The test could not run, or would expect what can never happen. A test on a snapshot may name groups"
@@ -64,38 +65,25 @@ class UnknownGroupTest(Rule):
         bad=_tests(_test(_CHECK.replace("gold", "glod"), "refused: true")),
         good=_GOOD,
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        known = context.known_groups
         for scenario in context.policy.scenarios:
             for group in _groups(scenario) if scenario.stage.snapshot is None else ():
-                if group.value not in known:
-                    hint = f"the groups are {', '.join(sorted(known))}" if known else "declare the group"
-                    message = f"the policy has no group {group.value!r}"
-                    yield self.hit(_label(scenario), message, group.span, hint=hint)
+                yield from self.unknown_group(context, _label(scenario), group)
 
 
-class UnknownSpecTest(Rule):
+class UnknownSpecTest(NameRule):
     info = error_rule("GP812", "test-unknown-spec")(
         summary="A test names a spec that its group does not have.",
         rationale="The policy names its specs: by `name` of a pair in `minmax`, or by its place in the list from 1.",
         bad=_tests(_test("check_instance: {group: gold, spec: lagre}", "refused: false")),
         good=_tests(_test("check_instance: {group: gold, spec: large}", "refused: false")),
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for scenario in context.policy.scenarios:
             for group, spec in _specs(scenario):
-                name = group or _only_group(context)
-                known = context.spec_names(name)
-                if known is not None and spec.value not in known and (name is None or name in context.known_groups):
-                    message = f"{f'group {name}' if name else 'the policy'} has no spec {spec.value!r}"
-                    hint = f"the specs are {', '.join(known)}" if known else "name the pairs of minmax"
-                    yield self.hit(_label(scenario), message, spec.span, hint=hint)
+                yield from self.unknown_spec(context, _label(scenario), group or _only_group(context), spec)
 
 
 def _only_group(context: Context) -> str | None:
@@ -188,7 +176,9 @@ class UnknownNodeTest(Rule):
                 if nodes is not None and node.value not in nodes:
                     hint = f"its nodes are {', '.join(sorted(nodes)[:8])}" if nodes else "simulate the node"
                     message = f"the cluster of this test has no node {node.value!r}"
-                    yield self.hit(_label(scenario), message, node.span, hint=hint)
+                    is_promised = scenario.stage.promised
+                    missing = nodes_like(node.value) if is_promised else f"node {node.value} of {scenario.name.value}"
+                    yield self.hit(_label(scenario), message, node.span, hint=hint, missing=missing)
 
 
 def _nodes(context: Context, scenario: Scenario) -> set[str] | None:

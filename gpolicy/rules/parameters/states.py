@@ -49,7 +49,8 @@ class StateOfDisabledHypervisor(Rule):
                     message = f"{family} describes {hypervisor}, which {enabled.source} does not enable"
                     span = leaf.document.key_span(leaf.pointer[:2])
                     hint = f"enabled: {', '.join(enabled.values)}"
-                    yield self.hit(declared, message, span, hint=hint, related=related)
+                    missing = f"enabled {hypervisor}"
+                    yield self.hit(declared, message, span, hint=hint, related=related, missing=missing)
 
 
 def _is_of_hypervisor(leaf: Leaf) -> bool:

@@ -14,7 +14,8 @@ from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Span, info_rule, warning_rule
 from gpolicy.policy.promised import unlikely
 from gpolicy.rules.examples import GROUP
-from gpolicy.rules.tags.domains import LOCATION, domains, has_mirrors, misspelt_domains, observed, suffixes
+from gpolicy.rules.groups.nodes import unknown_in_sets
+from gpolicy.rules.tags.domains import LOCATION, begins_of, domains, has_mirrors, misspelt_domains, observed, suffixes
 
 _MOST_GROUPS: Final = 6  # named in one message
 _GROUP: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
@@ -107,13 +108,15 @@ class FailureDomainIncomplete(Rule):
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        if any(unlikely(entry.value) for nodes in context.policy.node_sets if nodes.tags for entry in nodes.nodes):
-            return  # the tag may be meant for the node that lacks it (GP612)
+        slips = [nodes for nodes in context.policy.node_sets if any(unlikely(entry.value) for entry in nodes.nodes)]
+        unknown = unknown_in_sets(context, context.state.nodes if context.state else None)
+        slips += [nodes for nodes, _ in unknown]  # their tags may be meant for the node that lacks them
+        meant = {begin for nodes in slips for tag in nodes.tags or () for begin in begins_of(tag.value)}
         at_place: dict[tuple[str, str, int], list[_Lacking]] = {}
         spans: dict[tuple[str, str, int], Span | None] = {}
         for domain, tag, group, nodes in _domains_of_groups(context):
             without = tuple(node.name for node in nodes if not node.of(domain))
-            if without and len(without) < len(nodes):
+            if without and len(without) < len(nodes) and domain not in meant:
                 label, span = _place(nodes, domain, tag)
                 key = (label, span.file if span else "", span.line if span else 0)
                 spans.setdefault(key, span)

@@ -1,0 +1,123 @@
+"""One name that is missing makes one finding, which shows all places that refer to it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from run_rules import TODAY
+
+from gpolicy.checking.repository import Checker, CheckReport, report_together
+from gpolicy.findings import Finding, Severity
+from gpolicy.policy.files import policy_roots
+
+POLICIES = Path(__file__).parents[2] / "policies"
+GUARDS_AND_TESTS = """\
+gpolicy: v1
+kind: Guards
+guards:
+  - {name: room, group: gold, spec: large, at_least: 1}
+---
+gpolicy: v1
+kind: NodeSet
+name: fast
+groups: [gold]
+ndparams: {cpu_speed: 2}
+---
+gpolicy: v1
+kind: Test
+tests:
+  - {name: one, check_instance: {group: gold, spec: large}, expect: {refused: false}}
+  - {name: two, check_instance: {group: gold, spec: lagre}, expect: {refused: false}}
+"""
+GROUP = """\
+gpolicy: v1
+kind: NodeGroup
+name: gold
+ipolicy:
+  minmax:
+    - name: large
+      min: {memory-size: 1G, cpu-count: 1, disk-size: 10G, disk-count: 1, nic-count: 1, spindle-use: 1}
+      max: {memory-size: 8G, cpu-count: 4, disk-size: 1T, disk-count: 4, nic-count: 4, spindle-use: 4}
+---
+"""
+
+
+def _report(directory: Path) -> CheckReport:
+    return report_together(Checker(policy_roots(directory), None, today=TODAY).check())
+
+
+def _bad(directory: Path) -> list[Finding]:
+    return [finding for finding in _report(directory).findings if finding.severity is not Severity.INFO]
+
+
+def _renamed(policy: str) -> Iterator[tuple[str, int]]:
+    """Yield each place of a name that a document, a spec, a guard or a test of a policy declares."""
+    for file in sorted((POLICIES / policy).rglob("*.yaml")):
+        for found in re.finditer(r"\bname: *", file.read_text(encoding="utf-8")):
+            yield str(file.relative_to(POLICIES)), found.end()
+
+
+@pytest.mark.parametrize("policy", ["two-groups", "large-cluster", "fleet"])
+def test_a_name_that_is_changed_at_its_own_place_alone_is_one_finding(policy: str, tmp_path: Path) -> None:
+    for name in (policy, "two-groups.snapshot.json"):
+        source = POLICIES / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
+    assert _bad(tmp_path / policy) == []
+    found = set[str]()
+    for file, place in _renamed(policy):
+        path = tmp_path / file
+        text = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(r"[\w.-]+", "quux", text[place:], count=1).join((text[:place], "")), encoding="utf-8")
+        bad = _bad(tmp_path / policy)
+        assert len(bad) <= 1, (file, place, bad)
+        found.update(finding.code for finding in bad)
+        path.write_text(text, encoding="utf-8")
+    assert found, "no name is referred to"
+
+
+def _write(directory: Path, text: str) -> Path:
+    (directory / "policy.yaml").write_text(text, encoding="utf-8")
+    return directory
+
+
+def test_the_finding_shows_every_place(tmp_path: Path) -> None:
+    renamed = GROUP.replace("name: gold", "name: silver")
+    (finding,) = _bad(_write(tmp_path, renamed + GUARDS_AND_TESTS))
+    assert (finding.code, finding.severity) == ("GP801", Severity.ERROR)
+    assert "no group 'gold'" in finding.message
+    assert finding.hint.endswith("the same at 3 more places")
+    lines = [related.span.line for related in finding.related]
+    assert lines == [18, 24, 25]
+
+
+def test_another_mistake_stays_a_finding_of_its_own(tmp_path: Path) -> None:
+    renamed = GROUP.replace("name: large", "name: huge")
+    findings = _bad(_write(tmp_path, renamed + GUARDS_AND_TESTS))
+    assert [(finding.code, "lagre" in finding.message) for finding in findings] == [("GP802", False), ("GP812", True)]
+
+
+def test_two_policies_lack_two_groups_of_one_name(tmp_path: Path) -> None:
+    for name in ("ber", "muc"):
+        (tmp_path / name).mkdir()
+        cluster = f"gpolicy: v1\nkind: Cluster\nname: {name}.example.org\n---\n"
+        _write(tmp_path / name, cluster + GROUP.replace("name: gold", "name: silver") + GUARDS_AND_TESTS)
+    findings = [finding for finding in _bad(tmp_path) if "'gold'" in finding.message]
+    assert [Path(finding.span.file).parent.name for finding in findings if finding.span] == ["ber", "muc"]
+
+
+def test_policies_that_extend_one_base_lack_it_together(tmp_path: Path) -> None:
+    (tmp_path / ".git" / "objects").mkdir(parents=True)
+    (tmp_path / ".git" / "refs").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
+    for name in ("ber", "muc"):
+        (tmp_path / name).mkdir()
+        _write(tmp_path / name, f"gpolicy: v1\nkind: Cluster\nname: {name}.example.org\nextends: ../base.yaml\n")
+    report = _report(tmp_path)
+    (finding,) = report.findings
+    assert "there is no file '../base.yaml' to extend" in finding.message
+    assert len(finding.related) == 1
+    assert report.failing == {finding}
