@@ -118,6 +118,12 @@
     }
   }
 
+  // A narrow window shows each row as a block, which must stay a row for those who listen.
+  const roles = { table: "table", thead: "rowgroup", tbody: "rowgroup", tr: "row", th: "columnheader", td: "cell" };
+  for (const [tag, role] of Object.entries(roles)) {
+    all(`.wide ${tag}`).forEach((one) => one.setAttribute("role", role));
+  }
+
   // What scrolls sideways can be scrolled by keyboard.
   const boxes = all(".wide");
   const reach = () => boxes.forEach((box) => {
@@ -133,7 +139,7 @@
   addEventListener("resize", reach);
   document.addEventListener("toggle", reach, true);
 
-  // Commands are copied whole.
+  // Commands are copied whole, except those of a plan that must not be carried out.
   const copy = async (text, button) => {
     try {
       await navigator.clipboard.writeText(text);
@@ -153,13 +159,13 @@
     button.addEventListener("click", () => button.textContent === label && copy(text, button));
     return button;
   };
-  for (const box of all(".command")) {
+  for (const box of all(".command").filter((one) => !one.closest(".refused"))) {
     const button = copier("Copy", box.querySelector("code").textContent);
     const title = box.closest("li")?.querySelector(".title")?.textContent;
     if (title) button.setAttribute("aria-label", `Copy the command: ${title}`);
     box.append(button);
   }
-  for (const list of all("ol.steps")) {
+  for (const list of all("ol.steps.commands")) {
     const commands = all(".command code", list).map((code) => code.textContent);
     if (commands.length > 1) list.before(copier(`Copy all ${commands.length} commands`, `${commands.join("\n")}\n`));
   }

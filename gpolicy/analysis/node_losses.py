@@ -19,6 +19,7 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.engines import engine_cluster
+from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import LoadedState, check_group, load_known_groups
@@ -65,7 +66,8 @@ class GroupRedundancy:
 
     `losses` are the smallest sets of nodes whose loss cannot be absorbed (larger sets that contain one are not listed),
     and single nodes whose loss strains the policy. `examined` is the number of examined sets. `unavailable` tells why
-    larger sets were not examined (None: all were). `members` are the names of its nodes (None: unknown).
+    larger sets were not examined (None: all were). `unmirrored` instances have their disks on one node only: that they
+    find room says nothing of their data. `members` are the names of its nodes (None: unknown).
     """
 
     group: str
@@ -76,6 +78,7 @@ class GroupRedundancy:
     shortages: tuple[Shortage, ...]
     examined: int
     unavailable: str | None = None
+    unmirrored: int = 0
     members: frozenset[str] | None = None
 
     @property
@@ -158,6 +161,9 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
         tuple(shortages),
         examined,
         unavailable,
+        sum(
+            not item.template.movable_foreign and item.template is not DiskTemplate.DRBD for item in instances.values()
+        ),
         frozenset(node.facts.name for node in nodes.values()),
     )
 

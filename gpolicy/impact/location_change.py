@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Generic, TypeVar
 
 from gpolicy.analysis.location import (
@@ -39,6 +39,12 @@ class LocationChange:
     unsatisfiable: Compared[ExclusionUnsatisfiable] = Compared()
     stranded: Compared[Unmovable] = Compared()
     desired_missing: Compared[DesiredLocationMissing] = Compared()
+
+    @property
+    def numbers(self) -> list[tuple[int, int, int]]:
+        """How many facts of each kind are new, as before, and gone."""
+        compared = (getattr(self, item.name) for item in fields(self))
+        return [(len(facts.new), len(facts.still), len(facts.gone)) for facts in compared]
 
 
 def location_change(compared: StateComparison) -> LocationChange:

@@ -16,6 +16,7 @@ from gpolicy.colour import Tone
 from gpolicy.findings import Finding
 from gpolicy.ganeti import units
 from gpolicy.policy.source_file import Files
+from gpolicy.printable import count
 from gpolicy.provenance import UNKNOWN, Provenance
 
 NOTHING: Final = "-"
@@ -80,6 +81,11 @@ class Table:
         return len(self.rows)
 
     @property
+    def amount(self) -> str:
+        """How many rows of what it has: 3 instances."""
+        return count(len(self), self.of.removesuffix("s"), self.of)
+
+    @property
     def shown_rows(self) -> Iterator[tuple[Cell, ...]]:
         """The rows, without the cells that repeat those above them."""
         above: tuple[Cell, ...] = ()
@@ -120,6 +126,7 @@ class Style(Enum):
     LIST = "list"
     CHANGES = "changes"  # as a diff
     COMMANDS = "commands"
+    REFUSED = "refused"  # commands that must not be run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

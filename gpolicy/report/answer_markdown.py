@@ -162,7 +162,7 @@ def _open(part: Part) -> Iterator[Block]:
     match part:
         case Table(weight=Weight.SAME | Weight.DETAIL):
             rows = tuple(table_rows(part))
-            head = (*folded(f"<b>{prose(part.title)}</b> ({len(rows):,})"), "", *table_head(part.headings, part.right))
+            head = (*folded(f"<b>{prose(part.title)}</b> ({part.amount})"), "", *table_head(part.headings, part.right))
             name = f"rows of “{part.title}”"
             yield Block(name=name, importance=_Importance.DETAIL, head=head, items=rows, tail=CLOSE)
         case Table():

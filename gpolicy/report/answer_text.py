@@ -129,7 +129,7 @@ class _Writer:
 
     def table(self, table: Table, indent: str, *, never_cut: bool) -> Iterator[str]:
         if table.weight is Weight.SAME and not self.display.every:
-            yield self.paint(Tone.QUIET, f"{indent}{table.title} ({len(table):,}): {_first_names(table)}")
+            yield self.paint(Tone.QUIET, f"{indent}{table.title} ({table.amount}): {_first_names(table)}")
             return
         if not never_cut:
             yield f"{indent}{table.title}"

@@ -60,13 +60,23 @@ def capacity_section(change: CapacityChange) -> Section:
 
 
 def headline(change: CapacityChange) -> tuple[str, str]:
-    """Return the standard instances that fit now and then, and the same in words with the tiered ones."""
+    """Return the standard instances that fit now and then, and the same in words with the tiered ones.
+
+    If the standard size changes, both numbers are of today's size; the words tell how many fit of the new one.
+    """
     item = change.cluster or (change.groups[0] if len(change.groups) == 1 else None)
     if item is None:
         return "?", f"counted by group only; {_summary(change, changed_groups(change))}"
-    now, then = _fits(item.standard.before), _fits(item.standard.after)
-    share = f" ({percent(item.standard.percent)})" if item.standard.delta and item.standard.before else ""
-    return (now if now == then else f"{now} → {then}"), f"standard instances{share}; tiered {_words(item.tiered)}"
+    row = item.standard
+    now, then = _fits(row.before), _fits(row.worst_after)
+    share = f" ({percent(row.percent)})" if row.delta and row.before and not row.resized else ""
+    value = now if now == then else f"{now} → {then}"
+    if row.resized and row.before and row.after:
+        words = f"instances of today's standard size ({spec_words(row.before.spec)})"
+        words += f", {_fits(row.after)} of the new one ({spec_words(row.after.spec)})"
+    else:
+        words = f"standard instances{share}"
+    return value, f"{words}; tiered {_words(item.tiered)}"
 
 
 def _fits_table(title: str, found: Sequence[tuple[str, str, FitChange]], *, worse: bool) -> Table:
@@ -156,10 +166,12 @@ def _figures(change: FitChange) -> tuple[str, ...]:
     spec = spec_words(then.spec) if then else spec_words(now.spec if now else None)
     if now and then and change.resized:
         spec = f"{spec} (was {spec_words(now.spec)})" if now.spec else OTHER_SIZES
-    delta = signed(change.delta)
+    delta, share = signed(change.delta), percent(change.percent)
     if now is None or then is None:
         delta = "new" if now is None else "gone"
-    return (spec, _fits(now), _fits(then), delta, percent(change.percent), _bound_by(now, then))
+    elif change.resized:
+        delta = share = NOTHING  # numbers of different sizes do not compare
+    return (spec, _fits(now), _fits(then), delta, share, _bound_by(now, then))
 
 
 def _fits(fit: Fit | None) -> str:
@@ -256,13 +268,19 @@ def _why(cause: Cause) -> str:
 
 
 def _words(row: FitChange) -> str:
-    if row.before is None or row.after is None:
-        return f"{_fits(row.before)} → {_fits(row.after)}"
-    other = f", of {'another size' if row.after.spec else OTHER_SIZES}" if row.resized else ""
+    """Return the numbers now and then, with the difference if they count instances of one size."""
+    now, then = row.before, row.after
+    if now is None or then is None:
+        return f"{_fits(now)} → {_fits(then)}"
+    if row.resized:
+        if not (now.spec and then.spec and row.old_size_after):
+            return f"{_fits(now)} now, {_fits(then)} then, of {OTHER_SIZES}"
+        old = f"{_fits(now)} → {_fits(row.old_size_after)} of {spec_words(now.spec)}"
+        return f"{old}, and {_fits(then)} of {spec_words(then.spec)}"
     if not row.delta:
-        return f"{_fits(row.after)} as before{other}"
+        return f"{_fits(then)} as before"
     share = f", {percent(row.percent)}" if row.percent is not None else ""
-    return f"{_fits(row.before)} → {_fits(row.after)} ({signed(row.delta)}{share}{other})"
+    return f"{_fits(now)} → {_fits(then)} ({signed(row.delta)}{share})"
 
 
 def _left_over(items: Sequence[GroupCapacityChange]) -> Table:
@@ -318,7 +336,7 @@ def _vectors(items: Sequence[GroupCapacityChange]) -> Table:
     return Table(
         title=f"Lost {where}: how many of each spec's smallest size fit, each size alone"
         if changed
-        else f"No lost {where}",
+        else f"No lost {where}: as many of each spec's smallest size fit as before",
         of="sizes",
         headings=("group", "spec", "policy", "now", "then", "lost"),
         rows=tuple(rows),

@@ -47,8 +47,9 @@ _BASES: Final = {
 }
 
 _PHRASES: Final = {
-    "absorbed": "each instance of the nodes that are lost finds room on other nodes of its group",
-    "absorbed against the policy only": "the instances find room, but only where their policy does not allow them",
+    "absorbed": "each instance of the nodes that are lost finds room on other nodes of its group; one without a mirror"
+    " (plain, file) needs its data from a backup",
+    "against the policy": "their exclusion tags or the vcpu-ratio do not allow it; the nodes have the room",
     "bound by": "what keeps out the next instance",
     "cluster score": "how unevenly the nodes are used; smaller is better balanced",
     "exclusive storage": "each physical volume of a node belongs to at most one disk",

@@ -229,7 +229,10 @@ def _steps(plan: Plan) -> Section:
         key="steps",
         title="Steps",
         weight=Weight.DETAIL,
-        parts=(Entries(of="step", entries=entries, style=Style.COMMANDS),) if entries else (),
+        summary="" if plan.safe or not entries else "not to be run: a guard stops the plan",
+        parts=(Entries(of="step", entries=entries, style=Style.COMMANDS if plan.safe else Style.REFUSED),)
+        if entries
+        else (),
     )
 
 

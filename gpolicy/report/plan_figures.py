@@ -1,4 +1,4 @@
-"""The five figures that come first in a plan: changes, new violations, capacity, redundancy, guards."""
+"""The figures that come first in a plan: changes, new violations, capacity, redundancy, location, guards."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final
 from gpolicy.colour import Tone
 from gpolicy.findings import Severity
 from gpolicy.impact.impact import Impact
+from gpolicy.impact.location_change import LocationChange
 from gpolicy.impact.redundancy_change import RedundancyChange
 from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.plan import Plan
@@ -20,7 +21,10 @@ _TONES: Final = {Weight.WORSE: Tone.CAREFUL, Weight.CHANGED: Tone.PLAIN}
 
 
 def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tuple[Figure, ...]:
-    """Return the five figures of a plan with its impact; what is not known says why. `sections` are those of it."""
+    """Return the figures of a plan with its impact; what is not known says why. `sections` are those of it.
+
+    Location has one where there are conflicts, now or then.
+    """
     known = {section.key: section for section in sections}
     middle: Mapping[str, tuple[str, Callable[[Impact, Section], Figure]]] = {
         "violations": ("new violations", _violations),
@@ -33,6 +37,8 @@ def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tup
         else Figure(name, "?", f"not known: {impact.unavailable.get(part, 'not computed')}", Tone.QUIET, "impact")
         for part, (name, figure) in middle.items()
     ]
+    if impact.location is not None and any(map(any, impact.location.numbers)):
+        figures.append(_location(impact.location, known["location"]))
     return (_changes(plan), *figures, _guards(plan))
 
 
@@ -62,7 +68,17 @@ def _redundancy(impact: Impact, section: Section) -> Figure:
     now, then = (min((one.survives for one in side if one and one.nodes), default=0) for side in sides)
     value = count(then, "node") if now == then else f"{now} → {count(then, 'node')}"
     detail = f"of each group may fail; {section.summary}"
+    unmirrored = sum(item.unmirrored for item in sides[1] if item)
+    if unmirrored:
+        detail += f"; {count(unmirrored, 'instance')} without a mirror cannot fail over"
     return Figure("redundancy", value, detail, _TONES.get(section.weight, Tone.GOOD), section.key)
+
+
+def _location(change: LocationChange, section: Section) -> Figure:
+    new = sum(number for number, _, _ in change.numbers)
+    return Figure(
+        "location conflicts", f"{new:,} new", section.summary, _TONES.get(section.weight, Tone.GOOD), section.key
+    )
 
 
 def _guards(plan: Plan) -> Figure:

@@ -15,7 +15,7 @@ from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, h
 
 TITLE: Final = "Redundancy"
 _RIGHT: Final = frozenset({"nodes", "survives now", "survives then", "needed", "free", "now", "then"})
-_LOSS_HEADINGS: Final = ("group", "nodes lost", "instance", "missing", "figures", "since")
+_LOSS_HEADINGS: Final = ("group", "instance", "nodes lost", "missing", "figures", "since")
 
 
 def redundancy_section(change: RedundancyChange) -> Section:
@@ -32,7 +32,7 @@ def redundancy_section(change: RedundancyChange) -> Section:
             weight=Weight.WORSE if fallen else Weight.CHANGED,
         ),
         _losses("Losses that cannot be absorbed", change, strained=False),
-        _losses("Losses that are absorbed against the policy only", change, strained=True),
+        _losses("Instances that find room after a loss, but only against the policy", change, strained=True),
         _shortages(change.groups),
         _score(change.score_before, change.score_after),
     )
@@ -91,7 +91,9 @@ def _losses(title: str, change: RedundancyChange, *, strained: bool) -> Table:
     weight = Weight.SAME if not new else Weight.CHANGED if strained else Weight.WORSE
     if rows and not strained:
         weight = max(weight, Weight.CHANGED)  # wrong, be it as before
-    return Table(title=title, of="instances", headings=_LOSS_HEADINGS, rows=tuple(rows), weight=weight)
+    if weight is Weight.SAME:
+        title += ", as before"
+    return Table(title=title, of="instances", headings=_LOSS_HEADINGS, rows=tuple(rows), weight=weight, grouped=1)
 
 
 def _loss_rows(item: GroupRedundancyChange, *, strained: bool) -> Iterator[tuple[Cell, ...]]:
@@ -100,7 +102,8 @@ def _loss_rows(item: GroupRedundancyChange, *, strained: bool) -> Iterator[tuple
     for loss in item.after.losses:
         since = _since(item, loss, strained=strained)
         for homeless in loss.strained if strained else loss.homeless:
-            yield (Name(item.group), names(loss.nodes), *_homeless(homeless), since)
+            name, *why = _homeless(homeless)
+            yield (Name(item.group), name, names(loss.nodes), *why, since)
 
 
 def _since(item: GroupRedundancyChange, loss: Loss, *, strained: bool) -> str:

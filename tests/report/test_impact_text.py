@@ -36,6 +36,9 @@ def expected(item: GroupCapacityChange) -> list[list[str]]:
             if now is None or then is None:
                 found.append([*shown, "new" if now is None else "gone", "-"])
                 continue
+            if then is change.after and change.resized:
+                found.append([*shown, "-", "-"])  # of different sizes
+                continue
             delta = then.fits - now.fits
             sign = "+" if delta > 0 else ""
             share = "-"

@@ -36,6 +36,8 @@ PAGES: Final[dict[str, tuple[str | Path, ...]]] = {
     "check": ("check", POLICY),
     "test": ("test", POLICY),
 }
+ALLOWED: Final = "allowed"
+"""The page of the same plan, with its guard overridden."""
 WIDTHS: Final = (1400, 420)
 MANY: Final = "many/index"
 """The page of several clusters: one is not as its policy says, one cannot be read."""
@@ -63,7 +65,8 @@ class Reader:
             (self.folder / "gpolicy.toml").write_text(SETTINGS, encoding="utf-8")
             gpolicy("plan", "--all", "--pages", file.parent, cwd=self.folder)
         elif not file.exists():
-            file.write_text(gpolicy(*PAGES[name], "--format", "html").stdout, encoding="utf-8")
+            verb = (*PAGES["plan"], "--allow", "no-shrink") if name == ALLOWED else PAGES[name]
+            file.write_text(gpolicy(*verb, "--format", "html").stdout, encoding="utf-8")
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
@@ -99,10 +102,14 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
         driver.quit()
 
 
-def test_a_narrow_window_shows_how_many_fit_without_scrolling(reader: Reader) -> None:
-    reader.open("capacity", width=420)
-    (heading,) = (one for one in reader.driver.find_elements(By.CSS_SELECTOR, "th") if one.text.startswith("fits"))
-    assert heading.rect["x"] + heading.rect["width"] < 420
+@pytest.mark.parametrize(("name", "heading"), [("capacity", "fits"), ("plan", "then"), ("plan", "what")])
+def test_a_narrow_window_shows_figures_without_scrolling(reader: Reader, name: str, heading: str) -> None:
+    reader.open(name, width=420)
+    cells = [one for one in reader.driver.find_elements(By.CSS_SELECTOR, f"td[data-is='{heading}']") if one.text]
+    assert cells
+    assert all(one.rect["x"] + one.rect["width"] <= 420 for one in cells)
+    roles = reader.run("return [...document.querySelectorAll('.wide tr')].map((row) => row.getAttribute('role'))")
+    assert set(roles) == {"row"}
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -248,8 +255,14 @@ def test_tables_are_sorted_and_filtered(reader: Reader) -> None:
     assert f"1 of {len(before)} rows" in reader.find(".filter [role=status]").text
 
 
-def test_copying_gives_whole_commands(reader: Reader) -> None:
+def test_commands_of_a_stopped_plan_cannot_be_copied(reader: Reader) -> None:
     reader.open("plan")
+    assert reader.driver.find_elements(By.CSS_SELECTOR, ".steps .command")
+    assert not [one for one in reader.driver.find_elements(By.CSS_SELECTOR, "main button") if "Copy" in one.text]
+
+
+def test_copying_gives_whole_commands(reader: Reader) -> None:
+    reader.open(ALLOWED)
     steps = json.loads(gpolicy(*PAGES["plan"], "--format", "json").stdout)["steps"]
     commands = [shell_line(step["argv"]) for step in steps]
     for permission in ("clipboardReadWrite", "clipboardSanitizedWrite"):
@@ -305,7 +318,7 @@ def test_without_scripts_everything_is_there(reader: Reader) -> None:
         reader.open("plan")
         assert not reader.find(".tools").is_displayed()
         assert reader.find(".verdict").is_displayed()
-        assert len(reader.driver.find_elements(By.CSS_SELECTOR, ".figures > li")) == 5
+        assert len(reader.driver.find_elements(By.CSS_SELECTOR, ".figures > li")) == 6
         assert reader.driver.find_elements(By.CSS_SELECTOR, "main button") == []
         assert all(one.is_displayed() for one in reader.driver.find_elements(By.CSS_SELECTOR, ".command"))
     finally:
