@@ -35,8 +35,9 @@ MAY_IMPORT = {
     "suggest": {"ganeti", "policy", "cluster", "allocator", "analysis", "writing"},
     "testing": {"ganeti", "policy", "cluster", "fit", "plan", "analysis", "allocator", "what_if"},
     "what_if": {"ganeti", "cluster", "allocator", "analysis"},
+    "evacuate": {"ganeti", "cluster", "allocator", "analysis", "what_if", "htools"},
     "report": {"policy", "ganeti", "cluster", "plan", "allocator", "analysis", "impact"}
-    | {"suggest", "testing", "drift", "show", "writing", "rollout", "what_if"},
+    | {"suggest", "testing", "drift", "show", "writing", "rollout", "what_if", "evacuate"},
     "reference": {"ganeti", "policy", "checking"},
     "posting": set[str](),
     "allocator": set[str](),

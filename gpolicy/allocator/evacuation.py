@@ -6,10 +6,11 @@ wins. Instance policies, allocation policies and N+1 are not checked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import cluster_score
@@ -54,37 +55,124 @@ class EvacuationResult:
 
 
 class EvacuationError(RequestError):
-    """An instance cannot be moved; the message says why."""
+    """An instance cannot be moved; the message says why.
 
-
-def evacuate(
-    nodes: Nodes,
-    instance: Instance,
-    mode: EvacuationMode,
-    group: int,
-    candidates: Sequence[int],
-    *,
-    force: bool,
-    engine: Narrowing,
-) -> Evacuated:
-    """Move one instance, with `candidates` (ascending) as possible new nodes in `group`.
-
-    `force` ignores soft limits. `engine` narrows the candidates, one move after the other. Raises EvacuationError.
+    `refused` is the move that `reason` forbids in the state `nodes`, if it is a single one.
     """
-    template = instance.template
+
+    def __init__(
+        self,
+        message: str,
+        nodes: Nodes | None = None,
+        refused: InstanceMove | None = None,
+        reason: FailReason | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.nodes, self.refused, self.reason = nodes, refused, reason
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """One instance that is to leave its node(s) in the state `nodes`, for nodes of `group`.
+
+    `candidates` (ascending) are the possible new nodes, `force` ignores soft limits.
+    """
+
+    nodes: Nodes
+    instance: Instance
+    mode: EvacuationMode
+    group: int
+    candidates: Sequence[int]
+    force: bool
+
+    @property
+    def by_pairs(self) -> bool:
+        """Whether a candidate is a new primary and a new secondary."""
+        return self.mode is EvacuationMode.ALL and self.instance.template is DiskTemplate.DRBD
+
+    def trials(self) -> Iterator[tuple[tuple[int, ...], Evacuated | EvacuationError]]:
+        """Yield each candidate with the state after the moves to it, or why it cannot be."""
+        start = Evacuated(self.nodes, self.instance, ())
+        for where in self._targets():
+            try:
+                if self.by_pairs:
+                    yield where, _chain(self.nodes, self.instance, *where, force=self.force)
+                else:
+                    kind, target = self._single(where[0])
+                    yield where, _move(start, kind, target, "", force=self.force)
+            except EvacuationError as failure:
+                yield where, failure
+
+    def score(self, moved: Evacuated) -> float:
+        """Return the score of the group after the moves; the smaller the better."""
+        return cluster_score(node for node in moved.nodes.values() if node.facts.group == self.group)
+
+    def _targets(self) -> Iterable[tuple[int, ...]]:
+        if self.by_pairs:
+            return permutations(self.candidates, 2)
+        if self._fails_over:
+            return ((self.instance.secondary,),)
+        return ((index,) for index in self.candidates)
+
+    @property
+    def _fails_over(self) -> bool:
+        """Whether it moves to its secondary node, whatever the candidates are."""
+        return self.mode is EvacuationMode.PRIMARY and self.instance.template is DiskTemplate.DRBD
+
+    def _single(self, target: int) -> tuple[MoveKind, int]:
+        if self._fails_over:
+            return MoveKind.FAILOVER, NO_NODE
+        mirrored = self.instance.template is DiskTemplate.DRBD
+        return MoveKind.REPLACE_SECONDARY if mirrored else MoveKind.FAILOVER_TO, target
+
+    def why_none(self, failures: Sequence[tuple[int, EvacuationError]]) -> EvacuationError:
+        """Return the error for an instance that no candidate takes, from the last node and the error of each."""
+        if self._fails_over:
+            return failures[0][1]
+        if self.by_pairs:
+            last = f"Allocation failed: {failures[-1][1]}" if failures else "no nodes available"
+            return EvacuationError(f"Can't find any good nodes for relocation: {last}")
+        texts = (f" Node {self.nodes[target].facts.name} failed: {failure};" for target, failure in failures)
+        return EvacuationError(f"Can't find any good node: {''.join(texts)}")
+
+
+Observer = Callable[[Departure], None]
+"""Told of each instance of a movable template before it is moved."""
+
+
+def _unobserved(_: Departure) -> None:
+    pass
+
+
+def evacuate(asked: Departure, engine: Narrowing, observer: Observer) -> Evacuated:
+    """Move one instance to the best of its candidates; of equal ones the later wins.
+
+    `engine` narrows the candidates, one move after the other. Raises EvacuationError.
+    """
+    template = asked.instance.template
     mirrored = template is DiskTemplate.DRBD
     if not mirrored and not template.externally_mirrored:
         raise EvacuationError(f"Instances of type {template.value} cannot be relocated")
-    if not mirrored and mode is EvacuationMode.SECONDARY:
+    if not mirrored and asked.mode is EvacuationMode.SECONDARY:
         raise EvacuationError(f"Instances with disk template '{template.value}' can't execute change secondary")
-    candidates = engine.narrow(nodes, instance, mode, candidates, force=force)
-    if not mirrored:
-        return _one_node(nodes, instance, group, candidates, MoveKind.FAILOVER_TO, force=force)
-    if mode is EvacuationMode.PRIMARY:
-        return _move(Evacuated(nodes, instance, ()), MoveKind.FAILOVER, NO_NODE, "", force=force)
-    if mode is EvacuationMode.SECONDARY:
-        return _one_node(nodes, instance, group, candidates, MoveKind.REPLACE_SECONDARY, force=force)
-    return _two_nodes(nodes, instance, group, candidates, force=force)
+    observer(asked)
+    return _best(replace(asked, candidates=engine.narrow(asked)))
+
+
+def _best(asked: Departure) -> Evacuated:
+    best: Evacuated | None = None
+    best_score = 0.0
+    failures = []
+    for where, moved in asked.trials():
+        if isinstance(moved, EvacuationError):
+            failures.append((where[-1], moved))
+            continue
+        score = asked.score(moved)
+        if best is None or not best_score < score:
+            best, best_score = moved, score
+    if best is None:
+        raise asked.why_none(failures)
+    return best
 
 
 class Narrowing:
@@ -97,22 +185,21 @@ class Narrowing:
         """Begin with the state before the first move."""
         self._engine = engine_cluster(nodes, instances)
 
-    def narrow(
-        self, nodes: Nodes, instance: Instance, mode: EvacuationMode, candidates: Sequence[int], *, force: bool
-    ) -> Sequence[int]:
+    def narrow(self, asked: Departure) -> Sequence[int]:
         """Return the candidates of the best move or, if there is none, those that the error message names."""
+        instance, candidates = asked.instance, asked.candidates
         if self._engine is None:
             return candidates
-        mirrored = instance.template is DiskTemplate.DRBD
+        leaving, unlisted = _LEAVING[asked.mode], _unlisted(asked.nodes, instance)
         try:
-            found = self._engine.move(instance, _LEAVING[mode], _unlisted(nodes, instance), candidates, force=force)
+            found = self._engine.move(instance, leaving, unlisted, candidates, force=asked.force)
         except UnfitError:
             self._engine = None
             return candidates
         if found:
             return [node for node in candidates if node in found]
         # the message names the last pair that failed, or each single node
-        return candidates[-2:] if mirrored and mode is EvacuationMode.ALL else candidates
+        return candidates[-2:] if asked.by_pairs else candidates
 
 
 def _unlisted(nodes: Nodes, instance: Instance) -> Unlisted:
@@ -140,6 +227,7 @@ def evacuate_nodes(
     wanted: Sequence[int],
     *,
     force: bool,
+    observer: Observer = _unobserved,
 ) -> EvacuationResult:
     """Move each of the instances `wanted` away from its node(s) within its group."""
     leaving = {index for index, node in nodes.items() if node.facts.offline}
@@ -159,7 +247,8 @@ def evacuate_nodes(
             for index, node in state.items()
             if node.facts.group == group and index not in leaving and index != instance.primary
         ]
-        return evacuate(state, instance, mode, group, candidates, force=force, engine=engine)
+        asked = Departure(state, instance, mode, group, candidates, force)
+        return evacuate(asked, engine, observer)
 
     return _each(nodes, instances, wanted, go)
 
@@ -207,6 +296,7 @@ def change_group(
     options: RequestOptions,
     *,
     show_groups: Callable[[Sequence[Group]], str],
+    observer: Observer = _unobserved,
 ) -> EvacuationResult:
     """Move each of the instances `wanted` to one of the groups `targets` (empty: any other group).
 
@@ -234,7 +324,8 @@ def change_group(
         candidates = [
             index for index, node in state.items() if node.facts.group == answer.group and not node.facts.offline
         ]
-        return evacuate(state, instance, EvacuationMode.ALL, answer.group, candidates, force=False, engine=engine)
+        asked = Departure(state, instance, EvacuationMode.ALL, answer.group, candidates, force=False)
+        return evacuate(asked, engine, observer)
 
     return _each(nodes, instances, wanted, go)
 
@@ -266,57 +357,6 @@ def _each(
     return EvacuationResult(tuple(moved), tuple(failed), state, table)
 
 
-def _group_score(nodes: Nodes, group: int) -> float:
-    return cluster_score(node for node in nodes.values() if node.facts.group == group)
-
-
-def _one_node(
-    nodes: Nodes,
-    instance: Instance,
-    group: int,
-    candidates: Sequence[int],
-    kind: MoveKind,
-    *,
-    force: bool,
-) -> Evacuated:
-    best: Evacuated | None = None
-    best_score = 0.0
-    reasons = []
-    for target in candidates:
-        try:
-            moved = _move(Evacuated(nodes, instance, ()), kind, target, "", force=force)
-        except EvacuationError as failure:
-            reasons.append(f" Node {nodes[target].facts.name} failed: {failure};")
-            continue
-        score = _group_score(moved.nodes, group)
-        if best is None or not best_score < score:
-            best, best_score = moved, score
-    if best is None:
-        raise EvacuationError(f"Can't find any good node: {''.join(reasons)}")
-    return best
-
-
-def _two_nodes(nodes: Nodes, instance: Instance, group: int, candidates: Sequence[int], *, force: bool) -> Evacuated:
-    best: Evacuated | None = None
-    best_score = 0.0
-    error = "no nodes available"
-    for primary in candidates:
-        for secondary in candidates:
-            if primary == secondary:
-                continue
-            try:
-                chain = _chain(nodes, instance, primary, secondary, force=force)
-            except EvacuationError as failure:
-                error = f"Allocation failed: {failure}"
-                continue
-            score = _group_score(chain.nodes, group)
-            if best is None or not best_score < score:
-                best, best_score = chain, score
-    if best is None:
-        raise EvacuationError(f"Can't find any good nodes for relocation: {error}")
-    return best
-
-
 def _chain(nodes: Nodes, instance: Instance, primary: int, secondary: int, *, force: bool) -> Evacuated:
     """Move a mirrored instance to a new pair by three or four moves."""
     state = Evacuated(nodes, instance, ())
@@ -332,5 +372,5 @@ def _move(before: Evacuated, kind: MoveKind, target: int, prefix: str, *, force:
     move = InstanceMove(kind, before.instance, target)
     moved = apply_move(before.nodes, move, force=force)
     if isinstance(moved, FailReason):
-        raise EvacuationError(f"{prefix}{moved.title}")
+        raise EvacuationError(f"{prefix}{moved.title}", before.nodes, move, moved)
     return Evacuated({**before.nodes, **moved.changed}, moved.instance, (*before.moves, move))

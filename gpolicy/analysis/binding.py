@@ -156,15 +156,16 @@ def primary_refusal(node: Node, instance: Instance) -> tuple[FailReason, Cause] 
         inside = accepts(facts.policy, instance, exclusive=facts.exclusive)
         return verdict, Cause.TEMPLATE if inside else Cause.BOUNDS
     reason = add_primary(node, instance)
-    if not isinstance(reason, FailReason):
-        return None
+    return (reason, primary_cause(node, instance, reason)) if isinstance(reason, FailReason) else None
+
+
+def primary_cause(node: Node, instance: Instance, reason: FailReason) -> Cause:
+    """Return the cause of the allocator's `reason` against `instance` on `node` as a primary."""
     if reason is FailReason.MEM:
         used = instance.memory if instance.uses_memory else 0
         free = node.unallocated_memory - used
-        return reason, Cause.RESERVE if 0 < free <= node.reserved_memory else Cause.MEMORY
-    if reason is FailReason.DISK:
-        return reason, _disk_cause(node, instance)
-    return reason, _BY_REASON[reason]
+        return Cause.RESERVE if 0 < free <= node.reserved_memory else Cause.MEMORY
+    return _disk_cause(node, instance) if reason is FailReason.DISK else _BY_REASON[reason]
 
 
 def accepts(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> bool:
@@ -175,14 +176,15 @@ def accepts(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> b
 def secondary_refusal(node: Node, instance: Instance, primary: int) -> tuple[FailReason, Cause] | None:
     """Return why `node` refuses the instance as a secondary of `primary`."""
     reason = add_secondary(node, instance, primary)
-    if not isinstance(reason, FailReason):
-        return None
+    return (reason, secondary_cause(node, instance, reason)) if isinstance(reason, FailReason) else None
+
+
+def secondary_cause(node: Node, instance: Instance, reason: FailReason) -> Cause:
+    """Return the cause of the allocator's `reason` against `instance` on `node` as a secondary."""
     if reason is FailReason.MEM:
         needed = instance.memory if instance.needs_secondary_memory else 0
-        return reason, Cause.MEMORY if needed >= node.unallocated_memory else Cause.RESERVE
-    if reason is FailReason.DISK:
-        return reason, _disk_cause(node, instance)
-    return reason, _BY_REASON[reason]
+        return Cause.MEMORY if needed >= node.unallocated_memory else Cause.RESERVE
+    return _disk_cause(node, instance) if reason is FailReason.DISK else _BY_REASON[reason]
 
 
 def _disk_cause(node: Node, instance: Instance) -> Cause:

@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
 
-from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, NodeData
+from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy
 from gpolicy.allocator.dedicated_nodes import biggest_first
-from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import GroupAnswer, RequestOptions, Wanted
 from gpolicy.allocator.merge import Cluster
@@ -22,6 +21,7 @@ from gpolicy.allocator.policy_check import check_pair, check_policy
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.counted_cluster import merged
+from gpolicy.analysis.hail_document import as_hail_reads, not_tried
 from gpolicy.analysis.loaded_state import basis_notes, refuse_gaps
 from gpolicy.analysis.metric_notes import metric_notes
 from gpolicy.analysis.pair_names import PairNames
@@ -36,8 +36,6 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
-
-_BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
 
 
 def place(
@@ -60,7 +58,7 @@ def place(
     """
     observed = state
     settled = settle(limited(state, limits), declared=declared)
-    state, data = settled.state, _as_hail_reads(settled.state, settled.data)
+    state, data = settled.state, as_hail_reads(settled.state, settled.data)
     group = wanted_group(request, data)
     refuse_gaps(settled, group.name if group else None)
     instance = wanted_instance(request, group, state, data)
@@ -129,7 +127,7 @@ def place(
         notes=(
             *basis_notes(settled, cluster, group.name if group else None, declared=declared),
             *notes,
-            *_not_tried(state),
+            *not_tried(state),
             *_of_closed_group(cluster, request, chosen),
             *_unknown(cluster, instance, nodes, volumes),
             *what_if_shares(state, group.name if group else None),
@@ -268,27 +266,6 @@ def _left_out(pairs: int, listed: int) -> list[str]:
     return [f"the answer considers all {total} pairs of nodes; the list shows {listed:,} that are likely the best"]
 
 
-def _as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
-    """Return `data` as hail reads it from an allocator request of Ganeti.
-
-    There an instance with admin state up counts as running with its maxmem, every instance is balanced, there is no CPU
-    speed, and a node that is offline or not VM capable has no resources.
-    """
-    instances = []
-    for instance in data.instances:
-        observed = state.instances[instance.name]
-        status = _BY_ADMIN_STATE.get(observed.admin_state, InstanceStatus.RUNNING)
-        instances.append(replace(instance, status=status, memory=observed.maxmem, auto_balance=True))
-    nodes = []
-    for node in data.nodes:
-        live = state.nodes[node.name].is_measured
-        spindles = 0 if node.exclusive_storage else node.spindles
-        off = NodeData(node.index, node.name, node.group, node_cpus=0, offline=True, spindles=spindles)
-        off = replace(off, exclusive_storage=node.exclusive_storage, tags=node.tags)
-        nodes.append(replace(node, cpu_speed=1.0) if live else off)
-    return replace(data, nodes=tuple(nodes), instances=tuple(instances))
-
-
 def _best_first(cluster: Cluster, found: list[Candidate], chosen: tuple[str, ...]) -> list[Candidate]:
     """Sort as hail prefers: the chosen one, the other possible ones, the refused ones in the order of the nodes."""
     ranks = {group.name: group.alloc_policy.rank for group in cluster.groups.values()}
@@ -334,16 +311,6 @@ def _group_trials(cluster: Cluster, asked: PlaceSearch, answer: GroupAnswer, gro
             text = answer.on_groups.get(item.index, ", ".join(answer.messages))
         trials.append(GroupTrial(item.name, item.alloc_policy.value, item.index in tried, text))
     return trials
-
-
-def _not_tried(state: ClusterState) -> list[str]:
-    """Return why nodes are not candidates, for each."""
-    notes = []
-    for node in state.nodes.values():
-        why = "offline" if node.offline else "drained" if node.drained else "" if node.vm_capable else "not vm_capable"
-        if why:
-            notes.append(f"{node.name} is {why}: not tried")
-    return notes
 
 
 def _objections(

@@ -6,12 +6,20 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance, InstancePolicy, SpecPair
-from gpolicy.allocator.enumerations import FailReason
+from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.ghc_numbers import divide
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.node import Node
-from gpolicy.allocator.node_changes import spindle_use_after
+from gpolicy.allocator.node_changes import (
+    add_primary,
+    add_secondary,
+    remove_primary,
+    remove_secondary,
+    spindle_use_after,
+)
+from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.policy_check import check_pair
-from gpolicy.analysis.binding import Cause, primary_refusal, secondary_refusal
+from gpolicy.analysis.binding import Cause, primary_cause, primary_refusal, secondary_cause, secondary_refusal
 from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 
@@ -48,6 +56,36 @@ def as_secondary(node: Node, instance: Instance, primary: int) -> Refusal | None
     if found is None:
         return None
     reason, cause = found
+    return Refusal(reason, cause, f"{node.facts.name}: {_secondary_detail(node, instance, cause, primary)}")
+
+
+def of_move(nodes: Nodes, move: InstanceMove, reason: FailReason, *, force: bool) -> Refusal:
+    """Return why an existing instance cannot move so in the state `nodes`, given the allocator's `reason`.
+
+    `force` is that of the move.
+    """
+    instance = move.instance
+    old, other = nodes[instance.primary], nodes[instance.secondary if move.target == NO_NODE else move.target]
+    if reason is FailReason.MIG:
+        return Refusal(reason, Cause.MIGRATION, f"from {old.facts.name} to {other.facts.name}")
+    if move.kind is MoveKind.REPLACE_SECONDARY:
+        force = force or nodes[instance.secondary].facts.offline
+        if isinstance(add_secondary(other, instance, instance.primary, force=force), FailReason):
+            return _on_secondary(other, instance, instance.primary, reason)
+        return _on_primary(remove_primary(old, instance), instance, reason)
+    taken = other if move.target != NO_NODE else remove_secondary(other, instance)
+    if isinstance(add_primary(taken, instance, force=force or old.facts.offline), FailReason):
+        return _on_primary(taken, instance, reason)
+    return _on_secondary(remove_primary(old, instance), instance, instance.secondary, reason)
+
+
+def _on_primary(node: Node, instance: Instance, reason: FailReason) -> Refusal:
+    cause = primary_cause(node, instance, reason)
+    return Refusal(reason, cause, f"{node.facts.name}: {_primary_detail(node, instance, cause)}")
+
+
+def _on_secondary(node: Node, instance: Instance, primary: int, reason: FailReason) -> Refusal:
+    cause = secondary_cause(node, instance, reason)
     return Refusal(reason, cause, f"{node.facts.name}: {_secondary_detail(node, instance, cause, primary)}")
 
 

@@ -37,6 +37,7 @@ VERBS: Final = {
     "place": "room",
     "suggest": "room",
     "size": "size",
+    "evacuate": "evacuate",
     "test": "policies",
     "schema": "policies",
     "explain": "policies",
@@ -58,6 +59,7 @@ CALLED_ELSEWHERE: Final = {
     "backup": "snapshot",
     **dict.fromkeys(("inventory", "fleet", "list"), "clusters"),
     "allocate": "place",
+    **dict.fromkeys(("drain", "empty", "move"), "evacuate"),
 }
 """What other programs call our verbs."""
 _LIST_OF_VERBS: Final = "`gpolicy help` lists the verbs"

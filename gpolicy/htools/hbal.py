@@ -20,7 +20,7 @@ from gpolicy.htools.backends import (
     with_node_options,
     write_file,
 )
-from gpolicy.htools.hbal_commands import command_lines, job_sets, script_text
+from gpolicy.htools.hbal_commands import command_lines, job_sets, script_text, touched_nodes
 from gpolicy.htools.hbal_loading import (
     MissingReportError,
     check_names,
@@ -176,7 +176,7 @@ def _finish(options: Options, cluster: Cluster, group: GroupState, moves: Sequen
 
 
 def _write_commands(options: Options, group: GroupState, moves: Sequence[Balanced]) -> None:
-    sets = job_sets(moves)
+    sets = job_sets(moves, touched_nodes)
     if options.first_job_set:
         sets = sets[:1]
     if options.commands in {None, "-"}:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
 from gpolicy.allocator.instance_moves import MoveKind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from gpolicy.allocator.balancing import Balanced
     from gpolicy.allocator.node import Node
@@ -31,22 +32,27 @@ check() {{
 """
 
 
-def job_sets(moves: Sequence[Balanced]) -> list[list[Balanced]]:
+_Job = TypeVar("_Job")
+_Node = TypeVar("_Node")
+
+
+def job_sets(moves: Sequence[_Job], touches: Callable[[_Job], AbstractSet[_Node]]) -> list[list[_Job]]:
     """Return the moves in sets that touch no node twice, collected from the last move backwards."""
-    sets: list[list[Balanced]] = []
-    busy: set[int] = set()
+    sets: list[list[_Job]] = []
+    busy: set[_Node] = set()
     for done in reversed(moves):
-        touched = _touched(done)
+        touched = touches(done)
         if sets and not busy & touched:
             sets[0].insert(0, done)
-            busy |= touched
+            busy |= {*touched}
         else:
             sets.insert(0, [done])
-            busy = touched
+            busy = {*touched}
     return sets
 
 
-def _touched(done: Balanced) -> set[int]:
+def touched_nodes(done: Balanced) -> set[int]:
+    """Return the nodes that a move touches."""
     old, new = done.move.instance, done.instance
     touched = {new.primary, new.secondary, old.primary}
     if old.template is DiskTemplate.DRBD:

@@ -29,14 +29,15 @@ def place_data(report: PlaceReport) -> dict[str, Any]:
         },
         "instead": None if report.instead is None else [fields(item, "words", "nodes") for item in report.instead],
         "groups": [fields(item, "group", "alloc_policy", "tried", "message") for item in report.groups],
-        "candidates": [_candidate(item) for item in report.candidates],
+        "candidates": [candidate_data(item) for item in report.candidates],
         "what_if": list(report.what_if),
         "limits": [limits_data(item) for item in report.limits],
         "notes": [*report.objections, *report.notes],
     }
 
 
-def _candidate(item: Candidate) -> dict[str, Any]:
+def candidate_data(item: Candidate) -> dict[str, Any]:
+    """Return one candidate."""
     said = fields(item, "group", "nodes", "ok", "reason", "explanation", "detail", "htools_reason")
     return {**said, **_metric(item)}
 

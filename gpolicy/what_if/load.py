@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
@@ -25,6 +25,18 @@ def without(state: ClusterState, names: Sequence[str]) -> ClusterState:
     for name in names:
         del left[name]
     return replace(state, nodes=_with_use(state, gone, -1), instances=left)
+
+
+def elsewhere(state: ClusterState, placed: Mapping[str, Sequence[str]]) -> ClusterState:
+    """Return `state` with instances on other nodes, by name: the primary first."""
+    old = [state.instances[name] for name in placed]
+    new = [
+        replace(item, primary_node=placed[item.name][0], secondary_nodes=tuple(placed[item.name][1:])) for item in old
+    ]
+    left = replace(state, nodes=_with_use(state, old, -1))
+    return replace(
+        left, nodes=_with_use(left, new, 1), instances={**state.instances, **{item.name: item for item in new}}
+    )
 
 
 def emptied_node(state: ClusterState, name: str) -> Node:

@@ -12,7 +12,7 @@ from typing import Any
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Spec
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.wanted_instance import PlaceRequest
-from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import ClusterState, Node
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 HSPACE = shutil.which("hspace")
@@ -61,7 +61,7 @@ def document(state: ClusterState, request: dict[str, Any]) -> str:
                 }
                 for group in data.groups
             },
-            "nodes": {node.name: _node(node, groups[node.group].uuid) for node in data.nodes},
+            "nodes": {node.name: _node(node, groups[node.group].uuid, state.nodes[node.name]) for node in data.nodes},
             "instances": {item.name: _instance(state, item, names) for item in data.instances},
             "request": request,
         }
@@ -73,12 +73,12 @@ def _spec(spec: Spec) -> dict[str, int]:
     return dict(zip(SPEC_PARAMETERS, values, strict=True))
 
 
-def _node(node: Any, group: str) -> dict[str, Any]:
+def _node(node: Any, group: str, observed: Node) -> dict[str, Any]:
     return {
         "group": group,
-        "offline": node.offline,
-        "drained": False,
-        "vm_capable": True,
+        "offline": observed.offline,
+        "drained": observed.drained,
+        "vm_capable": observed.vm_capable,
         "tags": list(node.tags),
         "ndparams": {
             "exclusive_storage": node.exclusive_storage,
@@ -119,12 +119,12 @@ def data_of(state: ClusterState) -> ClusterData:
     return cluster_data(state)
 
 
-def real_hail(text: str, folder: Path) -> dict[str, Any] | None:
+def real_hail(text: str, folder: Path, *options: str) -> dict[str, Any] | None:
     """Return hail's answer to an allocator document, None where it dies."""
     file = folder / "request.json"
     file.write_text(text)
     done = subprocess.run(
-        [str(HTOOLS), str(file)],
+        [str(HTOOLS), *options, str(file)],
         env={**os.environ, "HTOOLS": "hail", "LC_ALL": "C.UTF-8"},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip

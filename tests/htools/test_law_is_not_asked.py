@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -11,7 +11,6 @@ from unittest.mock import patch
 import pytest
 
 from gpolicy.allocator import balancing, dedicated_nodes, engines, evacuation, redundancy
-from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.repeated_allocation import ReferenceEngine
 from gpolicy.cli.running import run
 
@@ -20,19 +19,18 @@ from .three_ways import ask_ours, write_files
 
 POLICIES = Path(__file__).parents[2] / "policies"
 STATE = ("--state", f"snapshot:{POLICIES / 'two-groups.snapshot.json'}")
-_one_node = evacuation._one_node
+_best = evacuation._best
 
 
 def refuse(*_: object, **__: object) -> NoReturn:
     raise AssertionError("the law is asked")
 
 
-def one_of_one(
-    nodes: Nodes, item: object, group: int, candidates: Sequence[int], *more: object, **rest: bool
-) -> object:
-    """Let the law move to the node that the engine has chosen, or say why no node takes the instance."""
-    found = _one_node(nodes, item, group, candidates, *more, **rest)  # type: ignore[arg-type]
-    return found if len(candidates) == 1 else refuse()
+def best_of_few(asked: evacuation.Departure) -> evacuation.Evacuated:
+    """Let the law move to the nodes that the engine has chosen, or say why no node takes the instance."""
+    found = _best(asked)
+    most = 2 if asked.by_pairs else 1
+    return found if len(asked.candidates) <= most else refuse()
 
 
 @contextmanager
@@ -45,7 +43,7 @@ def without_the_law() -> Iterator[None]:
         patch.object(redundancy, "can_evacuate", refuse),
         patch.object(dedicated_nodes, "_search_all", refuse),
         patch.object(balancing, "possible_moves", refuse),
-        patch.object(evacuation, "_one_node", one_of_one),
+        patch.object(evacuation, "_best", best_of_few),
     ):
         yield
 

@@ -1,0 +1,43 @@
+"""The cluster as hail reads it from the document that Ganeti gives to its allocator."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+from gpolicy.allocator.cluster_data import ClusterData, NodeData
+from gpolicy.allocator.enumerations import InstanceStatus
+from gpolicy.cluster.state import ClusterState
+
+_BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
+
+
+def as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
+    """Return `data` as hail reads it from an allocator request of Ganeti.
+
+    There an instance with admin state up counts as running with its maxmem, every instance is balanced, there is no CPU
+    speed, and a node that is offline or not VM capable has no resources.
+    """
+    instances = []
+    for instance in data.instances:
+        observed = state.instances[instance.name]
+        status = _BY_ADMIN_STATE.get(observed.admin_state, InstanceStatus.RUNNING)
+        instances.append(replace(instance, status=status, memory=observed.maxmem, auto_balance=True))
+    nodes = []
+    for node in data.nodes:
+        live = state.nodes[node.name].is_measured
+        spindles = 0 if node.exclusive_storage else node.spindles
+        off = NodeData(node.index, node.name, node.group, node_cpus=0, offline=True, spindles=spindles)
+        off = replace(off, exclusive_storage=node.exclusive_storage, tags=node.tags)
+        nodes.append(replace(node, cpu_speed=1.0) if live else off)
+    return replace(data, nodes=tuple(nodes), instances=tuple(instances))
+
+
+def not_tried(state: ClusterState) -> list[str]:
+    """Return why nodes are not candidates, for each."""
+    notes = []
+    for node in state.nodes.values():
+        why = "offline" if node.offline else "drained" if node.drained else "" if node.vm_capable else "not vm_capable"
+        if why:
+            notes.append(f"{node.name} is {why}: not tried")
+    return notes

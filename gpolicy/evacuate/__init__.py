@@ -1,0 +1,1 @@
+"""Emptying nodes or a group: where hail moves their instances, and how."""

@@ -1,0 +1,310 @@
+"""Where everything goes when nodes or a group are emptied: hail's own evacuation, asked as Ganeti asks it.
+
+Instances that stay in their group leave in up to three requests, each on the state after the one before: both nodes of
+mirrored instances that have no other (mode all), then what runs on the nodes (primary-only), then the copies there
+(secondary-only). So most mirrored instances are copied once, where mode all alone copies each of them twice. To other
+groups they move in one request (change-group).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.evacuation import Departure, EvacuationMode, EvacuationResult, change_group, evacuate_nodes
+from gpolicy.allocator.group_choice import RequestOptions
+from gpolicy.allocator.merge import Cluster
+from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.basis import Settled, settle
+from gpolicy.analysis.counted_cluster import merged
+from gpolicy.analysis.hail_document import as_hail_reads, not_tried
+from gpolicy.analysis.loaded_state import basis_notes, refuse_gaps
+from gpolicy.analysis.place_report import Candidate
+from gpolicy.analysis.unmade import unmade
+from gpolicy.cluster.state import ClusterState, Instance
+from gpolicy.errors import UsageError
+from gpolicy.evacuate.evacuation import (
+    EvacuationReport,
+    EvacuationRequest,
+    HailRequest,
+    MovedInstance,
+    StayingInstance,
+)
+from gpolicy.evacuate.moves import copied_by, explained, steps_of, touched_by, work_of
+from gpolicy.htools.hbal_commands import job_sets
+from gpolicy.what_if.load import elsewhere
+from gpolicy.what_if.words import matching, one_of
+
+_MOST_WORK: Final = 3_000_000  # about microseconds; instances whose candidates would take longer have none listed
+_MIRRORED: Final = DiskTemplate.DRBD.value
+
+
+def find_evacuation(state: ClusterState, request: EvacuationRequest, tell: Callable[[str], None]) -> EvacuationReport:
+    """Return how the nodes or the group of `request` are emptied.
+
+    Raise UsageError for a request that makes no sense on this cluster, and GpolicyError if the state lacks needed
+    figures.
+    """
+    group = None if request.group is None else one_of("--group", request.group, state.groups, "group")
+    if group is not None:
+        leaving = [node.name for node in state.nodes_of(group)]
+    else:
+        leaving = matching("NODE", request.nodes or "", state.nodes, "node")
+    targets = [name for word in request.targets for name in matching("--to", word, state.groups, "group")]
+    evacuation = _Evacuation(state, request, frozenset(leaving), group, tuple(dict.fromkeys(targets)), tell)
+    evacuation.check()
+    for mode in _modes(request, to_groups=evacuation.to_groups):
+        evacuation.ask(mode)
+    return evacuation.report()
+
+
+def _modes(request: EvacuationRequest, *, to_groups: bool) -> tuple[EvacuationMode | None, ...]:
+    if to_groups:
+        return (None,)
+    if request.mode is EvacuationMode.SECONDARY:
+        return (EvacuationMode.SECONDARY,)
+    first = (EvacuationMode.ALL, EvacuationMode.PRIMARY)
+    return first if request.mode is EvacuationMode.PRIMARY else (*first, EvacuationMode.SECONDARY)
+
+
+@dataclass(slots=True)
+class _Evacuation:
+    """The requests so far: `state` is the cluster after them."""
+
+    state: ClusterState
+    asked: EvacuationRequest
+    leaving: frozenset[str]
+    group: str | None
+    targets: tuple[str, ...]
+    tell: Callable[[str], None]
+    requests: list[HailRequest] = field(default_factory=list)
+    moved: list[MovedInstance] = field(default_factory=list)
+    stays: dict[str, StayingInstance] = field(default_factory=dict)
+    objections: dict[str, None] = field(default_factory=dict)
+    work: int = 0
+    observed: ClusterState = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.observed = self.state
+
+    @property
+    def to_groups(self) -> bool:
+        """Whether instances move to other groups."""
+        return self.group is not None or bool(self.targets)
+
+    def check(self) -> None:
+        """Raise UsageError where no group is left to move to."""
+        if not self.to_groups:
+            return
+        homes = self._homes(self._wanted(None))
+        wrong = [name for name in self.targets if name in homes]
+        if wrong:
+            raise UsageError(f"--to: instances to be moved are in group {wrong[0]}", hint="name another group")
+        filled = {node.group for node in self.state.nodes.values()} - homes
+        if not filled & set(self.targets or self.state.groups):
+            raise UsageError("no other group has nodes", hint="name nodes instead: their instances stay in their group")
+
+    def ask(self, mode: EvacuationMode | None) -> None:
+        """Ask hail to move what a request of this mode moves, None for change-group; go on from the state after it."""
+        names = self._wanted(mode)
+        if not names:
+            return
+        drained = self._to_drain(mode, names)
+        nodes = {name: replace(self.state.nodes[name], drained=True) for name in drained}
+        _, cluster = self._as_hail_reads(replace(self.state, nodes={**self.state.nodes, **nodes}))
+        by_name = {item.name: index for index, item in cluster.instances.items()}
+        known: dict[str, tuple[Candidate, ...] | None] = {}
+
+        def observe(asked: Departure) -> None:
+            self.tell(asked.instance.name)
+            self.work += work_of(asked)
+            few = self.work <= _MOST_WORK
+            known[asked.instance.name] = explained(asked, cluster.groups) if few else None
+
+        result = self._answer(cluster, mode, [by_name[name] for name in names], observe)
+        self.requests.append(
+            HailRequest(
+                mode=mode,
+                instances=tuple(names),
+                targets=self.targets if mode is None else (),
+                drained=tuple(drained),
+                info=f"Request successful: {len(result.failed)} instances failed to move and {len(result.moved)} were"
+                " moved successfully",
+                by_ganeti=None if drained or result.failed or self.stays else self._by_ganeti(mode),
+            )
+        )
+        for instance, reason in result.failed:
+            observed = self.state.instances[instance.name]
+            self.stays[instance.name] = StayingInstance(
+                instance=instance.name,
+                template=instance.template.value,
+                request=len(self.requests),
+                nodes=(observed.primary_node, *observed.secondary_nodes),
+                reason=reason,
+                candidates=known.get(instance.name, ()),
+            )
+        self._keep(result, cluster, known)
+
+    def _as_hail_reads(self, state: ClusterState) -> tuple[Settled, Cluster]:
+        settled = settle(state)
+        for group in dict.fromkeys(node.group for node in state.nodes.values()):
+            if self.to_groups or any(state.nodes[name].group == group for name in self.leaving):
+                refuse_gaps(settled, group)
+        return settled, merged(as_hail_reads(settled.state, settled.data), settled.resources)
+
+    def _answer(
+        self,
+        cluster: Cluster,
+        mode: EvacuationMode | None,
+        wanted: list[int],
+        observer: Callable[[Departure], None],
+    ) -> EvacuationResult:
+        nodes, instances = cluster.nodes, cluster.instances
+        if mode is not None:
+            return evacuate_nodes(
+                nodes, instances, mode, wanted, force=self.asked.ignore_soft_errors, observer=observer
+            )
+        targets = [group.index for name in self.targets for group in cluster.groups.values() if group.name == name]
+        return change_group(
+            cluster.groups,
+            nodes,
+            instances,
+            wanted,
+            targets,
+            RequestOptions(),
+            show_groups=lambda groups: ", ".join(group.name for group in groups),
+            observer=observer,
+        )
+
+    def _keep(self, result: EvacuationResult, cluster: Cluster, known: dict[str, tuple[Candidate, ...] | None]) -> None:
+        placed: dict[str, tuple[str, ...]] = {}
+        for instance, group, where, moves in result.moved:
+            observed = self.state.instances[instance.name]
+            after = tuple(cluster.nodes[index].facts.name for index in where)
+            placed[instance.name] = after
+            moved = MovedInstance(
+                instance=instance.name,
+                template=instance.template.value,
+                request=len(self.requests),
+                group=cluster.groups[group].name,
+                before=(observed.primary_node, *observed.secondary_nodes),
+                after=after,
+                steps=tuple(steps_of(moves, cluster.nodes)),
+                copied=copied_by(moves),
+                touched=touched_by(moves, cluster.nodes),
+                candidates=known.get(instance.name),
+            )
+            self.moved.append(moved)
+            self.objections |= dict.fromkeys(self._objections(moved))
+        self.state = elsewhere(self.state, placed)
+
+    def _objections(self, moved: MovedInstance) -> Iterator[str]:
+        """Yield why Ganeti would refuse a move that hail accepts."""
+        for name in moved.after:
+            node = self.state.nodes[name]
+            if name == moved.after[0] != moved.before[0] and not node.is_usable:
+                why = "offline" if node.offline else "drained"
+                yield f"Ganeti moves no instance to {name}, which is {why}: {moved.instance}"
+            if name not in moved.before:
+                instance, exclusive = self.state.instances[moved.instance], self.state.has_exclusive_storage(node)
+                refusal = unmade(instance, exclusive=exclusive, volume=None, spindles_count=exclusive)
+                if refusal is not None:
+                    yield f"{moved.instance} on {name}: {refusal.sentence}"
+
+    def _wanted(self, mode: EvacuationMode | None) -> list[str]:
+        """Return the instances of a request in the order of the cluster."""
+        chosen = [
+            item
+            for item in self.state.instances.values()
+            if item.name not in self.stays and _concerns(item, mode, self.leaving, whole_group=self.group is not None)
+        ]
+        order = {item.name: place for place, item in enumerate(cluster_data(self.state).instances)}
+        return sorted((item.name for item in chosen), key=order.__getitem__)
+
+    def _to_drain(self, mode: EvacuationMode | None, names: Iterable[str]) -> list[str]:
+        """Return the nodes to be emptied that hail would use: those that no instance of the request is to leave."""
+        used = set[str]()
+        for item in map(self.state.instances.__getitem__, names):
+            used |= {item.primary_node} if mode is not EvacuationMode.SECONDARY else set()
+            used |= {*item.secondary_nodes} if mode is not EvacuationMode.PRIMARY else set()
+        if mode is None:
+            homes = self._homes(names)
+            used = {name for name, node in self.state.nodes.items() if node.group in homes}
+        return [name for name, node in self.state.nodes.items() if name in self.leaving - used and node.is_usable]
+
+    def _homes(self, names: Iterable[str]) -> set[str]:
+        return {self.state.nodes[self.state.instances[name].primary_node].group for name in names}
+
+    def _by_ganeti(self, mode: EvacuationMode | None) -> tuple[str, ...] | None:
+        hail = ("--iallocator", "hail")
+        if mode is None:
+            to = (word for name in self.targets for word in ("--to", name))
+            return None if self.group is None else ("gnt-group", "evacuate", *hail, *to, self.group)
+        if len(self.leaving) > 1 or mode is EvacuationMode.ALL:
+            return None  # Ganeti empties one node at a time, and refuses the mode all
+        soft = ("--ignore-soft-errors",) if self.asked.ignore_soft_errors else ()
+        return "gnt-node", "evacuate", "--force", *soft, f"--{mode.value}", *hail, *self.leaving
+
+    def report(self) -> EvacuationReport:
+        """Return the report on all requests."""
+        before, cluster_before = self._as_hail_reads(self.observed)
+        _, cluster_after = self._as_hail_reads(self.state)
+        sets = job_sets(self.moved, lambda item: item.touched)
+        moved = [replace(item, job_set=number) for number, jobs in enumerate(sets, 1) for item in jobs]
+        left = _left_behind(self.state, self.leaving, self.stays) if self.group is not None else []
+        only = self.group if self.group is not None and not self.targets else None
+        return EvacuationReport(
+            source=self.observed.source,
+            cluster_name=self.observed.name,
+            basis=before.basis(name for name, node in self.observed.nodes.items() if only in (None, node.group)),
+            leaving=tuple(name for name in self.observed.nodes if name in self.leaving),
+            asked=self.asked,
+            group=self.group,
+            requests=tuple(self.requests),
+            moved=tuple(moved),
+            stays=(*self.stays.values(), *left),
+            short_before=_short_of_memory(cluster_before),
+            short_after=_short_of_memory(cluster_after),
+            objections=tuple(self.objections),
+            notes=(*basis_notes(before, cluster_before), *not_tried(self.observed)),
+            snapshot=self.observed.snapshot,
+            what_if=self.observed.supposed,
+        )
+
+
+def _concerns(instance: Instance, mode: EvacuationMode | None, leaving: frozenset[str], *, whole_group: bool) -> bool:
+    """Return whether an instance is part of a request of this mode."""
+    runs = instance.primary_node in leaving
+    mirrored = instance.disk_template == _MIRRORED and not leaving.isdisjoint(instance.secondary_nodes)
+    match mode:
+        case None:
+            return runs or (mirrored and not whole_group)
+        case EvacuationMode.ALL:
+            return runs and mirrored
+        case EvacuationMode.PRIMARY:
+            return runs and not mirrored
+    return mirrored
+
+
+def _left_behind(state: ClusterState, leaving: frozenset[str], known: Iterable[str]) -> list[StayingInstance]:
+    """Return the instances that have only their secondary node in a group that is emptied."""
+    return [
+        StayingInstance(
+            instance=item.name,
+            template=item.disk_template,
+            request=None,
+            nodes=(item.primary_node, *item.secondary_nodes),
+            reason=f"it runs in group {state.nodes[item.primary_node].group}; change-group is about instances that run"
+            " in the group. Replace its secondary node first (gnt-instance replace-disks)",
+        )
+        for item in state.instances.values()
+        if item.name not in set(known)
+        and item.primary_node not in leaving
+        and not leaving.isdisjoint(item.secondary_nodes)
+    ]
+
+
+def _short_of_memory(cluster: Cluster) -> tuple[str, ...]:
+    return tuple(node.facts.name for node in cluster.nodes.values() if node.fails_n1 and not node.facts.offline)

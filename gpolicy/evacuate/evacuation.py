@@ -1,0 +1,121 @@
+"""An evacuation as values: what is asked, the requests to hail, the moves, and what stays. Disk is MiB."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gpolicy.allocator.evacuation import EvacuationMode
+from gpolicy.analysis.basis import Basis
+from gpolicy.analysis.place_report import Candidate
+from gpolicy.cluster.state import Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvacuationRequest:
+    """What is to be emptied: `nodes` (a list with commas, of globs) or a whole `group`.
+
+    Instances stay in their group, unless a group is emptied or `targets` names other groups. With `mode` primary-only
+    those leave that run on the nodes, with secondary-only those that are mirrored there. `ignore_soft_errors`: as
+    `gnt-node evacuate --ignore-soft-errors`, against exclusion tags, ratios and memory reserved for N+1.
+    """
+
+    nodes: str | None = None
+    group: str | None = None
+    targets: tuple[str, ...] = ()
+    mode: EvacuationMode = EvacuationMode.ALL
+    ignore_soft_errors: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HailRequest:
+    """One request to hail, and its own words on it (`info`).
+
+    `mode` is that of node-evacuate, None for change-group; `targets` are the groups of change-group, empty: any other.
+    `drained` are nodes to be emptied that hail is told are drained, since it would use them otherwise: no instance of
+    the request is there. `by_ganeti` is the command with which Ganeti itself asks the same, None if there is none.
+    """
+
+    mode: EvacuationMode | None
+    instances: tuple[str, ...]
+    targets: tuple[str, ...]
+    drained: tuple[str, ...]
+    info: str
+    by_ganeti: tuple[str, ...] | None
+
+    @property
+    def kind(self) -> str:
+        """The type of the request, as hail calls it."""
+        return "change-group" if self.mode is None else "node-evacuate"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedInstance:
+    """One job: an instance that moves from its nodes to others, primary first.
+
+    `request` is the place of its request, `job_set` that of its set, both from 1: jobs of one set touch no node
+    `touched` by another of them, so they may run side by side. `steps` are the commands of the job by what each does,
+    in order; `copied` is the disk that goes over the network. `candidates` are all that were possible, the best first,
+    then the refused ones; None if they were too many to list.
+    """
+
+    instance: str
+    template: str
+    request: int
+    group: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    steps: tuple[tuple[str, tuple[str, ...]], ...]
+    copied: int
+    touched: frozenset[str]
+    candidates: tuple[Candidate, ...] | None
+    job_set: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StayingInstance:
+    """An instance that stays on its nodes; `reason` is hail's. `candidates` were refused, each for its own reason.
+
+    `request` is the place of the request, from 1; None if hail was not asked.
+    """
+
+    instance: str
+    template: str
+    request: int | None
+    nodes: tuple[str, ...]
+    reason: str
+    candidates: tuple[Candidate, ...] | None = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvacuationReport:
+    """How `leaving` nodes (of `group`, if it is emptied as a whole) are emptied, as `asked`.
+
+    `objections` tell why Ganeti would refuse what hail accepts. `short_before` and `short_after` are the nodes that
+    have too little memory to take over the instances that they mirror (N+1).
+    """
+
+    source: str
+    cluster_name: str
+    basis: Basis
+    leaving: tuple[str, ...]
+    asked: EvacuationRequest
+    group: str | None
+    requests: tuple[HailRequest, ...]
+    moved: tuple[MovedInstance, ...]
+    stays: tuple[StayingInstance, ...]
+    short_before: tuple[str, ...]
+    short_after: tuple[str, ...]
+    objections: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    snapshot: Snapshot | None = None
+    what_if: tuple[str, ...] = ()
+
+    @property
+    def copied(self) -> int:
+        """The disk that all moves copy."""
+        return sum(item.copied for item in self.moved)
+
+    @property
+    def job_sets(self) -> int:
+        """The number of sets of jobs."""
+        return max((item.job_set for item in self.moved), default=0)

@@ -1,0 +1,231 @@
+"""An evacuation as an answer: what moves where and in which order, what stays, the commands, the candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpolicy.allocator.evacuation import EvacuationMode
+from gpolicy.analysis.binding import Cause
+from gpolicy.analysis.place_report import Candidate
+from gpolicy.colour import Tone
+from gpolicy.evacuate.evacuation import EvacuationReport, HailRequest, MovedInstance, StayingInstance
+from gpolicy.ganeti.grammar import shell_line
+from gpolicy.printable import count, some
+from gpolicy.report.answer import (
+    NOTHING,
+    Answer,
+    Entries,
+    Entry,
+    Figure,
+    Line,
+    Name,
+    Section,
+    Style,
+    Table,
+    Weight,
+    names,
+    rough_size,
+    supposing,
+)
+
+_OF: Final = {
+    EvacuationMode.ALL: "",
+    EvacuationMode.PRIMARY: " of what runs there",
+    EvacuationMode.SECONDARY: " of the copies there",
+}
+_SOFT: Final = {item.key for item in (Cause.TAGS, Cause.RESERVE, Cause.VCPU_RATIO, Cause.SPINDLE_RATIO)}
+_RIGHT: Final = frozenset({"set", "to copy", "score", "disk left"})
+
+
+def evacuate_answer(report: EvacuationReport) -> Answer:
+    """Return how nodes or a group are emptied."""
+    good = not report.stays and not report.objections
+    return Answer(
+        verb="evacuate",
+        title="How nodes are emptied on cluster",
+        name=report.cluster_name,
+        verdict=f"{supposing(report.what_if)}{_verdict(report)}",
+        basis=(*report.what_if, report.basis.sentence),
+        tone=Tone.GOOD if good else Tone.BAD,
+        figures=(
+            Figure("move", f"{len(report.moved):,}", about="moves"),
+            Figure("stay", f"{len(report.stays):,}", tone=Tone.BAD if report.stays else Tone.PLAIN, about="stays"),
+            Figure("to copy", rough_size(report.copied), about="moves"),
+            Figure("sets of jobs", f"{report.job_sets:,}", about="commands"),
+        ),
+        sections=(_moves(report), _stays(report), _commands(report), _candidates(report)),
+        notes=(
+            *(f"hail, {_asked(item)}: {item.info}" for item in report.requests),
+            *report.objections,
+            *_short(report),
+            *report.notes,
+        ),
+        source=report.source,
+        snapshot=report.snapshot,
+        rows_with="with --all-candidates, or in --format json",
+    )
+
+
+def _verdict(report: EvacuationReport) -> str:
+    what = f"Group {report.group}" if report.group is not None else some(report.leaving)
+    of_what = _OF[report.asked.mode]
+    leave, stay = {item.instance for item in report.moved}, {item.instance for item in report.stays}
+    if not leave and not stay:
+        several = report.group is None and len(report.leaving) > 1
+        return f"{what} {'have' if several else 'has'} no instances to move"
+    if stay:
+        verb = "stays" if len(stay) == 1 else "stay"
+        return f"{what} cannot be emptied{of_what}: {len(stay):,} of {count(len(leave | stay), 'instance')} {verb}"
+    verb = "moves" if len(leave) == 1 else "move"
+    jobs = f"{count(len(leave), 'instance')} {verb} in {count(len(report.moved), 'job')}"
+    copied = f"{rough_size(report.copied)} of disk" if report.copied else "no disk"
+    refused = f"; but Ganeti would refuse it: {report.objections[0]}" if report.objections else ""
+    return f"{what} can be emptied{of_what}: {jobs}, {copied} to copy{refused}"
+
+
+def _moves(report: EvacuationReport) -> Section:
+    rows = tuple(
+        (
+            str(item.job_set),
+            Name(item.instance),
+            Name(" / ".join(item.before)),
+            Name(" / ".join(item.after)),
+            ", ".join(what for what, _ in item.steps),
+            rough_size(item.copied) if item.copied else NOTHING,
+        )
+        for item in report.moved
+    )
+    table = Table(
+        title="In this order; jobs of one set may run side by side",
+        of="moves",
+        headings=("set", "instance", "from", "to", "how", "to copy"),
+        rows=rows,
+        right=_RIGHT,
+        most=40,
+    )
+    return Section(key="moves", title="Moves", parts=(table,) if rows else (), never_cut=True)
+
+
+def _stays(report: EvacuationReport) -> Section:
+    rows = tuple((Name(item.instance), item.template, names(item.nodes), _why(item)) for item in report.stays)
+    table = Table(
+        title="What stays, and why",
+        of="instances",
+        headings=("instance", "template", "nodes", "why"),
+        rows=rows,
+        weight=Weight.WORSE,
+        last_apart=True,
+    )
+    notes = []
+    if any(item.template in ("plain", "file") for item in report.stays):
+        notes.append(
+            "hail moves no plain and no file instances: `gnt-instance move -n NODE INSTANCE` copies one to another"
+            " node, and stops it meanwhile"
+        )
+    refused = {item.reason for stay in report.stays for item in stay.candidates or ()}
+    if (
+        refused & _SOFT
+        and not report.asked.ignore_soft_errors
+        and not any(item.mode is None for item in report.requests)
+    ):
+        notes.append(
+            "--ignore-soft-errors moves instances against exclusion tags, ratios and the memory reserved for N+1, as"
+            " gnt-node evacuate does with it"
+        )
+    return Section(key="stays", title="Stays", parts=(table,) if rows else (), notes=tuple(notes))
+
+
+def _why(item: StayingInstance) -> str:
+    """Return hail's reason; of a single candidate in figures."""
+    match item.candidates:
+        case (only,):
+            return _refusal(only)
+    return item.reason
+
+
+def _refusal(item: Candidate) -> str:
+    return f"{item.reason}: {item.detail} [{item.htools_reason}]"
+
+
+def _commands(report: EvacuationReport) -> Section:
+    entries = tuple(
+        Entry(
+            mark=f"{item.job_set:>2}.",
+            text=f"{item.instance}: {', '.join(what for what, _ in item.steps)}",
+            below=tuple(Line(text=shell_line(argv), is_code=True) for _, argv in item.steps),
+        )
+        for item in report.moved
+    )
+    asked = tuple(
+        f"`{shell_line(item.by_ganeti)}` asks hail the same ({_asked(item)})"
+        for item in report.requests
+        if item.by_ganeti is not None
+    )
+    unasked = ("Ganeti's own commands for it move nothing, since some instances stay",) if report.stays else ()
+    return Section(
+        key="commands",
+        title="Commands",
+        weight=Weight.DETAIL,
+        parts=(Entries(of="command", entries=entries, style=Style.COMMANDS),) if entries else (),
+        notes=(*asked, *(unasked if report.moved else ())) if entries else (),
+    )
+
+
+def _asked(request: HailRequest) -> str:
+    kind = request.kind if request.mode is None else f"{request.kind} {request.mode.value}"
+    told = f", with {some(request.drained, 3)} drained" if request.drained else ""
+    return f"{kind}{told}"
+
+
+def _candidates(report: EvacuationReport) -> Section:
+    all_of_them: tuple[MovedInstance | StayingInstance, ...] = (*report.moved, *report.stays)
+    hidden = [item.instance for item in all_of_them if item.candidates is None]
+    fixed = [item.instance for item in report.moved if _fails_over(item)]
+    said = {
+        "a mirrored instance fails over to its secondary node, without a choice": fixed,
+        "too many candidates to list them": hidden,
+    }
+    return Section(
+        key="candidates",
+        title="Candidates",
+        weight=Weight.DETAIL,
+        parts=tuple(table for item in all_of_them for table in _tables(item.instance, item.candidates)),
+        notes=tuple(f"{text}: {some(instances)}" for text, instances in said.items() if instances),
+    )
+
+
+def _fails_over(item: MovedInstance) -> bool:
+    return item.template == "drbd" and len(item.steps) == 1 and not item.copied
+
+
+def _tables(instance: str, candidates: tuple[Candidate, ...] | None) -> Iterator[Table]:
+    if not candidates or (len(candidates) == 1 and candidates[0].ok):
+        return
+    yield Table(
+        title=f"{instance}: best first; the smaller the score, the better",
+        of="candidates",
+        headings=("nodes", "group", "score", "disk left", "why not"),
+        rows=tuple(
+            (
+                Name(" / ".join(item.nodes)),
+                Name(item.group),
+                item.shown_score,
+                NOTHING if item.disk_left is None else rough_size(item.disk_left),
+                NOTHING if item.ok else _refusal(item),
+            )
+            for item in candidates
+        ),
+        right=_RIGHT,
+        weight=Weight.DETAIL,
+        most=5,
+    )
+
+
+def _short(report: EvacuationReport) -> Iterator[str]:
+    newly = [name for name in report.short_after if name not in report.short_before]
+    if newly:
+        yield (
+            f"afterwards {some(newly)} cannot take over all the instances that"
+            f" {'they mirror' if len(newly) > 1 else 'it mirrors'} (N+1): hail does not look at that here"
+        )

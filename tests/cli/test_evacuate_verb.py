@@ -1,0 +1,82 @@
+"""`gpolicy evacuate`: its forms, what its JSON promises, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from command_line import ROOT, gpolicy
+from jsonschema import Draft7Validator
+
+SNAPSHOT = ("--state", f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}")
+SCHEMA = json.loads((ROOT / "schemas/output/evacuate.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("node1",), ("node1,node2", "--ignore-soft-errors"), ("-g", "default"), ("node8", "--to", "default"), ("node5",)],
+)
+def test_the_json_is_what_the_schema_promises(words: tuple[str, ...]) -> None:
+    done = gpolicy("evacuate", *SNAPSHOT, *words, "--format", "json")
+    data = json.loads(done.stdout)
+    Draft7Validator(SCHEMA).validate(data)
+    assert set(data) == set(SCHEMA["properties"])
+    assert (done.returncode == 0) is data["ok"]
+    assert [item["job_set"] for item in data["moved"]] == sorted(item["job_set"] for item in data["moved"])
+    assert data["copied"] == sum(item["copied"] for item in data["moved"])
+
+
+def test_the_text_says_what_moves_what_stays_and_why() -> None:
+    done = gpolicy("evacuate", *SNAPSHOT, "node1")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert lines[1] == "node1.example.org cannot be emptied: 2 of 7 instances stay"
+    assert "exclusion-tags: node4.example.org: has service:dns already [FailTags]" in done.stdout
+    assert "--ignore-soft-errors moves instances against exclusion tags" in done.stdout
+    assert "gnt-node evacuate --force" not in done.stdout  # Ganeti would move nothing
+
+
+def test_for_a_reboot_only_what_runs_there_moves_and_ganeti_can_ask_the_same() -> None:
+    done = gpolicy("evacuate", *SNAPSHOT, "node2", "--primary-only", "--ignore-soft-errors")
+    assert done.returncode == 0
+    assert (
+        "node2.example.org can be emptied of what runs there: 4 instances move in 4 jobs, no disk to copy"
+        in done.stdout
+    )
+    command = "gnt-node evacuate --force --ignore-soft-errors --primary-only --iallocator hail node2.example.org"
+    assert f"`{command}` asks hail the same" in done.stdout
+
+
+def test_both_nodes_of_an_instance_move_where_both_are_emptied() -> None:
+    data = json.loads(gpolicy("evacuate", *SNAPSHOT, "node1,node2", "-f", "json").stdout)
+    first = data["moved"][0]
+    assert (first["instance"], first["before"]) == ("build1.example.org", ["node2.example.org", "node1.example.org"])
+    assert [step["what"] for step in first["steps"]] == ["copy disks", "migrate", "copy disks"]
+    leaving = set(data["leaving"])
+    stays = {item["instance"] for item in data["stays"]}
+    last = {item["instance"]: item["after"] for item in data["moved"]}
+    assert all(leaving.isdisjoint(nodes) for name, nodes in last.items() if name not in stays)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "what is to be emptied?"),
+        (("node1", "-g", "default"), "what is to be emptied?"),
+        (("node99",), "there is no node 'node99'"),
+        (("-g", "gold"), "--group: there is no group 'gold'"),
+        (("node1", "--to", "default"), "--to: instances to be moved are in group default"),
+        (("node1", "--primary-only", "--secondary-only"), "exclude one another"),
+        (("-g", "default", "--primary-only"), "an instance changes its group with all of its nodes"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_refused(words: tuple[str, ...], said: str) -> None:
+    done = gpolicy("evacuate", *SNAPSHOT, *words)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert said in done.stderr
+
+
+def test_a_node_without_instances_is_empty_already() -> None:
+    done = gpolicy("evacuate", *SNAPSHOT, "--with", "like:node1", "node1.example.org+1")
+    assert done.returncode == 0
+    assert "node1.example.org+1 has no instances to move" in done.stdout
