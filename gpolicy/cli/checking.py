@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gpolicy.cli.many_policies import run_examinations
 from gpolicy.cli.output import Report, looked_at, not_judged, repository_path, show_errors, show_report, write_report
 from gpolicy.cli.pager import write_long
-from gpolicy.cli.targets import Target, check_clusters_near, run_on, targets_of
+from gpolicy.cli.targets import Target, run_on, targets_of
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.findings import HOUSE, Accepted, Finding, Severity
@@ -54,6 +54,15 @@ class CheckRequest:
     write_baseline: Path | None = None
 
 
+def _refuse_contradictions(path: Path) -> None:
+    from gpolicy.settings.settings_file import settings_file  # noqa: PLC0415 (few repositories have one)
+
+    if (file := settings_file(path)) is not None:
+        from gpolicy.settings.contradictions import refuse_contradictions  # noqa: PLC0415
+
+        refuse_contradictions(file)
+
+
 def check(request: CheckRequest) -> int:
     """Check each policy, print the findings, fix them on request, and return the exit code."""
     _refuse_options_together(request)
@@ -62,7 +71,7 @@ def check(request: CheckRequest) -> int:
     if targets.several and (request.fix or request.diff or request.write_baseline):
         raise UsageError("--fix, --diff and --write-baseline are for named policies", hint="leave out --all")
     if not (request.overrides.isolated or request.overrides.config):
-        check_clusters_near(path)  # whose mistakes other verbs would find later
+        _refuse_contradictions(path or Path())  # which other verbs would find later
     if targets.several:
         return run_on(targets, partial(_check_one, request=request), request.display, verb="check", also=request.also)
     (target,) = targets.targets

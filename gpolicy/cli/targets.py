@@ -257,25 +257,14 @@ def _default(path: Path | None) -> NamedCluster | None:
         return owners[0]
     if len(clusters) == 1 and path is None:
         return next(iter(clusters.values()))
-    named = _declared_name(path)
+    from gpolicy.policy.loading import declared_cluster  # noqa: PLC0415
+
+    named = declared_cluster(path or Path())
     if named in clusters:
         return clusters[named]
     names = some(list(clusters), 5)
     hint = "say --state NAME, --label KEY=VALUE or --all"
     raise UsageError(f"which cluster? gpolicy.toml names {names}", hint=hint)
-
-
-def _declared_name(path: Path | None) -> str:
-    """Return the name in the policy's Cluster document; nothing if there is none."""
-    from gpolicy.policy.files import policy_roots  # noqa: PLC0415
-    from gpolicy.policy.loading import load_policy  # noqa: PLC0415
-
-    try:
-        roots = policy_roots(path or Path())
-        cluster = load_policy(roots[0]).cluster if len(roots) == 1 else None
-    except InputError:
-        return ""
-    return cluster.name if cluster is not None else ""
 
 
 def target_of(
@@ -296,33 +285,6 @@ def clusters_near(path: Path | None) -> Mapping[str, NamedCluster]:
     from gpolicy.settings.settings_file import settings_file  # noqa: PLC0415
 
     return named_clusters(settings_file(path or Path()))
-
-
-def check_clusters_near(path: Path | None) -> None:
-    """Raise InputError for a mistake in what the settings file says of clusters and roll-outs.
-
-    A policy that is not there, one that names a cluster and is given to two, an address of two clusters, and a cluster
-    in no wave are mistakes, too: other verbs say so of the cluster alone.
-    """
-    from gpolicy.settings.named_clusters import refuse_contradictions  # noqa: PLC0415
-    from gpolicy.settings.rollout_settings import refuse_left_out  # noqa: PLC0415
-    from gpolicy.settings.settings_file import Place, settings_file  # noqa: PLC0415
-
-    clusters, rollout = rollout_near(path)
-    if (file := settings_file(path or Path())) is None:
-        return
-    refuse_contradictions(file, clusters)
-    if rollout is not None:
-        refuse_left_out(file, clusters, rollout)
-    first: dict[Path, str] = {}
-    for cluster in clusters:
-        if cluster.policy is None:
-            continue
-        other = first.setdefault(real_path(cluster.policy), cluster.name)
-        if other != cluster.name and (named := _declared_name(cluster.policy)):
-            message = f"it is the policy of {other} as well, and names one cluster: {named}"
-            hint = "give each cluster a policy of its own; what they share belongs in a base (`extends`)"
-            raise file.error(Place(("clusters", cluster.name, "policy"), None), message, hint)
 
 
 def all_clusters_near(path: Path | None) -> list[NamedCluster]:

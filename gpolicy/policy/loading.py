@@ -9,13 +9,14 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
+from gpolicy.errors import InputError
 from gpolicy.findings import BASE_FILE, Finding, Related
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.opening import real_path
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
-from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, read_files, read_text
+from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, policy_roots, read_files, read_text
 from gpolicy.policy.house_rule import HouseRule
 from gpolicy.policy.kinds import HOUSE_RULES, KINDS, OBJECTS
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
@@ -36,6 +37,16 @@ def load_policy(path: Path, texts: Mapping[str, str] | None = None) -> Policy:
     `texts` are read in place of what is in the files of these names: the policy as it would be.
     """
     return load_files(policy_files(path), root=path, texts=texts)
+
+
+def declared_cluster(path: Path) -> str:
+    """Return the name in the Cluster document of the only policy at `path`; nothing if there is none."""
+    try:
+        roots = policy_roots(path)
+        cluster = load_policy(roots[0]).cluster if len(roots) == 1 else None
+    except InputError:
+        return ""
+    return cluster.name if cluster is not None else ""
 
 
 def load_files(paths: list[Path], root: Path | None = None, texts: Mapping[str, str] | None = None) -> Policy:

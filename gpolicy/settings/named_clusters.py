@@ -8,7 +8,7 @@ files of states lie in the repository, and a password goes only to a host that i
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -39,7 +39,8 @@ NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 
 LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", re.ASCII)
 _FILES: Final = ("config", "text", "snapshot")
-_DESTINATIONS: Final = ("local", "ssh", "rapi")
+DESTINATIONS: Final = ("local", "ssh", "rapi")
+"""The schemes of addresses that `apply` can reach."""
 _MOST: Final = 10_000
 _NAME_LABEL: Final = "name"
 
@@ -149,7 +150,7 @@ class _Reader:
 
     def _destination(self, place: Place | None, text: str | None, state: str) -> str | None:
         if place is None or text is None:
-            return state if state.partition(":")[0] in _DESTINATIONS else None
+            return state if state.partition(":")[0] in DESTINATIONS else None
         if text != "local:" and not text.startswith(("ssh://", "rapi://")):
             raise self._file.error(place, "no destination", "write `local:`, `ssh://HOST` or `rapi://HOST`")
         self._require_host(place, text)
@@ -181,26 +182,6 @@ class _Reader:
         if "," in text or not LABEL.fullmatch(text):
             raise self._file.error(place, f"a label cannot be {shown(text)}", "use letters, digits, dots and dashes")
         return name, text
-
-
-def refuse_contradictions(file: SettingsFile, clusters: Iterable[NamedCluster]) -> None:
-    """Raise InputError for a cluster whose policy or CA is not there, or with the live address of another one."""
-    first: dict[str, str] = {}
-    for cluster in clusters:
-        at = Place(("clusters", cluster.name), None)
-        if cluster.policy is not None and not cluster.policy.exists():
-            place = Place((*at.path, "policy"), None)
-            raise file.error(place, "there is no such file or directory", "write it relative to this file")
-        ca = cluster.authority  # one elsewhere may be on the machine that plans alone
-        if ca is not None and ca.is_relative_to(file.path.parent) and not ca.exists():
-            raise file.error(Place((*at.path, "ca"), None), "there is no such file", "write it relative to this file")
-        for key, address in (("state", cluster.state), ("destination", cluster.destination)):
-            is_live = address is not None and address.partition(":")[0] in _DESTINATIONS
-            other = first.setdefault(str(address), cluster.name) if is_live else cluster.name
-            if other != cluster.name:
-                hint = "each cluster has an address of its own, and one policy"
-                message = f"{shown(address)} is the address of the cluster {other}"
-                raise file.error(Place((*at.path, key), None), message, hint)
 
 
 def one_cluster(name: str, clusters: Mapping[str, NamedCluster]) -> NamedCluster:

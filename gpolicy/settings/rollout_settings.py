@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
-from gpolicy.errors import InputError
 from gpolicy.guessing import did_you_mean
 from gpolicy.printable import some
 from gpolicy.settings.named_clusters import NamedCluster
@@ -34,8 +33,9 @@ class RolloutWave:
 
 @dataclass(frozen=True, slots=True)
 class RolloutSettings:
-    """The labels of the waves, in their order, and the pause after each, in seconds."""
+    """The labels of the waves, in their order, and the pause after each, in seconds; `file` says so."""
 
+    file: SettingsFile
     labels: tuple[str, ...]
     pause: float = 0.0
 
@@ -50,7 +50,7 @@ def rollout_settings(file: SettingsFile, clusters: Iterable[NamedCluster]) -> Ro
     if "waves" not in given:
         raise file.error(table, "has no `waves`", f"for example {_EXAMPLE}")
     labels = _labels(file, given["waves"], list(clusters))
-    return RolloutSettings(labels, _pause(file, given["pause"]) if "pause" in given else 0.0)
+    return RolloutSettings(file, labels, _pause(file, given["pause"]) if "pause" in given else 0.0)
 
 
 def _labels(file: SettingsFile, place: Place, clusters: Sequence[NamedCluster]) -> tuple[str, ...]:
@@ -81,14 +81,6 @@ def _wave_of(cluster: NamedCluster, labels: Sequence[str]) -> str | None:
     return next((label for label in labels if _has(cluster, label)), None)
 
 
-def refuse_left_out(file: SettingsFile, clusters: Sequence[NamedCluster], settings: RolloutSettings) -> None:
-    """Raise InputError for clusters that belong to no wave."""
-    left = [cluster.name for cluster in clusters if _wave_of(cluster, settings.labels) is None]
-    if left:
-        place = Place(("rollout", "waves"), None)
-        raise file.error(place, f"has no label of: {some(left)}", 'write "name=*" as the last wave, for all others')
-
-
 def _pause(file: SettingsFile, place: Place) -> float:
     value = place.value
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LONGEST_PAUSE:
@@ -103,14 +95,11 @@ def _has(cluster: NamedCluster, label: str) -> bool:
 
 def waves_of(clusters: Sequence[NamedCluster], settings: RolloutSettings) -> tuple[RolloutWave, ...]:
     """Return these clusters in waves, without empty ones. Raise InputError for clusters that belong to none."""
-    left, waves = list(clusters), list[RolloutWave]()
-    for label in settings.labels:
-        mine = [cluster for cluster in left if _has(cluster, label)]
-        left = [cluster for cluster in left if cluster not in mine]
-        if mine:
-            waves.append(RolloutWave(label, tuple(cluster.name for cluster in mine)))
-    if left:
-        names = some([cluster.name for cluster in left])
-        message = f"{left[0].source}: [rollout] `waves` has no label of: {names}"
-        raise InputError(message, hint='write "name=*" as the last wave, for all others')
-    return tuple(waves)
+    waves: dict[str | None, list[str]] = {label: [] for label in (*settings.labels, None)}
+    for cluster in clusters:
+        waves[_wave_of(cluster, settings.labels)].append(cluster.name)
+    if left := waves.pop(None):
+        place = Place(("rollout", "waves"), None)
+        hint = 'write "name=*" as the last wave, for all others'
+        raise settings.file.error(place, f"has no label of: {some(left)}", hint)
+    return tuple(RolloutWave(str(label), tuple(names)) for label, names in waves.items() if names)

@@ -360,7 +360,7 @@ def test_the_settings_must_name_waves_for_all(bench: Bench) -> None:
     bench.write('waves = ["stage=canary"]')
     done = bench.apply()
     assert done.returncode == COULD_NOT_RUN
-    assert "`waves` has no label of: ber, cam" in done.stderr
+    assert "gpolicy.toml:20: rollout.waves: has no label of: ber, cam" in done.stderr
     assert bench.jobs() == dict.fromkeys(NAMES, 0)
     bench.write('waves = ["stage=canari"]')
     assert "gpolicy.toml:20: rollout.waves: no cluster has the label 'stage=canari'" in bench.run("check", ".").stderr

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from gpolicy.errors import InputError
-from gpolicy.settings.named_clusters import NamedCluster, named_clusters, refuse_contradictions
+from gpolicy.settings.contradictions import refuse_contradictions
+from gpolicy.settings.named_clusters import NamedCluster, named_clusters
 from gpolicy.settings.settings_file import named_settings_file, settings_file
 
 
@@ -19,10 +20,10 @@ def read(directory: Path, text: str) -> dict[str, NamedCluster]:
 
 def read_checked(directory: Path, text: str) -> None:
     """Read as check does."""
-    clusters = read(directory, text)
+    read(directory, text)
     file = settings_file(directory)
     assert file is not None
-    refuse_contradictions(file, clusters.values())
+    refuse_contradictions(file)
 
 
 def test_everything_that_a_table_may_say(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from gpolicy.errors import InputError
 from gpolicy.settings.named_clusters import NamedCluster, named_clusters
-from gpolicy.settings.rollout_settings import RolloutSettings, RolloutWave, refuse_left_out, rollout_settings, waves_of
+from gpolicy.settings.rollout_settings import RolloutSettings, RolloutWave, rollout_settings, waves_of
 from gpolicy.settings.settings_file import settings_file
 
 CLUSTERS = (
@@ -39,19 +39,10 @@ def test_a_cluster_is_in_the_first_wave_that_names_it(tmp_path: Path) -> None:
 def test_a_cluster_that_no_wave_names_is_an_error(tmp_path: Path) -> None:
     clusters, found = read(tmp_path, '[rollout]\nwaves = ["site=north"]\n')
     assert found is not None
-    with pytest.raises(InputError, match="has no label of: muc"):
-        waves_of(clusters, found)
-    assert read(tmp_path, "") == (clusters, None)
-
-
-def test_check_names_clusters_in_no_wave(tmp_path: Path) -> None:
-    clusters, found = read(tmp_path, '[rollout]\nwaves = ["site=north"]\n')
-    file = settings_file(tmp_path)
-    assert file is not None
-    assert found is not None
     with pytest.raises(InputError, match=r"10: rollout.waves: has no label of: muc"):
-        refuse_left_out(file, clusters, found)
-    refuse_left_out(file, clusters[:2], found)
+        waves_of(clusters, found)
+    assert waves_of(clusters[:2], found) == (RolloutWave("site=north", ("ham", "ber")),)
+    assert read(tmp_path, "") == (clusters, None)
 
 
 @pytest.mark.parametrize(
