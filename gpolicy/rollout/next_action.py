@@ -20,7 +20,7 @@ class PlanStage(StrEnum):
     DONE = "done"
     PARTLY_BACK = "partly taken back"
     BACK = "taken back"
-    UNKNOWN = "unknown"  # its journal cannot be read
+    UNKNOWN = "unknown"  # its journal cannot be read, or has gone
 
 
 COMPLETE = frozenset({PlanStage.EMPTY, PlanStage.DONE})

@@ -89,6 +89,7 @@ class RolloutRun:
     outcomes: dict[str, RunResult] = field(default_factory=dict)
     looks: dict[str, LookResult] = field(default_factory=dict)
     _lost: JournalError | None = field(default=None, init=False)
+    _seen: set[str] = field(default_factory=set, init=False)  # clusters whose journal was there
 
     def go(self) -> None:
         """Run to the end, to the first trouble, or until somebody asks to stop."""
@@ -103,12 +104,19 @@ class RolloutRun:
         return {name: self._standing(name)[0] for name in self.members}
 
     def _standing(self, cluster: str) -> tuple[PlanStage, str | None]:
-        """Return how far a cluster is, and the identifier of its journal. One that cannot be read ends no other run."""
+        """Return how far a cluster is, and the identifier of its journal.
+
+        A journal that cannot be read, or has gone, ends no other run.
+        """
         try:
             history = self.hands.history(cluster)
         except GpolicyError:
             return PlanStage.UNKNOWN, None
-        return stage_of(self.members[cluster].steps, history), None if history is None else history.id
+        if history is None:
+            gone = cluster in self._seen
+            return PlanStage.UNKNOWN if gone else stage_of(self.members[cluster].steps, None), None
+        self._seen.add(cluster)
+        return stage_of(self.members[cluster].steps, history), history.id
 
     @property
     def has_trouble(self) -> bool:

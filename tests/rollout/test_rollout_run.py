@@ -244,6 +244,15 @@ def test_a_journal_of_a_cluster_that_is_gone_is_noticed(tmp_path: Path) -> None:
     assert lost_journals(known, {**ids, "cam": "another"}) == ["cam"]
 
 
+def test_a_cluster_whose_journal_goes_during_a_rollback_is_not_taken_back(tmp_path: Path) -> None:
+    made = fleet(tmp_path)
+    made.roll()
+    made.clusters["ber"].ganeti.mishaps = [then(lambda _: made.journal("ham").unlink())]
+    run = made.roll(Direction.ROLLBACK)
+    assert run.stages() == {"ham": PlanStage.UNKNOWN, "ber": PlanStage.BACK, "cam": PlanStage.BACK}
+    assert run.has_trouble
+
+
 @settings(max_examples=40, deadline=None)
 @given(
     kills=st.lists(st.tuples(st.integers(1, 60), st.booleans(), st.booleans()), max_size=4),
