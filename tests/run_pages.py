@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-PAGES: Final = ("docs/tutorial.md", *(f"docs/guides/{name}.md" for name in ("adopt", "capacity", "evacuate", "suggest")))
+PAGES: Final = (
+    "docs/tutorial.md",
+    *(f"docs/guides/{name}.md" for name in ("add-a-size", "adopt", "capacity", "evacuate", "suggest")),
+)
 _BLOCK = re.compile(
     r'^(?P<indent> *)```(?:console|yaml title="(?P<title>[^"]+)")\n(?P<text>.*?)(?=^ *```$)', re.MULTILINE | re.DOTALL
 )

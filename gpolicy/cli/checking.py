@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from gpolicy.checking.repository import Checker
     from gpolicy.cli.options import Clusters, OutputFile
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.policy.guard import Guard
     from gpolicy.policy.house_rule import HouseRule
 
 
@@ -273,24 +272,25 @@ def explain(word: str | None) -> int:
     try:
         text = explaining.explain(word, VERBS, WORDS)
     except UsageError as unknown:
-        guards = _guards_here()
-        near = closest(word or "", guards)
+        policies = _policies_here()
+        guards = {guard.name.value: guard for policy in policies for guard in policy.guards}
+        specs = {name for policy in policies for name, _, _ in explaining.specs_of(policy)}
+        near = closest(word or "", guards.keys() | specs)
         if near is None:
             raise
         if near != word:
             raise UsageError(unknown.message, hint=f"Did you mean `{near}`?") from None
-        text = explaining.explain_guard(guards[near])
+        text = explaining.explain_guard(guards[near]) if near in guards else explaining.explain_spec(near, policies)
     write_long(text)
     return int(ExitCode.FINE)
 
 
-def _guards_here() -> dict[str, Guard]:
-    """Return the guards that policies of the current directory declare, by name."""
+def _policies_here() -> list[Policy]:
+    """Return the policies of the current directory, none if they cannot be read."""
     try:
-        policies = [load_policy(root) for root in policy_roots(Path())]
+        return [load_policy(root) for root in policy_roots(Path())]
     except GpolicyError:
-        return {}
-    return {guard.name.value: guard for policy in policies for guard in policy.guards}
+        return []
 
 
 def _house_rule_here(word: str) -> HouseRule:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from textwrap import dedent
 from types import MappingProxyType
 from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE, find_rule
+from gpolicy.checking.context import MINMAX
 from gpolicy.checking.selection import is_family, rules_named
 from gpolicy.checking.settings import reason_to_keep
 from gpolicy.checking.waiving import can_be_waived
@@ -17,6 +19,7 @@ from gpolicy.findings import RuleInfo
 from gpolicy.guessing import closest
 from gpolicy.policy.guard import BUILT_IN, Guard
 from gpolicy.policy.house_rule import HouseRule
+from gpolicy.policy.model import Declared, Leaf, Policy
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
 from gpolicy.reference.environment import VARIABLES
 from gpolicy.reference.key_blocks import first_sentence, key_blocks, key_type, kind_blocks, kind_names, kind_summary
@@ -88,6 +91,36 @@ def explain_guard(guard: Guard) -> str:
     return plain([*blocks, PageTable(("fact", "meaning"), facts), Paragraph(override)])
 
 
+def specs_of(policy: Policy) -> Iterator[tuple[str, Declared, Leaf]]:
+    """Yield the name of each named spec pair of a policy, with the object and the leaf that declare it."""
+    for declared in policy.objects:
+        leaf = declared.leaves.get(MINMAX)
+        for name in leaf.pair_names if leaf is not None else ():
+            if leaf is not None and name:
+                yield name, declared, leaf
+
+
+def explain_spec(name: str, policies: Iterable[Policy]) -> str:
+    """Return what there is to say of the spec pairs of this name that policies declare."""
+    blocks: list[Block] = [
+        Heading(f"{name} (spec of this policy)"),
+        Paragraph("A minimum and a maximum size. Each instance of the object must lie in one of its specs."),
+    ]
+    known = (spec for policy in policies for spec in specs_of(policy))
+    for declared, leaf in ((declared, leaf) for called, declared, leaf in known if called == name):
+        place = leaf.pair_names.index(name)
+        span, written = leaf.at(place), leaf.document.written((*leaf.pointer, place)).rstrip()
+        blocks += [
+            PageTable(("fact", "meaning"), (("of", declared.label), ("written at", str(span)))),
+            PageListing(dedent(" " * (span.column - 1) + written), "yaml"),
+        ]
+    more = (
+        f"`gpolicy capacity PATH --state SRC` counts how many fit, `gpolicy place {name} -p PATH --state SRC` says"
+        " where the next one goes. More: `gpolicy explain ipolicy.minmax`."
+    )
+    return plain([*blocks, Paragraph(more)])
+
+
 def explain_house_rule(rule: HouseRule) -> str:
     """Return what there is to say of a house rule."""
     about = ", ".join(item.value for item in (rule.kind, *rule.names, *rule.tags))
@@ -107,7 +140,7 @@ def explain_house_rule(rule: HouseRule) -> str:
 _MORE: Final = (
     "`gpolicy explain` also knows keys (vcpu-ratio, ipolicy.minmax), kinds (NodeGroup), guards (disks-stay), exit codes"
     " (2, exit-codes), environment variables, words of reports (tiered, n1-reserve, FailMem), and of the policy in this"
-    " directory the guards and the house rules (house/NAME)."
+    " directory the guards, the specs and the house rules (house/NAME)."
 )
 
 

@@ -466,3 +466,15 @@ def test_a_guard_of_the_policy_here_is_explained(tmp_path: Path) -> None:
     assert "p.yaml:4:12" in told.stdout
     missed = gpolicy("explain", "no-shrin", cwd=tmp_path)
     assert (missed.returncode, missed.stderr.splitlines()[1:]) == (3, ["  Did you mean `no-shrink`?"])
+
+
+def test_a_spec_of_the_policy_here_is_shown_as_it_is_written() -> None:
+    done = gpolicy("explain", "half", cwd=ROOT / "policies" / "two-groups")
+    assert done.returncode == 0
+    assert done.stdout.startswith("half (spec of this policy)\n")
+    assert "of          group/dedicated\n" in done.stdout
+    assert "\n    name: half\n    min: {memory-size: 124G, cpu-count: 15, " in done.stdout
+    assert "groups/dedicated.yaml:26:" in done.stdout
+    guessed = gpolicy("explain", "smal", cwd=ROOT / "policies" / "two-groups")
+    assert "Did you mean `small`?" in guessed.stderr
+    assert "nothing here is called 'half'" in gpolicy("explain", "half", cwd=ROOT / "docs").stderr

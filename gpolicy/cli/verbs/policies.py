@@ -214,8 +214,8 @@ def explain(
             metavar="[NAME]",
             help="A rule (GP201, spec-overlap), a family of rules (GP2), a key (vcpu-ratio, ipolicy.minmax), a kind"
             " (NodeGroup), a guard (disks-stay), an exit code (2, exit-codes), an environment variable or a word of"
-            " reports (n1-reserve, FailMem), or a house rule of the policy in this directory (house/NAME). Default:"
-            " list the rules.",
+            " reports (n1-reserve, FailMem), or of the policy in this directory a guard, a spec or a house rule"
+            " (house/NAME). Default: list the rules.",
         ),
     ] = None,
 ) -> int:
