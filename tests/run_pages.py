@@ -18,7 +18,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGES: Final = (
     "docs/tutorial.md",
-    *(f"docs/guides/{name}.md" for name in ("add-a-size", "adopt", "capacity", "evacuate", "suggest")),
+    *(f"docs/guides/{name}.md" for name in ("add-a-size", "adopt", "capacity", "evacuate", "remedy", "suggest")),
 )
 _BLOCK = re.compile(
     r'^(?P<indent> *)```(?:console|yaml title="(?P<title>[^"]+)")\n(?P<text>.*?)(?=^ *```$)', re.MULTILINE | re.DOTALL

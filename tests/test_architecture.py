@@ -37,7 +37,8 @@ MAY_IMPORT = {
     "what_if": {"ganeti", "cluster", "allocator", "analysis"},
     "evacuate": {"ganeti", "cluster", "allocator", "analysis", "what_if", "htools"},
     "report": {"policy", "ganeti", "cluster", "plan", "allocator", "analysis", "impact"}
-    | {"suggest", "testing", "drift", "show", "writing", "rollout", "what_if", "evacuate"},
+    | {"suggest", "testing", "drift", "show", "writing", "rollout", "what_if", "evacuate", "remedy"},
+    "remedy": {"ganeti", "cluster", "allocator", "analysis", "htools", "render"},
     "reference": {"ganeti", "policy", "checking"},
     "posting": set[str](),
     "allocator": set[str](),

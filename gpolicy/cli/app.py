@@ -38,6 +38,7 @@ VERBS: Final = {
     "suggest": "room",
     "size": "size",
     "evacuate": "evacuate",
+    "remedy": "remedy",
     "test": "policies",
     "schema": "policies",
     "explain": "policies",

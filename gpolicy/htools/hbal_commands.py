@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shlex import quote
+from shlex import join
 from typing import TYPE_CHECKING, TypeVar
 
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
@@ -62,15 +62,19 @@ def touched_nodes(done: Balanced) -> set[int]:
 
 def commands(done: Balanced, alias: str, nodes: Mapping[int, Node]) -> list[str]:
     """Return the commands of one move; `alias` is the instance's short name."""
-    instance = quote(alias)
+    target = nodes[done.move.target].facts.alias if done.move.target != NO_NODE else ""
+    return [join(words) for words in arguments(done, alias, target)]
+
+
+def arguments(done: Balanced, instance: str, target: str) -> list[tuple[str, ...]]:
+    """Return the words of the commands of one move, under these names of the instance and of its new node."""
     running = done.instance.status in {InstanceStatus.RUNNING, InstanceStatus.ERROR_UP}
     verb = "migrate" if running else "failover"
-    target = quote(nodes[done.move.target].facts.alias) if done.move.target != NO_NODE else ""
-    move = f"gnt-instance {verb} -f {instance}"
-    replace_disks = f"gnt-instance replace-disks -n {target} {instance}"
-    lines: Mapping[MoveKind, list[str]] = {
+    move = ("gnt-instance", verb, "-f", instance)
+    replace_disks = ("gnt-instance", "replace-disks", "-n", target, instance)
+    lines: Mapping[MoveKind, list[tuple[str, ...]]] = {
         MoveKind.FAILOVER: [move],
-        MoveKind.FAILOVER_TO: [f"gnt-instance {verb} -f -n {target} {instance}"],
+        MoveKind.FAILOVER_TO: [("gnt-instance", verb, "-f", "-n", target, instance)],
         MoveKind.REPLACE_SECONDARY: [replace_disks],
         MoveKind.REPLACE_AND_FAILOVER: [replace_disks, move],
         MoveKind.REPLACE_PRIMARY: [move, replace_disks, move],

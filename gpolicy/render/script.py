@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gpolicy import __version__
 from gpolicy.data import data_directory
@@ -14,6 +15,9 @@ from gpolicy.plan.effect_words import effect_words
 from gpolicy.plan.plan import Plan, check_safe
 from gpolicy.plan.step import PlannedCommand, Step, Wave, ways_back
 from gpolicy.printable import count, printable
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +46,34 @@ def render_script(plan: Plan, *, rollback: bool = False) -> str:
     lost = [text for step in plan.steps for text in step.lost] if rollback else []
     what = "Undo the plan" if rollback else "Carry out the plan"
     heading = f"{what} for cluster {plan.cluster}: {count(len(steps), 'step')}"
-    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 (only rendering needs it)
-
-    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, autoescape=False)  # noqa: S701 (a shell script: quoted by the filters)
-    environment.filters |= {"shell": shlex.quote, "comment": comment}
-    template = environment.from_string((data_directory("templates") / "script.sh.j2").read_text(encoding="utf-8"))
+    template = script_environment().get_template("script.sh.j2")
     made = ", ".join(plan.provenance.words(plan.source, plan.snapshot))
     return template.render(
-        plan=plan, made=made, steps=steps, lost=lost, heading=heading, rollback=rollback, version=__version__
+        plan=plan,
+        cluster=plan.cluster,
+        cluster_uuid=plan.cluster_uuid,
+        made=made,
+        steps=steps,
+        lost=lost,
+        heading=heading,
+        rollback=rollback,
+        version=__version__,
     )
+
+
+def script_environment() -> Environment:
+    """Return the environment for templates of shell scripts: each value goes through a filter that quotes it."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # noqa: PLC0415 (only rendering needs it)
+
+    environment = Environment(
+        loader=FileSystemLoader(data_directory("templates"), encoding="utf-8"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        autoescape=False,  # noqa: S701 (a shell script: quoted by the filters)
+    )
+    environment.filters |= {"shell": shlex.quote, "comment": comment}
+    return environment
 
 
 def _do(steps: Iterable[Step]) -> Iterator[ScriptStep]:

@@ -87,6 +87,7 @@ ANSWERS = (
         ("evacuate", "node2", "--primary-only", "--ignore-soft-errors", "-s", SNAPSHOT),
         " ganeti.example.org",
     ),
+    ("remedy", ("remedy", "-s", SNAPSHOT), " ganeti.example.org"),
     ("test", ("test", str(EXAMPLE)), ""),
 )
 
@@ -116,7 +117,7 @@ def test_drift_in_the_forms_that_all_verbs_have() -> None:
 
 
 @pytest.mark.parametrize(
-    "verb", ["check", "show", "plan", "drift", "capacity", "place", "suggest", "size", "evacuate", "test"]
+    "verb", ["check", "show", "plan", "drift", "capacity", "place", "suggest", "size", "evacuate", "remedy", "test"]
 )
 def test_every_verb_has_the_forms_of_answers_and_its_help_says_so(verb: str) -> None:
     assert set(ANSWER_FORMS) | {"json"} <= set(forms_of(verb))
@@ -124,11 +125,18 @@ def test_every_verb_has_the_forms_of_answers_and_its_help_says_so(verb: str) -> 
     assert f"--format, -f {'|'.join(forms_of(verb))}" in " ".join(shown.split()).replace("-f, --format", "--format, -f")
 
 
-@pytest.mark.parametrize("verb", ["check", "plan", "capacity", "place", "suggest", "size", "evacuate", "test"])
+@pytest.mark.parametrize(
+    "verb", ["check", "plan", "capacity", "place", "suggest", "size", "evacuate", "remedy", "test"]
+)
 def test_a_budget_of_a_form_that_is_never_cut_is_refused(verb: str) -> None:
-    words = {"place": ["memory=1G"], "capacity": [], "suggest": [], "size": [], "evacuate": ["node1"]}.get(
-        verb, [str(EXAMPLE)]
-    )
+    words = {
+        "place": ["memory=1G"],
+        "capacity": [],
+        "suggest": [],
+        "size": [],
+        "evacuate": ["node1"],
+        "remedy": [],
+    }.get(verb, [str(EXAMPLE)])
     state = [] if verb in ("check", "test") else ["-s", SNAPSHOT]
     for form in ([], ["-f", "json"]):
         done = gpolicy(verb, *words, *state, *form, "--budget", "6000")

@@ -16,7 +16,19 @@ def test_the_forms_of_each_verb() -> None:
     rows = {row[0]: row[1] for row in re.findall(r"^\| `(\w+)` \| ([^|]+) \|", PAGE, re.MULTILINE)}
     verbs = {
         verb: forms_of(verb)
-        for verb in ("check", "show", "plan", "drift", "capacity", "place", "suggest", "size", "evacuate", "test")
+        for verb in (
+            "check",
+            "show",
+            "plan",
+            "drift",
+            "capacity",
+            "place",
+            "suggest",
+            "size",
+            "evacuate",
+            "remedy",
+            "test",
+        )
     }
     assert {form for forms in verbs.values() for form in forms} == set(rows)
     for form, named in rows.items():

@@ -1,0 +1,96 @@
+"""Moves as commands of Ganeti: sets of jobs that may run side by side, what leads back, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason, InstanceStatus
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
+from gpolicy.htools.hbal_commands import arguments, job_sets, touched_nodes
+from gpolicy.remedy.faults import Layout
+from gpolicy.remedy.moving import Movers
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.balancing import Balanced
+    from gpolicy.cluster.state import ClusterState
+
+MOST_AT_ONCE: Final = 4
+"""How many jobs a set has at most."""
+
+Command = tuple[str, ...]
+
+
+def sets_of(start: Layout, steps: Sequence[Balanced], movers: Movers) -> list[list[Balanced]]:
+    """Return the moves in hbal's job sets, of at most `MOST_AT_ONCE`.
+
+    A set is kept only if N+1 is no worse whichever of its jobs have run: otherwise each of its jobs is a set.
+    """
+    found: list[list[Balanced]] = []
+    layout = start
+    for jobs in job_sets(steps, touched_nodes):
+        for first in range(0, len(jobs), MOST_AT_ONCE):
+            part = jobs[first : first + MOST_AT_ONCE]
+            found += [part] if _in_any_order(layout, part, movers) else [[job] for job in part]
+            layout = Layout(part[-1].nodes, part[-1].instances, start.cpus)
+    return found
+
+
+def _in_any_order(layout: Layout, jobs: Sequence[Balanced], movers: Movers) -> bool:
+    """Whether each job of the set is possible and safe after any others of it."""
+    for number in range(len(jobs)):
+        for before in combinations(jobs, number):
+            here: Layout | None = layout
+            for job in before:
+                here = here and _after(here, job, movers)
+            if here is None or any(_after(here, job, movers) is None for job in jobs if job not in before):
+                return False
+    return True
+
+
+def _after(layout: Layout, job: Balanced, movers: Movers) -> Layout | None:
+    """Return the layout after a job; None if it is not possible or not safe."""
+    item = layout.instances[job.move.instance.index]
+    trial = movers.try_move(layout, InstanceMove(job.move.kind, item, job.move.target))
+    if isinstance(trial, FailReason) or not movers.is_safe(layout, trial):
+        return None
+    return layout.after(trial.moved)
+
+
+def commands_of(step: Balanced) -> list[Command]:
+    """Return the commands of a move, in their order."""
+    target = step.nodes[step.move.target].facts.name if step.move.target != NO_NODE else ""
+    name = step.instance.name
+    if step.move.instance.template is DiskTemplate.PLAIN:
+        return [("gnt-instance", "move", "-f", "-n", target, name)]
+    return arguments(step, name, target)
+
+
+def commands_back(step: Balanced, state: ClusterState) -> tuple[list[Command], str]:
+    """Return the commands that undo a move, or why none does."""
+    old, new = step.move.instance, step.instance
+    left = {old.primary, old.secondary} - {new.primary, new.secondary, NO_NODE}
+    names = [step.nodes[index].facts.name for index in (left or {new.secondary})]
+    if unusable := [name for name in names if not state.nodes[name].is_usable]:
+        return [], f"nothing moves to {unusable[0]}, which may hold no instance"
+    found = []
+    for words in reversed(commands_of(step)):
+        place = words.index("-n") + 1 if "-n" in words else None
+        found.append(words if place is None else (*words[:place], names[0], *words[place + 1 :]))
+    return found, ""
+
+
+def downtime(step: Balanced, state: ClusterState) -> str:
+    """Return what a move means for an instance that should run; empty if it keeps running, or does not run."""
+    item = step.move.instance
+    observed = state.instances[item.name]
+    if not item.status.running:
+        return ""
+    if item.template is DiskTemplate.PLAIN:
+        return "is down while its disks are copied"
+    if step.move.kind is MoveKind.REPLACE_SECONDARY:
+        return ""
+    if item.status not in {InstanceStatus.RUNNING, InstanceStatus.ERROR_UP}:
+        return f"is down now, and starts on {step.nodes[step.instance.primary].facts.name}"
+    return "stops and starts again (always_failover)" if observed.always_failover else ""

@@ -1,0 +1,147 @@
+"""Single moves: which ones an instance may make, what they end and copy, and whether N+1 holds while they run.
+
+The moves are hbal's (`gpolicy.allocator.balancing`), and for plain instances Ganeti's own `gnt-instance move`. None is
+forced, except that what is on an unusable node may leave it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.balancing import possible_moves
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
+from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move, failover, replace_secondary
+from gpolicy.allocator.native.library import MoveRules
+from gpolicy.allocator.policy_check import check_policy
+from gpolicy.remedy.faults import Fault, Gain, Layout, Places, find_faults, gain_of, shortage
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.cluster_data import Instance
+
+ANY_MOVE = MoveRules(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A move that its nodes take: what it ends, and the disk (MiB) that it copies."""
+
+    move: InstanceMove
+    moved: Moved
+    gain: Gain
+    copied: int
+
+
+@dataclass(frozen=True, slots=True)
+class Movers:
+    """The instances of a cluster and where they may go.
+
+    `fixed` says of instances that nothing moves why.
+    """
+
+    places: Places
+    fixed: Mapping[int, str]
+
+    def faults(self, layout: Layout) -> tuple[Fault, ...]:
+        """Return all that is wrong with a layout."""
+        return find_faults(layout, self.places)
+
+    def moves(self, layout: Layout, number: int) -> Iterator[InstanceMove]:
+        """Yield the possible moves of an instance within its group; of one in two groups, into either."""
+        item = layout.instances[number]
+        if number in self.fixed or item.primary not in layout.nodes:
+            return
+        own = [layout.nodes[index] for index in (item.primary, item.secondary) if index in layout.nodes]
+        groups = {node.facts.group for node in own}
+        near = {index: node for index, node in layout.nodes.items() if node.facts.group in groups}
+        if item.template is DiskTemplate.PLAIN:
+            exclusive = own[0].facts.exclusive
+            targets = (
+                index
+                for index, node in near.items()
+                if index != item.primary and not node.facts.offline and node.facts.exclusive is exclusive
+            )
+            yield from (InstanceMove(MoveKind.FAILOVER_TO, item, index) for index in targets)
+        else:
+            yield from possible_moves(near, item, ANY_MOVE)
+
+    def try_move(self, layout: Layout, move: InstanceMove) -> Trial | FailReason:
+        """Return what a move does, or why its nodes do not take the instance."""
+        old = move.instance
+        moved = apply_move(layout.nodes, move, force=False)
+        if isinstance(moved, FailReason):
+            return moved
+        for index in {moved.instance.primary, moved.instance.secondary} - {old.primary, old.secondary, NO_NODE}:
+            facts = layout.nodes[index].facts
+            if facts.exclusive and move.kind is not MoveKind.FAILOVER_TO:
+                return FailReason.SPINDLES
+            elsewhere = facts.group != layout.nodes[old.primary].facts.group
+            if elsewhere and check_policy(facts.policy, old, exclusive=facts.exclusive) is not None:
+                return FailReason.DISK_COUNT  # stands for any reason of the policy
+        return Trial(move, moved, gain_of(layout, self.places, old, moved), copied_by(move))
+
+    def trials(self, layout: Layout, number: int) -> Iterator[Trial]:
+        """Yield the moves of an instance that its nodes take."""
+        for move in self.moves(layout, number):
+            found = self.try_move(layout, move)
+            if isinstance(found, Trial):
+                yield found
+
+    def is_safe(self, layout: Layout, trial: Trial) -> bool:
+        """Whether N+1 is no worse than before after each part of a move: no node newly lacks memory for its mirrored
+        instances or lacks more, and no more losses of nodes, with no more instances, cannot be absorbed."""
+        before = _losses(layout)
+        for state in states_during(layout, trial):
+            if state is None or any(
+                shortage(node) > shortage(layout.nodes[index]) for index, node in state.nodes.items()
+            ):
+                return False
+            after = _losses(state)
+            if after[0] > before[0] or after[1] > before[1]:
+                return False
+        return True
+
+
+def _losses(layout: Layout) -> tuple[int, int]:
+    return len(layout.homeless), sum(map(len, layout.homeless.values()))
+
+
+def copied_by(move: InstanceMove) -> int:
+    """Return the disk (MiB) that a move copies: all of the instance's, onto its new node."""
+    if move.target == NO_NODE or not move.instance.template.local:
+        return 0
+    return sum(disk.size for disk in move.instance.disks)
+
+
+def states_during(layout: Layout, trial: Trial) -> Iterator[Layout | None]:
+    """Yield the layout after each job that the move is made of, the last one included; None where one cannot be."""
+    target = trial.move.target
+    replaced = partial(replace_secondary, target=target, force=True)
+    swapped = partial(failover, force=True)
+    parts = {
+        MoveKind.REPLACE_AND_FAILOVER: (replaced,),
+        MoveKind.REPLACE_PRIMARY: (swapped, replaced),
+        MoveKind.FAILOVER_AND_REPLACE: (swapped,),
+    }.get(trial.move.kind, ())
+    here, item = layout, trial.move.instance
+    for part in parts:
+        moved = part(here.nodes, item)
+        if isinstance(moved, FailReason):
+            yield None
+            return
+        here, item = here.after(moved), moved.instance
+        yield here
+    yield layout.after(trial.moved)
+
+
+def why_fixed(item: Instance) -> str:
+    """Return why nothing moves an instance, by its own properties; empty if something may."""
+    if item.forthcoming:
+        return "it is only planned"
+    if not item.auto_balance:
+        return "its auto_balance is off, so nothing may move it by itself"
+    if not (item.template.balanced or item.template is DiskTemplate.PLAIN):
+        return f"Ganeti does not move {item.template.value} instances by itself"
+    return ""

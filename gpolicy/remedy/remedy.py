@@ -1,0 +1,273 @@
+"""A remedy: the moves and sizes that cure a cluster, what each costs, and what is left and why."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
+from gpolicy.allocator.placement import Nodes
+from gpolicy.analysis.basis import Basis
+from gpolicy.analysis.loaded_state import LoadedState, load_known_groups
+from gpolicy.analysis.location import LocationFacts
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.shown_score import Score, score_of
+from gpolicy.analysis.violations import PolicyJudge
+from gpolicy.cluster.state import ClusterState, Snapshot
+from gpolicy.printable import count, listed, some
+from gpolicy.remedy.commands import Command, commands_back, commands_of, downtime, sets_of
+from gpolicy.remedy.faults import Fault, FaultKind, Layout, Places
+from gpolicy.remedy.legal_sizes import SizeCure, size_cure
+from gpolicy.remedy.moving import Movers, copied_by, why_fixed
+from gpolicy.remedy.search import Moves, Search
+
+DEFAULT_RATE: Final = 60
+"""MiB a second: Ganeti's own `resync-rate` of DRBD."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemedyStep:
+    """One move of an instance. `job_set` is the set that it belongs to, from 1: jobs of a set may run side by side.
+
+    `nodes_before` and `nodes_after` are primary and secondary. `copied` is MiB, `seconds` the time for them.
+    `cures` are the faults that it ends. `back` undoes it; if nothing does, `no_way_back` says why.
+    """
+
+    number: int
+    job_set: int
+    instance: str
+    nodes_before: tuple[str, ...]
+    nodes_after: tuple[str, ...]
+    commands: tuple[Command, ...]
+    copied: int
+    seconds: float
+    downtime: str
+    cures: tuple[Fault, ...]
+    back: tuple[Command, ...]
+    no_way_back: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Left:
+    """A fault that nothing cures, and why."""
+
+    fault: Fault
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemedyReport:
+    """What is wrong with a cluster, what cures it, and what is left.
+
+    `rate` is in MiB a second; `seconds` is the time for all sets, one after the other. `exhaustive` says whether the
+    search ended by itself, not by its limits or for lack of time.
+    """
+
+    source: str
+    cluster_name: str
+    cluster_uuid: str | None
+    basis: Basis
+    faults: tuple[Fault, ...]
+    steps: tuple[RemedyStep, ...]
+    left: tuple[Left, ...]
+    faults_after: tuple[Fault, ...]
+    sizes: tuple[SizeCure, ...]
+    rate: int
+    seconds: float
+    score_before: Score
+    score_after: Score
+    exhaustive: bool
+    notes: tuple[str, ...] = ()
+    snapshot: Snapshot | None = None
+    what_if: tuple[str, ...] = ()
+
+    @property
+    def cured(self) -> int:
+        """How many faults the moves end."""
+        return len(self.faults) - len(self.left)
+
+    @property
+    def new(self) -> tuple[Fault, ...]:
+        """The faults that the moves bring: fewer than they end."""
+        return tuple(fault for fault in self.faults_after if fault not in self.faults)
+
+    @property
+    def copied(self) -> int:
+        """The disk that is copied, in MiB."""
+        return sum(step.copied for step in self.steps)
+
+    @property
+    def job_sets(self) -> int:
+        """The number of sets."""
+        return self.steps[-1].job_set if self.steps else 0
+
+
+def find_remedy(
+    state: ClusterState, names: PairNames, *, rate: int, seconds: float, tell: Callable[[str], None]
+) -> RemedyReport:
+    """Return what cures the cluster in `state`. `names` are those of the policy's spec pairs.
+
+    Raise GpolicyError if figures of nodes are missing in all groups.
+    """
+    loaded = load_known_groups(state)
+    cluster = loaded.whole.cluster
+    start = Layout(cluster.nodes, cluster.instances, _cpus(loaded))
+    movers = _movers(state, loaded)
+    search = Search(start, movers, time.monotonic() + seconds, tell)
+    tell("what is wrong")
+    before = Moves((), start, movers.faults(start))
+    found = search.find(before)
+    steps, total = _steps(state, start, before, found, movers, rate)
+    left = tuple(Left(fault=fault, reason=reason) for fault, reason in _left(before, found, movers, state))
+    return RemedyReport(
+        source=state.source,
+        cluster_name=state.name,
+        cluster_uuid=state.cluster.identity.uuid,
+        basis=loaded.basis(),
+        faults=before.faults,
+        steps=steps,
+        left=left,
+        faults_after=found.faults,
+        sizes=tuple(_sizes(state, names, found.layout)),
+        rate=rate,
+        seconds=total,
+        score_before=score_of(start.nodes.values()),
+        score_after=score_of(found.layout.nodes.values()),
+        exhaustive=search.exhaustive,
+        notes=(
+            *state.notes,
+            *loaded.notes,
+            *(f"group {name} is left out: {reason}" for name, reason in loaded.gaps.items()),
+        ),
+        snapshot=state.snapshot,
+        what_if=state.supposed,
+    )
+
+
+def _movers(state: ClusterState, loaded: LoadedState) -> Movers:
+    cluster = loaded.whole.cluster
+    fixed = {}
+    for index, item in cluster.instances.items():
+        observed = state.instances[item.name]
+        reason = why_fixed(item)
+        if observed.disk_template != item.template.value:
+            reason = "its nodes are in groups of which one is left out"
+        elif item.template is DiskTemplate.PLAIN and not state.nodes[observed.primary_node].is_measured:
+            reason = f"its only disks are on {observed.primary_node}, which is offline"
+        if reason:
+            fixed[index] = reason
+    return Movers(Places(cluster.nodes), fixed)
+
+
+def _cpus(loaded: LoadedState) -> dict[int, bool]:
+    return {
+        group.index: loaded.groups[group.name].limits.cpus_after_failure is not False for group in loaded.data.groups
+    }
+
+
+def _steps(
+    state: ClusterState, start: Layout, before: Moves, found: Moves, movers: Movers, rate: int
+) -> tuple[tuple[RemedyStep, ...], float]:
+    """Return the steps in their job sets, and the time for all."""
+    made: list[RemedyStep] = []
+    total = 0.0
+    to_end = {fault for fault in before.faults if fault not in found.faults}
+    for job_set, jobs in enumerate(sets_of(start, found.steps, movers), 1):
+        total += max(copied_by(job.move) for job in jobs) / rate
+        for job in jobs:
+            there = set(movers.faults(Layout(job.nodes, job.instances, start.cpus)))
+            cures = tuple(fault for fault in before.faults if fault in to_end and fault not in there)
+            to_end -= set(cures)
+            back, no_way_back = commands_back(job, state)
+            made.append(
+                RemedyStep(
+                    number=len(made) + 1,
+                    job_set=job_set,
+                    instance=job.instance.name,
+                    nodes_before=_names(job.nodes, job.move.instance.primary, job.move.instance.secondary),
+                    nodes_after=_names(job.nodes, job.instance.primary, job.instance.secondary),
+                    commands=tuple(commands_of(job)),
+                    copied=copied_by(job.move),
+                    seconds=copied_by(job.move) / rate,
+                    downtime=downtime(job, state),
+                    cures=cures,
+                    back=tuple(back),
+                    no_way_back=no_way_back,
+                    score=job.score,
+                )
+            )
+    return tuple(made), total
+
+
+def _names(nodes: Nodes, *indices: int) -> tuple[str, ...]:
+    return tuple(nodes[index].facts.name for index in indices if index != NO_NODE and index in nodes)
+
+
+# --- what is left ---------------------------------------------------------------------------------------------------
+
+_REFUSED: Final = {
+    FailReason.MEM: "lack memory",
+    FailReason.DISK: "lack disk",
+    FailReason.CPU: "would exceed their vcpu-ratio",
+    FailReason.TAGS: "have an instance with the same exclusion tag",
+    FailReason.MIG: "may not receive it, by migration tags",
+    FailReason.SPINDLES: "lack spindles, or have exclusive storage",
+    FailReason.DISK_COUNT: "are in a group whose policy does not allow it",
+}
+
+
+def _left(before: Moves, found: Moves, movers: Movers, state: ClusterState) -> Iterator[tuple[Fault, str]]:
+    crowded = {item.tag: item for item in LocationFacts(state, {}).unsatisfiable()}
+    numbers = {item.name: index for index, item in found.layout.instances.items()}
+    for fault in found.faults:
+        if fault not in before.faults:
+            continue
+        if fault.kind in {FaultKind.EXCLUSION, FaultKind.EXCLUSION_DOMAIN} and fault.key[0] in crowded:
+            item = crowded[fault.key[0]]
+            places = f"values of {item.domain_kind}" if item.domain_kind else "nodes"
+            yield (
+                fault,
+                f"{len(item.instances)} instances of group {item.group} have the tag, for {len(item.places)} {places}",
+            )
+        else:
+            yield fault, _reason([numbers[name] for name in fault.instances], found.layout, movers)
+
+
+def _reason(numbers: Sequence[int], layout: Layout, movers: Movers) -> str:
+    """Return why no move of the instances cures a fault."""
+    fixed = {movers.fixed[number]: layout.instances[number].name for number in numbers if number in movers.fixed}
+    free = [number for number in numbers if number not in movers.fixed][:_MOST_EXPLAINED]
+    if not free:
+        return "; ".join(f"{name}: {reason}" for reason, name in fixed.items()) or "there is no instance to move"
+    refused: Counter[str] = Counter()
+    for number in free:
+        for move in movers.moves(layout, number):
+            trial = movers.try_move(layout, move)
+            if isinstance(trial, FailReason):
+                refused[_REFUSED.get(trial, trial.title)] += 1
+            elif (trial.gain.units, trial.gain.memory) > (0, 0):
+                refused["would make N+1 worse on the way"] += 1
+            else:
+                refused["would end nothing, or do as much harm"] += 1
+    names = some([layout.instances[number].name for number in free], 3)
+    if not refused:
+        return f"there is no other node for {names}"
+    words = [f"{number} {text}" for text, number in refused.most_common()]
+    return f"of {count(sum(refused.values()), 'move')} of {names}, {listed(words)}"
+
+
+_MOST_EXPLAINED: Final = 20
+
+
+def _sizes(state: ClusterState, names: PairNames, layout: Layout) -> Iterator[SizeCure]:
+    judge = PolicyJudge(state, {name: names.groups.get(name, ()) for name in state.groups})
+    known = {item.name for item in layout.instances.values()}
+    for item in sorted(state.instances.values(), key=lambda item: item.name):
+        violation = judge.verdict(item).violation
+        if violation is not None and item.name in known:
+            cure, layout = size_cure(item, violation, judge.policy(item), layout)
+            yield cure

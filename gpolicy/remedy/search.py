@@ -1,0 +1,312 @@
+"""The search for moves: as many cures as possible, then the fewest copied bytes, moves, and the best score.
+
+Each step is the best single move: the least to copy for each unit that it ends, then what ends more, then the score.
+Where no single move helps, another instance makes room first, or the same one goes by another node. hbal's own list,
+as far as it is safe, is a second way; what it does not need is taken out of every list.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Final
+
+from gpolicy.allocator.balancing import Balanced, EngineSearch, Goal, balance, is_split
+from gpolicy.allocator.cluster_score import cluster_score, replaced, statistics, total_score
+from gpolicy.allocator.enumerations import NO_NODE, FailReason
+from gpolicy.allocator.instance_moves import InstanceMove
+from gpolicy.printable import count
+from gpolicy.remedy.faults import Fault, Layout, shortage
+from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial, copied_by
+
+MOST_TRIALS: Final = 20_000
+"""How many second moves a search tries where no single one helps."""
+MOST_LOSSES: Final = 300
+"""How many moves a search tries, each with all losses of nodes, where only losses are left."""
+MOST_BALANCING: Final = 400
+"""How many of hbal's moves are looked at in each group."""
+
+
+class TimeOverError(Exception):
+    """The time of the search is over; the best list so far is the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """A list of moves, the layout after them, and what is wrong then."""
+
+    steps: tuple[Balanced, ...]
+    layout: Layout
+    faults: tuple[Fault, ...]
+
+    @property
+    def copied(self) -> int:
+        """The disk (MiB) that the moves copy."""
+        return sum(copied_by(step.move) for step in self.steps)
+
+    @property
+    def rank(self) -> tuple[float, ...]:
+        """What the list is judged by; less is better."""
+        return len(self.faults), self.copied, len(self.steps), cluster_score(self.layout.nodes.values())
+
+
+@dataclass
+class Search:
+    """One search; `exhaustive` says at the end whether it ended by itself."""
+
+    start: Layout
+    movers: Movers
+    until: float
+    tell: Callable[[str], None]
+    exhaustive: bool = True
+    _tried: int = field(default=0, init=False)
+    _tried_losses: int = field(default=0, init=False)
+
+    def find(self, best: Moves) -> Moves:
+        """Return the best list of moves that is found; `best` is the one without a move."""
+        try:
+            for way in (self._step_by_step, self._as_hbal):
+                if best.faults:
+                    for found in way(best):
+                        best = min(best, found, key=lambda moves: moves.rank)
+        except (TimeOverError, KeyboardInterrupt):
+            self.exhaustive = False
+        return best
+
+    def _moves(self, steps: tuple[Balanced, ...], layout: Layout) -> Moves:
+        return Moves(steps, layout, self.movers.faults(layout))
+
+    def _check_time(self) -> None:
+        if time.monotonic() > self.until:
+            raise TimeOverError
+
+    # --- one move after the other --------------------------------------------------------------------------------
+
+    def _step_by_step(self, _best: Moves) -> Iterator[Moves]:
+        yield from self._improved((), self.start)
+
+    def _improved(self, steps: tuple[Balanced, ...], layout: Layout) -> Iterator[Moves]:
+        """Yield the list after each step, and at the end without what it does not need."""
+        for found in self._more_steps(steps, layout):
+            steps, layout = found
+            self.tell(f"{count(len(steps), 'move')} so far")
+            yield self._moves(steps, layout)
+        yield self._shortened(self._moves(steps, layout))
+
+    def _more_steps(self, steps: tuple[Balanced, ...], layout: Layout) -> Iterator[tuple[tuple[Balanced, ...], Layout]]:
+        while True:
+            chosen = self._single(layout) or self._pair(layout) or self._against_losses(layout)
+            if not chosen:
+                return
+            for trial in chosen:
+                layout = layout.after(trial.moved)
+                steps = (*steps, _step(trial.move, layout))
+            yield steps, layout
+
+    def _single(self, layout: Layout) -> tuple[Trial, ...]:
+        """Return the best safe move that ends something; none if there is none."""
+        found = []
+        for number in self._concerned(layout):
+            self._check_time()
+            found += [trial for trial in self.movers.trials(layout, number) if _helps(trial)]
+        return next(((trial,) for trial in _ranked(layout, found) if self._is_safe(layout, trial)), ())
+
+    def _is_safe(self, layout: Layout, trial: Trial) -> bool:
+        self._check_time()
+        return self.movers.is_safe(layout, trial)
+
+    def _concerned(self, layout: Layout) -> list[int]:
+        """Return the instances that something is wrong with, or that are on a node with which something is."""
+        found = {number for number, item in layout.instances.items() if self.movers.places.units(item, layout.nodes)}
+        found.update(number for numbers in layout.tagged.values() if len(numbers) > 1 for number in numbers)
+        for node in layout.nodes.values():
+            if shortage(node):
+                found.update((*node.primaries, *node.secondaries))
+        return sorted(found - self.movers.fixed.keys())
+
+    # --- two moves ------------------------------------------------------------------------------------------------
+
+    def _pair(self, layout: Layout) -> tuple[Trial, ...]:
+        """Return two safe moves that end something together: one that makes room or goes half-way, and one after it."""
+        found: list[tuple[tuple[float, ...], Trial, Trial]] = []
+        for number in self._concerned(layout):
+            for first, second in self._pairs(layout, number):
+                units = first.gain.units + second.gain.units
+                if units > 0:
+                    copied = first.copied + second.copied
+                    found.append(((copied / units, -units, len(found)), first, second))
+        for _, first, second in sorted(found, key=lambda item: item[0]):
+            if self._is_safe(layout, first) and self._is_safe(layout.after(first.moved), second):
+                return first, second
+        return ()
+
+    def _pairs(self, layout: Layout, number: int) -> Iterator[tuple[Trial, Trial]]:
+        for first in self.movers.trials(layout, number):  # by another node
+            if first.gain.units == 0:
+                yield from ((first, second) for second in self._after(layout, first, number))
+        for move in self.movers.moves(layout, number):
+            refused = self.movers.try_move(layout, move)
+            if isinstance(refused, FailReason) and refused is not FailReason.MIG:
+                for other in self._in_the_way(layout, move):
+                    for first in self.movers.trials(layout, other):
+                        if first.gain.units >= 0 and self._may_try():
+                            second = self.movers.try_move(layout.after(first.moved), move)
+                            if isinstance(second, Trial):
+                                yield first, second
+
+    def _after(self, layout: Layout, first: Trial, number: int) -> Iterator[Trial]:
+        there = layout.after(first.moved)
+        for move in self.movers.moves(there, number):
+            if self._may_try() and isinstance(trial := self.movers.try_move(there, move), Trial):
+                yield trial
+
+    def _may_try(self) -> bool:
+        self._tried += 1
+        if not self._tried % 64:
+            self._check_time()
+        if self._tried > MOST_TRIALS:
+            self.exhaustive = False
+        return self._tried <= MOST_TRIALS
+
+    def _in_the_way(self, layout: Layout, move: InstanceMove) -> list[int]:
+        """Return the instances on the nodes that a refused move leads to, which may move themselves."""
+        item = move.instance
+        places = {move.target, item.secondary} - {NO_NODE}
+        there = (number for index in sorted(places) for number in _residents(layout, index))
+        return [number for number in dict.fromkeys(there) if number not in {*self.movers.fixed, item.index}]
+
+    # --- losses of nodes ------------------------------------------------------------------------------------------
+
+    def _against_losses(self, layout: Layout) -> tuple[Trial, ...]:
+        """Return a move after which fewer losses, or as many with fewer instances, cannot be absorbed; none if none."""
+        homeless = layout.homeless
+        if not homeless:
+            return ()
+        lost = {name for names in homeless.values() for name in names}
+        group = {layout.nodes[index].facts.group for index in homeless}
+        near = [item for item in layout.instances.values() if layout.nodes[item.primary].facts.group in group]
+        first = sorted(near, key=lambda item: (item.name not in lost, item.index))
+        before = _weight(homeless)
+        for item in first:
+            if item.index in self.movers.fixed:
+                continue
+            trials = (trial for trial in self.movers.trials(layout, item.index) if trial.gain.units >= 0)
+            for trial in _ranked(layout, trials):
+                self._check_time()
+                self._tried_losses += 1
+                if self._tried_losses > MOST_LOSSES:
+                    self.exhaustive = False
+                    return ()
+                after = _weight(layout.after(trial.moved).homeless)
+                if after < before and self.movers.is_safe(layout, trial):
+                    return (trial,)
+        return ()
+
+    # --- as hbal --------------------------------------------------------------------------------------------------
+
+    def _as_hbal(self, best: Moves) -> Iterator[Moves]:
+        """Yield lists that begin with hbal's moves in the groups where something is left."""
+        names = {name for fault in best.faults for name in fault.instances}
+        left = {
+            best.layout.nodes[index].facts.group
+            for item in best.layout.instances.values()
+            if item.name in names
+            for index in (item.primary, item.secondary)
+            if index in best.layout.nodes
+        }
+        reached = self._moves((), self.start)
+        for group in sorted(left):
+            for found in self._balanced(reached, group):
+                reached = min(reached, found, key=lambda moves: (len(moves.faults), len(moves.steps)))
+        if reached.steps:
+            yield self._shortened(reached)
+            yield from self._improved(reached.steps, reached.layout)
+
+    def _balanced(self, reached: Moves, group: int) -> Iterator[Moves]:
+        layout, steps = reached.layout, reached.steps
+        own = {index: node for index, node in layout.nodes.items() if node.facts.group == group}
+        instances = {number: item for number, item in layout.instances.items() if item.primary in own}
+        movable = [
+            number
+            for number, item in instances.items()
+            if number not in self.movers.fixed and item.template.balanced and not is_split(item, layout.nodes)
+        ]
+        if any(item.secondary not in {NO_NODE, *own} for item in instances.values()):
+            return  # hbal does not balance such a group with its own nodes alone
+        goal = Goal(float("-inf"), MOST_BALANCING, min_gain=0.0)
+        search = EngineSearch(own, instances, movable, ANY_MOVE)
+        for done in balance(own, instances, ANY_MOVE, goal, search):
+            self._check_time()
+            trial = self.movers.try_move(layout, done.move)
+            if not isinstance(trial, Trial) or not self.movers.is_safe(layout, trial):
+                return
+            layout = layout.after(trial.moved)
+            steps = (*steps, _step(trial.move, layout))
+            self.tell(f"{count(len(steps), 'move')} as hbal balances")
+            yield self._moves(steps, layout)
+
+    # --- without what is not needed -------------------------------------------------------------------------------
+
+    def _shortened(self, moves: Moves) -> Moves:
+        """Return the moves without those that cure nothing, as far as the rest stays possible and safe."""
+        kept = list(moves.steps)
+        for place in range(len(kept) - 1, -1, -1):
+            self._check_time()
+            shorter = self._replayed([*kept[:place], *kept[place + 1 :]], checked=False)
+            if shorter is not None and len(shorter.faults) <= len(moves.faults):
+                kept = list(shorter.steps)
+        found = self._replayed(kept, checked=True)
+        return moves if found is None or found.rank > moves.rank else found
+
+    def _replayed(self, steps: Sequence[Balanced], *, checked: bool) -> Moves | None:
+        """Return the same moves from the start; None if one is not possible, or not safe where that is `checked`."""
+        layout = self.start
+        made: tuple[Balanced, ...] = ()
+        for step in steps:
+            move = InstanceMove(step.move.kind, layout.instances[step.move.instance.index], step.move.target)
+            own = {move.instance.primary, move.instance.secondary}
+            trial = FailReason.INTERNAL if move.target in own - {NO_NODE} else self.movers.try_move(layout, move)
+            if not isinstance(trial, Trial) or (checked and not self._is_safe(layout, trial)):
+                return None
+            layout = layout.after(trial.moved)
+            made = (*made, _step(move, layout))
+        return self._moves(made, layout)
+
+
+def _helps(trial: Trial) -> bool:
+    return (trial.gain.units, trial.gain.memory) > (0, 0)
+
+
+def _ranked(layout: Layout, trials: Iterable[Trial]) -> Iterator[Trial]:
+    """Yield trials, the best first; only those that are equal otherwise are compared by their score."""
+    stats = statistics(layout.nodes.values())
+
+    def score(trial: Trial) -> float:
+        after = stats
+        for index, node in trial.moved.changed.items():
+            after = replaced(after, layout.nodes[index], node)
+        return total_score(after)
+
+    def key(trial: Trial) -> tuple[float, ...]:
+        units = trial.gain.units
+        return (units <= 0, trial.copied / max(units, 1), -units, -trial.gain.memory)
+
+    for _, equal in groupby(sorted(trials, key=key), key):
+        yield from sorted(equal, key=score)
+
+
+def _weight(homeless: Mapping[int, tuple[str, ...]]) -> tuple[int, int]:
+    return sum(map(len, homeless.values())), len(homeless)
+
+
+def _residents(layout: Layout, index: int) -> tuple[int, ...]:
+    node = layout.nodes[index]
+    return (*node.primaries, *node.secondaries)
+
+
+def _step(move: InstanceMove, layout: Layout) -> Balanced:
+    """Return the step whose move led to `layout`."""
+    score = cluster_score(layout.nodes.values())
+    return Balanced(move, score, layout.instances[move.instance.index], layout.nodes, layout.instances)

@@ -1,0 +1,135 @@
+"""`gpolicy remedy`: its forms, what its JSON promises, and the script that it writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import ROOT, gpolicy
+from jsonschema import Draft7Validator
+
+SNAPSHOT = ("--state", f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}")
+POLICY = ROOT / "policies" / "two-groups"
+SCHEMA = json.loads((ROOT / "schemas/output/remedy.json").read_text(encoding="utf-8"))
+SAID = "5 moves, 1780G to copy, cure 5 of 6 faults"
+
+GNT = """#!/bin/sh
+# a cluster whose instances are files: what gnt-instance would do to them
+cd "$INSTANCES"
+program=$(basename "$0")
+[ "$program" = gnt-cluster ] && { printf 'Cluster name: ganeti.example.org\\nCluster UUID: %s\\n' "$UUID"; exit; }
+verb=$1
+for name do :; done
+read -r primary secondary < "$name"
+case "$verb" in
+  list) for name do :; done; printf '%s/%s\\n' "$primary" "$secondary" ;;
+  migrate | failover) echo "$secondary $primary" > "$name" ;;
+  replace-disks) [ ! -e stuck ] || exit 1; echo "$primary $3" > "$name" ;;
+  move) echo "$4" > "$name" ;;
+esac
+"""
+
+
+def answered(*words: str) -> dict[str, object]:
+    done = gpolicy("remedy", *words, *SNAPSHOT, "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    data: dict[str, object] = json.loads(done.stdout)
+    Draft7Validator(SCHEMA).validate(data)
+    assert set(data) == set(SCHEMA["properties"])
+    return data
+
+
+@pytest.mark.parametrize("words", [(), (str(POLICY),), (str(POLICY), "--lost", "node1")])
+def test_the_json_is_what_the_schema_promises(words: tuple[str, ...]) -> None:
+    answered(*words)
+
+
+def test_the_text_says_what_is_cured_and_what_is_left() -> None:
+    done = gpolicy("remedy", POLICY, *SNAPSHOT)
+    assert SAID in done.stdout
+    assert "gnt-instance replace-disks -n node1.example.org warehouse.example.org" in done.stdout
+    assert "3 instances of group shared have the tag, for 2 values of rack" in done.stdout
+
+
+def test_a_plan_has_the_remedy_of_its_policy(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    gpolicy("plan", POLICY, *SNAPSHOT, "-o", plan)  # its guards fail
+    one, other = answered(str(plan)), answered(str(POLICY))
+    assert one["steps"] == other["steps"]
+    assert one["left"] == other["left"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--rate", "fast"), "--rate 'fast': not a size"),
+        (("--rate", "0"), "at least 1M a second"),
+        (("--script", "x.sh", "--offline", "node1"), "not for a supposed one"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused(words: tuple[str, ...], said: str) -> None:
+    done = gpolicy("remedy", *SNAPSHOT, *words)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert said in done.stderr
+
+
+class Pretended:
+    """A cluster of files for the script: one for each instance, with its nodes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.data = answered(str(POLICY))
+        self.script, self.instances = folder / "remedy.sh", folder / "instances"
+        done = gpolicy("remedy", POLICY, *SNAPSHOT, "--script", self.script)
+        assert f"wrote {self.script}" in done.stdout
+        self.instances.mkdir()
+        for program in ("gnt-instance", "gnt-cluster"):
+            (folder / program).write_text(GNT)
+            (folder / program).chmod(0o755)
+        state = json.loads((ROOT / "policies/two-groups.snapshot.json").read_text(encoding="utf-8"))
+        for name, item in state["instances"].items():
+            (self.instances / name).write_text(" ".join((item["primary_node"], *item["secondary_nodes"])) + "\n")
+        uuid = state["cluster"]["identity"]["uuid"]
+        self.environ = {"PATH": f"{folder}:{os.environ['PATH']}", "INSTANCES": str(self.instances), "UUID": uuid or ""}
+
+    def run(self, *words: str) -> subprocess.CompletedProcess[str]:
+        command = ["sh", str(self.script), *words]
+        return subprocess.run(command, env=self.environ, capture_output=True, text=True, check=False)
+
+    def places(self) -> dict[str, list[str]]:
+        return {file.name: file.read_text().split() for file in self.instances.iterdir() if file.name != "stuck"}
+
+
+def test_the_script_leads_where_the_remedy_says_and_back(tmp_path: Path) -> None:
+    cluster = Pretended(tmp_path)
+    before = cluster.places()
+    assert stat.S_IMODE(cluster.script.stat().st_mode) & 0o077 == 0
+    shown = cluster.run("-n")
+    assert (shown.returncode, cluster.places()) == (0, before), shown.stderr
+    assert "gnt-instance move -f -n" in shown.stdout
+    steps = {step["instance"]: step["nodes_after"] for step in cluster.data["steps"]}  # type: ignore[attr-defined]
+    done = cluster.run()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert cluster.places() == {**before, **steps}
+    again = cluster.run()
+    assert (again.returncode, cluster.places()) == (0, {**before, **steps})
+    assert again.stdout.count("done already") == len(steps)
+    back = cluster.run("--back")
+    assert (back.returncode, cluster.places()) == (0, before), back.stderr
+
+
+def test_a_script_that_fails_goes_on_later_and_leaves_moved_instances_alone(tmp_path: Path) -> None:
+    cluster = Pretended(tmp_path)
+    (cluster.instances / "stuck").touch()
+    failed = cluster.run()
+    assert failed.returncode == 1
+    assert "set 1 failed; the sets after it were not run" in failed.stderr
+    (cluster.instances / "stuck").unlink()
+    (cluster.instances / "warehouse.example.org").write_text("node8.example.org node1.example.org\n")
+    stopped = cluster.run()
+    assert stopped.returncode == 1
+    assert "warehouse.example.org is on node8.example.org/node1.example.org" in stopped.stderr
+    assert cluster.places()["warehouse.example.org"] == ["node8.example.org", "node1.example.org"]

@@ -1,0 +1,172 @@
+"""Remedies of random broken clusters: each step is possible and safe, and no list of hbal's cures more."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from htools.random_clusters import random_cluster
+
+from gpolicy.allocator.balancing import EngineSearch, Goal, balance, is_split
+from gpolicy.allocator.enumerations import NO_NODE, FailReason
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
+from gpolicy.analysis.health import CONFLICTS
+from gpolicy.analysis.loaded_state import load_state
+from gpolicy.analysis.location import LocationFacts
+from gpolicy.analysis.node_losses import group_redundancy
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.cluster.sources import SourceOptions, read_state
+from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import GpolicyError
+from gpolicy.remedy.faults import FaultKind, Layout, Places, find_faults
+from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial
+from gpolicy.remedy.remedy import RemedyReport, find_remedy
+
+# ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
+
+SEEDS = [*range(25), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(25, 1_000))]
+OF_TAGS = {"exclusion", "exclusion-domain", "failure-domain", "migration"}
+
+
+def broken(seed: int, folder: Path) -> ClusterState:
+    """Return a random cluster, its conflicts and all; skip one that cannot be counted."""
+    rng = random.Random(seed)
+    made = random_cluster(rng, rng.choice(["drbd", "drbd", "sharedfile", "plain"]), 9, sound=rng.random() < 0.7)
+    file = folder / "cluster.txt"
+    file.write_text(made.text)
+    state = read_state(f"text:{file}", SourceOptions())
+    if any(item.disk_template == "drbd" and not item.secondary_nodes for item in state.instances.values()):
+        pytest.skip("Ganeti makes no DRBD instance without a secondary node")
+    try:
+        load_state(state)
+    except GpolicyError as error:
+        pytest.skip(error.message)
+    return state
+
+
+def remedied(state: ClusterState) -> RemedyReport:
+    return find_remedy(state, PairNames(), rate=60, seconds=600, tell=lambda _: None)
+
+
+def layout_of(state: ClusterState) -> Layout:
+    loaded = load_state(state)
+    cpus = {
+        group.index: loaded.groups[group.name].limits.cpus_after_failure is not False for group in loaded.data.groups
+    }
+    return Layout(loaded.whole.cluster.nodes, loaded.whole.cluster.instances, cpus)
+
+
+def moved(state: ClusterState, report: RemedyReport) -> ClusterState:
+    instances = dict(state.instances)
+    for step in report.steps:
+        primary, *secondary = step.nodes_after
+        instances[step.instance] = replace(
+            instances[step.instance], primary_node=primary, secondary_nodes=tuple(secondary)
+        )
+    return replace(state, instances=instances)
+
+
+def lost(layout: Layout) -> tuple[int, int]:
+    return len(layout.homeless), sum(map(len, layout.homeless.values()))
+
+
+def replayed(layout: Layout, report: RemedyReport) -> list[Layout]:
+    """Return the layout after each step, by hbal's own moves without force; the nodes are those that are reported."""
+    names = {item.name: index for index, item in layout.instances.items()}
+    nodes = {node.facts.name: index for index, node in layout.nodes.items()}
+    found = [layout]
+    for step in report.steps:
+        here = found[-1]
+        item = here.instances[names[step.instance]]
+        wanted = tuple(nodes[name] for name in step.nodes_after)
+        moves = (
+            apply_move(here.nodes, InstanceMove(kind, item, target), force=False)
+            for kind in MoveKind
+            for target in ([NO_NODE] if kind is MoveKind.FAILOVER else wanted)
+            if (kind is MoveKind.FAILOVER_TO) == (item.secondary == NO_NODE)
+            if target not in {item.primary, item.secondary} or target == NO_NODE
+        )
+        taken = [
+            move
+            for move in moves
+            if not isinstance(move, FailReason)
+            and tuple(i for i in (move.instance.primary, move.instance.secondary) if i != NO_NODE) == wanted
+        ]
+        assert taken, f"{step.instance} cannot move to {step.nodes_after}"
+        found.append(here.after(taken[0]))
+    return found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_faults_are_those_of_the_impact(seed: int, tmp_path: Path) -> None:
+    state = broken(seed, tmp_path)
+    layout = layout_of(state)
+    faults = find_faults(layout, Places(layout.nodes))
+    facts = LocationFacts(state, {})
+    for kind in OF_TAGS:
+        found = [fault for fault in faults if fault.kind.value == kind]
+        assert len(found) == len(list(CONFLICTS[kind](facts))), kind
+    groups = [group_redundancy(item, 1) for item in load_state(state).groups.values()]
+    if not any(fault.kind is FaultKind.TWO_GROUPS for fault in faults):
+        losses = {loss.nodes for group in groups for loss in group.not_absorbed}
+        assert {fault.key for fault in faults if fault.kind is FaultKind.LOSS} == losses
+        short = {(item.node,) for group in groups for item in group.shortages}
+        assert {fault.key for fault in faults if fault.kind is FaultKind.RESERVE} == short
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_each_step_is_possible_and_keeps_redundancy(seed: int, tmp_path: Path) -> None:
+    state = broken(seed, tmp_path)
+    report = remedied(state)
+    layouts = replayed(layout_of(state), report)
+    for before, after in pairwise(layouts):
+        assert lost(after)[0] <= lost(before)[0]
+        assert lost(after)[1] <= lost(before)[1]
+        for index, node in after.nodes.items():
+            assert node.facts.offline or before.nodes[index].fails_n1 or not node.fails_n1
+    places = Places(layouts[0].nodes)
+    assert set(find_faults(layouts[-1], places)) == set(report.faults_after)
+    assert {left.fault for left in report.left} | set(report.new) == set(report.faults_after)
+    assert len(report.faults_after) <= len(report.faults)
+    assert sum(len(step.cures) for step in report.steps) == report.cured
+    facts = LocationFacts(moved(state, report), {})
+    for kind in OF_TAGS:
+        count = sum(fault.kind.value == kind for fault in report.faults_after)
+        assert count == len(list(CONFLICTS[kind](facts))), kind
+
+
+@pytest.mark.parametrize("seed", SEEDS[:12])
+def test_the_same_input_has_the_same_answer(seed: int, tmp_path: Path) -> None:
+    state = broken(seed, tmp_path)
+    assert remedied(state) == remedied(state)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_hbal_cures_no_more(seed: int, tmp_path: Path) -> None:
+    """Of hbal's list in each group, the longest beginning counts whose moves keep redundancy."""
+    state = broken(seed, tmp_path)
+    start = layout_of(state)
+    places = Places(start.nodes)
+    least = len(remedied(state).faults_after)
+    movers = Movers(places, {})
+    for group in sorted({node.facts.group for node in start.nodes.values()}):
+        own = {index: node for index, node in start.nodes.items() if node.facts.group == group}
+        instances = {number: item for number, item in start.instances.items() if item.primary in own}
+        if any(item.secondary not in {NO_NODE, *own} for item in instances.values()):
+            continue
+        movable = [
+            number
+            for number, item in instances.items()
+            if item.template.balanced and item.auto_balance and not item.forthcoming and not is_split(item, start.nodes)
+        ]
+        layout = start
+        search = EngineSearch(own, instances, movable, ANY_MOVE)
+        for done in balance(own, instances, ANY_MOVE, Goal(float("-inf"), 60, min_gain=0.0), search):
+            trial = movers.try_move(layout, done.move)
+            if not isinstance(trial, Trial) or not movers.is_safe(layout, trial):
+                break
+            layout = layout.after(trial.moved)
+            assert least <= len(find_faults(layout, places))
