@@ -114,7 +114,7 @@ def _verbs() -> Choices:
 
 
 def _htools(before: list[str]) -> Choices:
-    from gpolicy.htools.options import PROGRAMS  # noqa: PLC0415
+    from gpolicy.htools.program_options import PROGRAMS  # noqa: PLC0415
 
     if not before:
         yield "hspace", "How many instances fit"

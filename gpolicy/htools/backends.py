@@ -12,7 +12,7 @@ from gpolicy.allocator.ghc_numbers import floor
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge, no_loads
 from gpolicy.allocator.repeated_allocation import DivisionError
 from gpolicy.errors import InputError
-from gpolicy.htools.options import Options, Stop, read_options
+from gpolicy.htools.program_options import Options, Stop, read_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -13,7 +13,7 @@ from gpolicy.errors import InputError
 from gpolicy.htools.backends import load_cluster, node_status, read_input, run_program, save_cluster, warnings
 from gpolicy.htools.hail_requests import HailRequest, parse_request
 from gpolicy.htools.iallocator import IallocatorDocument, parse_document
-from gpolicy.htools.options import HAIL_OPTIONS, Options
+from gpolicy.htools.program_options import HAIL_OPTIONS, Options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

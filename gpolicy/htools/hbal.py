@@ -40,7 +40,7 @@ from gpolicy.htools.hbal_report import (
     split_instances,
     well_balanced,
 )
-from gpolicy.htools.options import HBAL_OPTIONS, Options
+from gpolicy.htools.program_options import HBAL_OPTIONS, Options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

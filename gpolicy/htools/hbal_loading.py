@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
     from gpolicy.htools.json_fields import Json
-    from gpolicy.htools.options import Options
+    from gpolicy.htools.program_options import Options
 
 CPU_COLLECTOR, XEN_COLLECTOR = "cpu-avg-load", "xen-cpu-avg-load"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
-    from gpolicy.htools.options import Options
+    from gpolicy.htools.program_options import Options
 
 
 class GroupState(NamedTuple):

@@ -21,7 +21,7 @@ from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.errors import InputError
 from gpolicy.htools.backends import load_cluster, node_status, run_program, save_cluster, warnings, with_node_options
 from gpolicy.htools.hspace_report import HumanReport, MachineReport, Report, Run
-from gpolicy.htools.options import HSPACE_OPTIONS, Options
+from gpolicy.htools.program_options import HSPACE_OPTIONS, Options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpolicy.ganeti.vocabulary import HAIL_PARAMETERS
-from gpolicy.htools.options import HAIL_OPTIONS
+from gpolicy.htools.program_options import HAIL_OPTIONS
 
 
 def test_the_parameters_of_hail_are_its_options() -> None:
