@@ -124,9 +124,9 @@ class _Worker(Generic[_Result]):
 
 def _do(job: Callable[[], object], answers: Connection) -> None:
     """Do a job in a process of its own, and send what it returns."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that began it
-    signal.signal(signal.SIGTERM, _interrupt)  # so that programs that it started are ended as well
     try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that began it
+        signal.signal(signal.SIGTERM, _interrupt)  # so that programs that it started are ended as well
         answers.send(job())
     except KeyboardInterrupt:
         os._exit(1)

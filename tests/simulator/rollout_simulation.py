@@ -67,8 +67,8 @@ class Worker:
         self.world.follow(self.process, self._code)
 
     def _code(self) -> int | None:
-        self.process.check()
         try:
+            self.process.check()
             answer = self._job()
         except KeyboardInterrupt:
             return None

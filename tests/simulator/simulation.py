@@ -170,6 +170,7 @@ class Simulation(Disturbances):
         begun, ended_with = self.clock.monotonic, None
         try:
             ended_with = code()
+            mine.interrupted = False  # too late
             mine.check()
         except KilledError:
             self.note(f"run {mine.number} is dead")

@@ -35,6 +35,7 @@ FOUND: Final = {
     "286": "a journal that could not be read ended the processes of other clusters in their steps",
     "464": "a journal that was cut short in its first line did so, too",
     "5000757": "when the plans were gone, those that were not taken back counted as taken back",
+    "5002664": "none: the simulator had a signal to a process that had just begun end the roll-out",
     "10415": "a job that had failed between two attempts at the first step was not seen by the look",
 }
 
