@@ -69,7 +69,7 @@ def worst_exit_code(reports: Sequence[ClusterReport]) -> int:
 
 def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Provenance) -> Answer:
     """Return the table of all clusters, with a verdict that names those with trouble."""
-    headings = next((_figure_names(item.answer) for item in reports if item.answer and item.answer.figures), ())
+    headings = max((_figure_names(item.answer) for item in reports if item.answer), key=len, default=())
     rows = tuple((Page(item.name), _short(item), *_figures(item, headings)) for item in reports)
     table = Table(
         title="Clusters",

@@ -165,3 +165,10 @@ def test_a_spec_stands_for_its_minimum_or_its_maximum(spec: str, size: str) -> N
 def test_all_means_all_clusters() -> None:
     done = gpolicy("place", "memory=1G", "--all")
     assert "no settings file names clusters" in done.stderr
+
+
+def test_the_group_can_be_an_option() -> None:
+    done = gpolicy("place", "--state", STATE, "memory=1G", "-g", "dedicated")
+    assert "group default was not tried: not requested" in done.stdout
+    twice = gpolicy("place", "--state", STATE, "memory=1G", "group=default", "--group", "dedicated")
+    assert "group is given twice" in twice.stderr

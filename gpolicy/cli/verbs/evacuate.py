@@ -61,7 +61,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     budget: Budget = None,
     every: Annotated[bool, typer.Option("--all-candidates", "-a", help="Show every candidate.")] = False,
 ) -> int:
-    """Show how nodes or a group are emptied: what moves where, in which order, and what stays.
+    """Show what moves where to empty nodes or a group, and what stays.
 
     The answer is that of hail's own evacuation, with every candidate and the commands. Exit code 1 when an instance
     stays.

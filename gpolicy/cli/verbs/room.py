@@ -170,6 +170,9 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     *,
     clusters: Clusters,
     suppositions: Suppositions,
+    group: Annotated[
+        str | None, typer.Option("--group", "-g", metavar="NAME", help="Place in this group: as the word group=NAME.")
+    ] = None,
     policy: Annotated[
         Path | None,
         typer.Option("--policy", "-p", metavar="PATH", help="Place on the cluster as this policy would make it."),
@@ -197,7 +200,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.report.place_json import place_data  # noqa: PLC0415
 
     display = display_of("place", form, budget, every=every)
-    words, limits = read_words(request), limit_options.read()
+    words, limits = read_words([*request, *([f"group={group}"] if group else [])]), limit_options.read()
     what_if = suppositions.read(words.request.group)
 
     def work(target: Target) -> Report:
