@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy
@@ -35,6 +36,7 @@ from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
+from gpolicy.errors import InputError
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 
@@ -103,10 +105,12 @@ def place(
             return () if guessed else there
 
         given = request.disks is not None and request.spindles_given
-        sizes = other_sizes(instance, _policies(cluster, group), takes, spindles_given=given)
-        others = (*_without_a_word(observed, request, instance, limits, declared=declared), *sizes)
-        if not others and request.template is not None:
-            others = _of_another_template(place(observed, replace(request, template=None), limits=limits, instead=True))
+        with suppress(InputError):  # a group may be too large to tell whether something keeps its limits
+            sizes = other_sizes(instance, _policies(cluster, group), takes, spindles_given=given)
+            others = (*_without_a_word(observed, request, instance, limits, declared=declared), *sizes)
+        if others == () and request.template is not None:
+            other = place(observed, replace(request, template=None), limits=limits, declared=declared, instead=True)
+            others = _of_another_template(other)
     return PlaceReport(
         source=state.source,
         snapshot=state.snapshot,

@@ -12,6 +12,7 @@ from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.request_words import read_words
 from gpolicy.analysis.wanted_instance import PlaceRequest
+from gpolicy.cluster.simulated import simulated_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits
 
@@ -110,3 +111,10 @@ def test_nothing_fits_in_a_full_group() -> None:
         name: replace(node, resources=replace(node.resources, memory_free=0)) for name, node in state.nodes.items()
     }
     assert asked(replace(state, nodes=nodes), *PLAIN).instead == ()
+
+
+def test_a_group_too_large_for_its_limits_has_no_answer_to_this() -> None:
+    state = simulated_state("p,60,4T,128G,32")
+    request = PlaceRequest(memory=122880, vcpus=1, disks=(Disk(1024),), template="plain")
+    report = place(state, request, limits=Limits(max_node_failures=3), instead=True)
+    assert (report.ok, report.reason, report.instead) == (False, "refused by ipolicy.minmax (60)", None)
