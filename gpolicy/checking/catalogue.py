@@ -10,7 +10,7 @@ from pkgutil import walk_packages
 from types import ModuleType
 from typing import Final
 
-from gpolicy.checking import baseline, suppressing, waiving
+from gpolicy.checking import baseline, idle_globs, suppressing, waiving
 from gpolicy.checking.fleet import FleetRule
 from gpolicy.checking.rule import Rule
 from gpolicy.findings import HOUSE, HOUSE_CODE, Finding, RuleInfo, warning_rule
@@ -72,7 +72,7 @@ CATALOGUE: Final = catalogue(
         *(rule.info for rule in FLEET_RULES),
         *(
             item
-            for module in (structure, waiving, suppressing, baseline)  # the engine itself finds these
+            for module in (structure, waiving, suppressing, baseline, idle_globs)  # the engine itself finds these
             for item in vars(module).values()
             if isinstance(item, RuleInfo)
         ),

@@ -13,6 +13,7 @@ from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule
 from gpolicy.checking.consequences import without_consequences
 from gpolicy.checking.context import Context
 from gpolicy.checking.fleet import Fleet
+from gpolicy.checking.idle_globs import idle_globs
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.selection import KnownRules
 from gpolicy.checking.settings import DEFAULT, Settings
@@ -89,7 +90,7 @@ def examine(
         is_house = key.startswith(HOUSE)
         return HOUSE_CODE in codes and key not in settings.ignored if is_house else key in codes
 
-    about = [*waivers.findings, *suppressions.findings]
+    about = [*waivers.findings, *suppressions.findings, *idle_globs(settings, policy)]
     if context.whole and not policy.is_part:  # else what is accepted may be found in the rest
         labels = [item.label for item in policy.objects]
         about += [*waivers.unused(ran, labels, policy.paths), *suppressions.unused(ran)]

@@ -8,17 +8,33 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from gpolicy.findings import HOUSE_CODE, Finding, RuleInfo, Severity
+from gpolicy.findings import HOUSE_CODE, Finding, RuleInfo, Severity, Span
 from gpolicy.policy.boundary import relative_path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PerFile:
-    """Rules (their keys) that do not count in files that match `glob`, whose path is taken from `directory`."""
+    """Rules (their keys) that do not count in files that match `glob`, whose path is taken from `directory`.
+
+    `span` is where the settings say so.
+    """
 
     glob: str
     codes: frozenset[str]
     directory: Path
+    span: Span | None = None
+
+    def matches(self, file: str) -> bool:
+        """Return whether the glob names a file."""
+        return self.matches_path(relative_path(file, self.directory))
+
+    def matches_path(self, path: str) -> bool:
+        """Return whether the glob names the file of a path from the directory.
+
+        By its whole path, by the end of it, or by a directory above it. As in other linters, `*` goes over slashes.
+        """
+        glob = self.glob.removeprefix("./").rstrip("/")
+        return any(fnmatchcase(path, pattern) for pattern in (glob, f"*/{glob}", f"{glob}/*"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +83,7 @@ class Settings:
 
     def _is_ignored_in(self, file: str, finding: Finding) -> bool:
         keys = {finding.key, finding.code}
-        return any(not item.codes.isdisjoint(keys) and _matches(file, item) for item in self.per_file)
+        return any(not item.codes.isdisjoint(keys) and item.matches(file) for item in self.per_file)
 
 
 DEFAULT: Final = Settings()
@@ -80,13 +96,3 @@ def reason_to_keep(info: RuleInfo) -> str:
     if info.code.startswith("GP0"):
         return "a policy that cannot be read as a whole cannot be planned"
     return "gpolicy makes no plan with it" if info.code.startswith("GP7") else ""
-
-
-def _matches(file: str, item: PerFile) -> bool:
-    """Return whether a glob names a file: by its path from the settings' directory, by the end of it, or a directory.
-
-    As in other linters, `*` goes over slashes.
-    """
-    path = relative_path(file, item.directory)
-    glob = item.glob.removeprefix("./").rstrip("/")
-    return any(fnmatchcase(path, pattern) for pattern in (glob, f"*/{glob}", f"{glob}/*"))

@@ -132,7 +132,9 @@ class _Reader:
                 self._refuse_if_always_on(word, item, "ignored")
             every = (info for word in words for info in rules_named(word)[0])
             codes = frozenset(info.key for info in every if not reason_to_keep(info))
-            yield PerFile(glob=item.path[-1], codes=codes, directory=self._file.path.parent.resolve())
+            yield PerFile(
+                glob=item.path[-1], codes=codes, directory=self._file.path.parent.resolve(), span=self._file.span(item)
+            )
 
     def _fail_on(self, place: Place) -> Severity | None:
         if place.value not in FAIL_ON:

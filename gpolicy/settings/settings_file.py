@@ -18,6 +18,7 @@ from gpolicy.opening import OutsideError, read_named, reason
 from gpolicy.policy.boundary import Boundary, boundary
 
 if TYPE_CHECKING:
+    from gpolicy.findings import Span
     from gpolicy.settings.toml_places import Keys, TomlPlaces
 
 OWN_NAME: Final = "gpolicy.toml"
@@ -87,13 +88,20 @@ class SettingsFile:
 
     def error(self, place: Place, message: str, hint: str = "", word: str = "") -> InputError:
         """Return an error about a key, or about a word in its value, with its line."""
-        if self._places is None:
-            from gpolicy.settings.toml_places import toml_places  # noqa: PLC0415 (only an error needs it)
-
-            self._places = toml_places(self._text)
-        line = self._places.line(place.path, word)
+        line = self._all_places().line(place.path, word)
         what = f"{place.shown[:200]}: " if place.path else ""
         return InputError(_one_line(f"{self.path}:{line}: {what}{message}"), hint=_one_line(hint) or None)
+
+    def span(self, place: Place) -> Span:
+        """Return where a key stands in the file."""
+        return self._all_places().span(str(self.path), place.path)
+
+    def _all_places(self) -> TomlPlaces:
+        if self._places is None:
+            from gpolicy.settings.toml_places import toml_places  # noqa: PLC0415 (few settings need it)
+
+            self._places = toml_places(self._text)
+        return self._places
 
 
 def settings_file(root: Path) -> SettingsFile | None:

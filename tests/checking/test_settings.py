@@ -151,6 +151,20 @@ def test_files_are_known_from_any_directory(tmp_path: Path, monkeypatch: pytest.
         assert not made.counts(Finding("GP201", "x", Severity.WARNING, "m", Span(file, 1, 1, 1, 1)))
 
 
+def test_a_glob_that_matches_no_file_is_found_at_its_place(tmp_path: Path) -> None:
+    (tmp_path / "clusters").mkdir()
+    (tmp_path / "other.yml").write_text("gpolicy: v1\n", encoding="utf-8")
+    text = (
+        '[check.per-file-ignores]\n  "cluster/*" = ["GP2"]\n"other.yml" = ["GP2"]\nclusters = ["GP2"]\n"." = ["GP2"]\n'
+    )
+    found = checked(tmp_path / "clusters", settings(tmp_path, text), "gpolicy: v1\nkind: NodeGroup\nname: gold\n")
+    assert [(finding.code, finding.message, finding.span) for finding in found] == [
+        ("GP916", "'cluster/*' matches no file of a policy", Span(str(tmp_path / "gpolicy.toml"), 2, 3, 2, 14)),
+        ("GP916", "'.' matches no file of a policy", Span(str(tmp_path / "gpolicy.toml"), 5, 1, 5, 4)),
+    ]
+    assert found[0].hint == "Did you mean `clusters/*`?"
+
+
 # --- the file ------------------------------------------------------------------------------------------------------
 
 WHOLE = """\
@@ -375,7 +389,7 @@ def test_lines_of_keys_and_words() -> None:
         "j = '''\n\\'''\n[[k]]\nl = 1.5\n[[k]]\nm = 2"
     )
     places = toml_places(text)
-    lines = {".".join(path): line for path, line in places.keys.items()}
+    lines = {".".join(path): line for path, (line, *_) in places.keys.items()}
     assert lines == {
         "a": 1, "t": 2, "t.x y": 2, "t.x y.b": 3, "t.x y.b.c": 3, "t.x y.d": 7, "t.x y.d.e": 7, "t.x y.d.g": 7,
         "t.x y.i": 8, "t.x y.j": 11, "k": 13, "k.l": 14, "k.m": 16,
@@ -385,6 +399,9 @@ def test_lines_of_keys_and_words() -> None:
     assert places.line(("t", "x y", "d", "g"), "h") == 7
     assert places.line(("t", "nowhere")) == 2
     assert places.line(("nowhere",)) == 1
+    assert places.span("f", ("t", "x y", "d", "g")) == Span(
+        "f", 7, text.splitlines()[6].index("g") + 1, 7, text.splitlines()[6].index("g") + 2
+    )
 
 
 def test_a_key_of_thousands_of_parts_is_refused_before_it_is_read(tmp_path: Path) -> None:

@@ -18,7 +18,9 @@ from test_examples import MIXED, STATES, UNIFORM
 from test_fleet import found as found_in_fleet
 
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES
+from gpolicy.checking.checking import check_policy
 from gpolicy.checking.pairs import MAX_PAIRS
+from gpolicy.checking.settings import PerFile, Settings
 from gpolicy.drift.comparing import find_drift
 from gpolicy.findings import RuleInfo
 from gpolicy.policy.loading import load_policy
@@ -62,6 +64,12 @@ def stale_baseline(wrong: bool, directory: Path) -> list[str]:
     return codes(checked(directory, write(directory), fixed).findings)
 
 
+def idle_glob(wrong: bool, directory: Path) -> list[str]:
+    (directory / "policy.yaml").write_text(TEXT.replace("ssh_port: 0", "ssh_port: 22"))
+    glob = PerFile(glob="polcy.yaml" if wrong else "policy.yaml", codes=frozenset({"GP201"}), directory=directory)
+    return codes(check_policy(load_policy(directory), today=TODAY, settings=Settings(per_file=(glob,))))
+
+
 def other_release(wrong: bool, directory: Path) -> list[str]:
     """A cluster of another release has other defaults."""
     text = 'gpolicy: v1\nkind: Cluster\nname: c.example.org\nganeti_version: "3.0"\n'
@@ -76,6 +84,7 @@ WITHOUT_EXAMPLE: Final[dict[str, Show]] = {
     "GP209": too_many_specs,
     "GP821": drifted,
     "GP915": stale_baseline,
+    "GP916": idle_glob,
 }
 
 

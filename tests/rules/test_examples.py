@@ -19,6 +19,7 @@ WITHOUT_EXAMPLE = {
     "GP209": "needs a long list",
     "GP821": "is found by drift, not by check",
     "GP915": "needs a baseline: tests/checking/test_baseline.py",
+    "GP916": "needs a settings file: tests/checking/test_settings.py",
 }
 STATES: dict[str, ClusterState] = {
     **OBSERVED,
