@@ -13,17 +13,17 @@ from typing import Any, Final
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.analysis.pair_names import PairNames, pair_title
+from gpolicy.analysis.pair_names import PairNames, pair_names, pair_title
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Terms
 from gpolicy.ganeti.units import exact_size
 from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
-from gpolicy.impact.violation_change import ViolationChange
+from gpolicy.impact.violation_change import InstanceViolation, ViolationChange
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import Change
-from gpolicy.plan.plan import Plan
+from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.projection import before_and_after
 from gpolicy.policy.guard import Guard, Measure
 from gpolicy.policy.model import Policy
@@ -92,6 +92,27 @@ def guard_impact(
     parts = {_JUDGES[guard.measure][0] for guard in guards if guard.measure in _JUDGES}
     failures = failures_asked(guards)
     return impact(before, after, names=names, failures=failures, parts=parts, declared=True, observer=observer)
+
+
+def verdicts_on_plan(policy: Policy, state: ClusterState, terms: Terms) -> tuple[GuardResult, ...]:
+    """Return the verdict of every guard of `policy` on the plan that makes `state` what the policy declares."""
+    changes, before, after = _sides(policy, state, terms)
+    known = (
+        guard_impact(before, after, policy.guards, pair_names(policy, after)) if need_impact(policy.guards) else None
+    )
+    return declared_guards(policy.guards, changes, known)
+
+
+def instances_newly_violating(policy: Policy, state: ClusterState, terms: Terms) -> tuple[InstanceViolation, ...]:
+    """Return the instances that conform to the policy of their group in `state`, but not after the policy's plan."""
+    _, before, after = _sides(policy, state, terms)
+    known = impact(before, after, names=pair_names(policy, after), parts={"violations"})
+    return known.violations.newly if known.violations else ()
+
+
+def _sides(policy: Policy, state: ClusterState, terms: Terms) -> tuple[tuple[Change, ...], ClusterState, ClusterState]:
+    changes = make_plan(policy, state).changes
+    return (changes, *before_and_after(state, changes, terms))
 
 
 def need_impact(guards: Sequence[Guard]) -> bool:

@@ -17,6 +17,24 @@ ACCEPTED = {
     "comment": ("  # gpolicy: ignore[GP606] new racks", ""),
     "waiver": ("", f"---\ngpolicy: v1\nkind: Waiver\nwaivers: [{ACCEPT}]\n"),
 }
+MANY = f"""\
+{UNMATCHED}ipolicy: {{vcpu-ratio: 0.5, spindle-ratio: 500}}
+diskparams: {{drbd: {{resync-rate: 1M, dynamic-resync: false, c-max-rate: 100M}}}}
+ndparams: {{cpu_speed: 900, spindle_count: 5000}}
+tags: ["htools:iextags:x"]
+---
+gpolicy: v1
+kind: Guards
+guards:
+  - {{name: few, max_changes: 1}}
+  - {{name: nothing, newly_violating: 100000}}
+---
+gpolicy: v1
+kind: NodeSet
+name: racks
+nodes: ["rack*.example.org"]
+tags: ["rack:a"]
+"""
 FORMS = ("text", "markdown", "html", "json", "github")
 
 
@@ -32,6 +50,21 @@ def test_a_glob_without_nodes_is_a_warning_of_the_plan(tmp_path: Path, form: str
     assert code == 0
     assert "GP606" in text
     assert "policy.yaml:4:9" in text or '"line": 4' in text or "line=4" in text
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_warning_of_check_is_shown_in_every_format(tmp_path: Path, form: str) -> None:
+    (tmp_path / "gpolicy.toml").write_text('[check.per-file-ignores]\n"gone/*" = ["GP2"]\n')
+    code, text = plan(tmp_path, MANY, "--format", form)
+    done = gpolicy("check", tmp_path, "--state", STATE, "--format", "json")
+    warned = {item["code"] for item in json.loads(done.stdout)["findings"] if item["severity"] == "warning"}
+    said_by_guards = {"GP741", "GP742", "GP748", "GP749"}
+    assert len(warned - said_by_guards) >= 6, warned
+    assert "GP748" in warned
+    assert code == 1
+    assert "few" in text
+    missing = {code for code in warned - said_by_guards if code not in text}
+    assert not missing
 
 
 @pytest.mark.parametrize("form", FORMS)

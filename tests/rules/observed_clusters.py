@@ -7,6 +7,7 @@ from dataclasses import replace
 from run_rules import cluster, with_instance, with_resources
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, PhysicalVolume
+from gpolicy.ganeti.parameter import Values
 
 
 def with_volumes(state: ClusterState, *sizes: int) -> ClusterState:
@@ -28,8 +29,15 @@ _ONE = cluster({"gold": {}}, {"node1.example.org": "gold"})
 _EXCLUSIVE = cluster({"gold": {("ndparams", "exclusive_storage"): True}}, {"node1.example.org": "gold"})
 _TWO = cluster({"gold": {}, "silver": {}}, {"node1.example.org": "gold"})
 _MOVING = cluster({"gold": {}, "silver": {}}, {"node1.example.org": "silver"})
+_SIZES = {"cpu-count": 1, "disk-size": 1024, "disk-count": 1, "nic-count": 1, "spindle-use": 1}
+_PAIRS: Values = {
+    ("ipolicy", "disk-templates"): ["plain"],
+    ("ipolicy", "minmax"): [{"min": {**_SIZES, "memory-size": 512}, "max": {**_SIZES, "memory-size": 2048}}],
+}
+_SIZED = cluster({"gold": _PAIRS}, {"node1.example.org": "gold"})
 _INSTANCE = {"node": "node1.example.org", "hypervisor": "kvm"}
 
+_HOSTING = with_instance(_SIZED, template="plain", **_INSTANCE)
 _BOTH = cluster({"gold": {}, "silver": {}}, {"node1.example.org": "gold", "node2.example.org": "gold"})
 _PAIR = with_instance(_BOTH, template="drbd", **_INSTANCE)
 
@@ -50,6 +58,8 @@ OBSERVED: dict[str, ClusterState] = {
     "GP743": _ONE,
     "GP744": cluster({"silver": {}}),
     "GP747": replace(_ONE, cluster=ClusterObject(own={("nicparams", "link"): "br-public"})),
+    "GP748": _ONE,
+    "GP749": replace(_SIZED, instances={name: replace(item, nic_count=1) for name, item in _HOSTING.instances.items()}),
     "GP745": with_instance(_ONE, template="plain", **_INSTANCE),
     "GP746": replace(
         with_instance(_ONE, template="plain", **_INSTANCE),

@@ -11,6 +11,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
+from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import some
 from gpolicy.rules.examples import CLUSTER, GROUP
 from gpolicy.rules.parameters.paths import FILES
@@ -18,10 +19,11 @@ from gpolicy.rules.parameters.paths import FILES
 
 class MisspeltGroup(Rule):
     info = warning_rule("GP728", "misspelt-group")(
-        summary="A new group has almost the name of a group of the cluster that the policy does not name.",
-        rationale="gpolicy creates a group that the cluster lacks. Where its name is misspelt, the intended group keeps"
-        " what it has, and the cluster gets an empty group beside it. Names that differ in a number or a single letter,"
-        " such as rack1 and rack2, are no misspelling.",
+        summary="A new group has almost the name, or all nodes, of a group of the cluster that the policy does not"
+        " name.",
+        rationale="gpolicy creates a group that the cluster lacks. Where its name is misspelt or `renamed_from` is"
+        " forgotten, the intended group keeps what it has, and the cluster gets another group beside it. Names that"
+        " differ in a number or a single letter, such as rack1 and rack2, are no misspelling.",
         bad="gpolicy: v1\nkind: NodeGroup\nname: sliver\n",
         good="gpolicy: v1\nkind: NodeGroup\nname: silver\n",
     )
@@ -43,6 +45,18 @@ class MisspeltGroup(Rule):
                 told = f"the cluster has no group {wanted}, but {near}, which the policy does not name"
                 message = f"{told}: group {group.name} will be created"
                 yield self.hit(group, message, place, hint=f"Did you mean `{near}`?{rename}")
+            elif old is None and (emptied := _emptied_by(context, group, left)):
+                message = f"the cluster has no group {group.name}, which takes all nodes of {emptied}"
+                yield self.hit(group, message, place, hint=f"to rename that group, add `renamed_from: {emptied}`")
+
+
+def _emptied_by(context: Context, group: GroupPolicy, left: list[str]) -> str | None:
+    """Return the group of the cluster, of those in `left`, whose nodes are all that a new group gets."""
+    state, desired = context.state, context.desired
+    if state is None or desired is None:
+        return None
+    mine = {name for name, node in desired.nodes.items() if node.group and node.group.value == group.name}
+    return next((name for name in left if mine and mine == {node.name for node in state.nodes_of(name)}), None)
 
 
 class GroupNotThere(Rule):

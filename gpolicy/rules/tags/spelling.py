@@ -13,7 +13,7 @@ from gpolicy.findings import RuleParameter, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import MOST_KNOWN
 from gpolicy.policy.misspelt import MOST_GUESSES
-from gpolicy.rules.tags.domains import CLOSE, LOCATION, begins_of, domains, misspelt_domains
+from gpolicy.rules.tags.domains import CLOSE, LOCATION, begins_of, domains, misspelt_domains, observed, suffixes
 
 _RULES: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
@@ -113,7 +113,8 @@ def _almost(tag: str, names: _Names) -> str:
 
 class TagRuleAlmostInUse(Rule):
     info = warning_rule("GP529", "tag-rule-almost-in-use")(
-        summary="An exclusion or a desired location is about no tag of an instance, but almost about one in use.",
+        summary="An exclusion or a desired location is about no tag of an instance, but almost about one in use, or"
+        " replaces one in use.",
         rationale="htools compares letter by letter. With a misspelt word nothing is kept apart, and no tool reports"
         " it. gpolicy looks at the tags of the cluster's instances, and of those that tests simulate.",
         source=f"{LOCATION}; Ganeti 3.0, htools:iextags",
@@ -130,12 +131,26 @@ class TagRuleAlmostInUse(Rule):
             used |= {tag for part in scenario.stage.simulated for item in part.instances for tag in item.sizes.tags}
         names = _Names({tag.partition(":")[0] for tag in used if ":" in tag})
         rules = (tag for tag in context.tags if tag.typed and tag.family in ("iextags", "desiredlocation"))
+        dropped = {family: _dropped(context, family, used) for family in ("iextags", "desiredlocation")}
         for rule in rules if names.known else ():
             word = rule.suffix.rstrip(":")
-            near = names.meant(word) if ":" not in word and not any(tag.startswith(rule.suffix) for tag in used) else ""
+            if any(tag.startswith(rule.suffix) for tag in used):
+                continue
+            near = names.meant(word) if ":" not in word else ""
+            if not near and (gone := dropped[rule.family]):
+                message = f"no instance has a tag {rule.suffix}…, but some have {gone}…, which the cluster has now"
+                hint = f"keep {gone.rstrip(':')}, or tag the instances first"
+                yield self.hit(rule.label, message, rule.span, hint=hint)
             if near:
                 message = f"no instance has a tag {rule.suffix}…, but some have {near}:…"
                 yield self.hit(rule.label, message, rule.span, hint=f"Did you mean `{near}`?")
+
+
+def _dropped(context: Context, family: str, used: set[str]) -> str:
+    """Return a suffix of a family that the cluster has and the policy leaves out, though tags of instances match it."""
+    declared = suffixes(context.tags, family)
+    gone = sorted(name for name in observed(context, family) if name not in declared)
+    return next((name for name in gone if any(tag.startswith(name) for tag in used)), "")
 
 
 class OwnedPrefixIdle(Rule):
