@@ -25,10 +25,9 @@ from gpolicy.apply.runner import (
     Watch,
     pause,
 )
-from gpolicy.apply.staleness import LeafDifference, Sight, filled_in, hidden_leaves, leaf_differences
+from gpolicy.apply.staleness import ClusterIdentity, LeafDifference, Sight, filled_in, hidden_leaves, leaf_differences
 from gpolicy.apply.tasks import Task
 from gpolicy.apply.transient import passes
-from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.effects import Effect, carried_out, written
@@ -52,23 +51,6 @@ class CarryingError(ApplyError):
 
 class StoppedError(CarryingError):
     """Somebody asked us to stop, or a job takes longer than we wait: nothing is wrong yet."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClusterIdentity:
-    """The cluster of a run. Every look must find this one; an unknown UUID is not compared."""
-
-    name: str
-    uuid: str | None
-
-    def other(self, state: ClusterState) -> str:
-        """Return in words which other cluster `state` is of; nothing if it is of this one."""
-        uuid = state.cluster.identity.uuid
-        if state.name != self.name:
-            return f"another cluster answers: {state.name} instead of {self.name}"
-        if None in (uuid, self.uuid) or uuid == self.uuid:
-            return ""
-        return f"another cluster with the name {self.name} answers: its UUID is {uuid} instead of {self.uuid}"
 
 
 class Progressing(Protocol):

@@ -14,12 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpolicy import __version__
-from gpolicy.analysis.pair_names import PairNames
 from gpolicy.apply.carrying import (
-    ApplyError,
     Carrier,
     CarryingError,
-    ClusterIdentity,
     Progressing,
     StoppedError,
     effect_name,
@@ -40,21 +37,16 @@ from gpolicy.apply.journal import (
     mark_start,
 )
 from gpolicy.apply.journal_file import JournalError, JournalFile, begin_run
-from gpolicy.apply.runner import JobOutcome, JobResult, JobStatus, Patience, Runner, StopRequests
-from gpolicy.apply.staleness import LeafDifference, Sight, Staleness, compare_plan, elsewhere
+from gpolicy.apply.preconditions import guards_now, nothing_done, refuse_differences, right_cluster
+from gpolicy.apply.runner import JobOutcome, JobResult, Patience, Runner, StopRequests
+from gpolicy.apply.staleness import ClusterIdentity, Sight, Staleness, compare_plan, elsewhere
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.ganeti.releases import release_of
-from gpolicy.impact.declared_guards import judge_declared_again, need_impact
-from gpolicy.plan.built_in_guards import GuardResult, judge_again
+from gpolicy.errors import UsageError
+from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import NAME
 from gpolicy.plan.effects import Effect, Progress, written
 from gpolicy.plan.plan import Plan
-
-
-class RefusedError(ApplyError):
-    """The plan does not match the present cluster: nothing was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +129,9 @@ class PlanRun:
             carrier = self._carrier(journal, state)
             settled = self._settle(carrier, tasks, history)
             comparison = compare_plan(self.plan, carrier.known, settled.all_effects(tasks), settled.serials)
-            _refuse(comparison.differences, "the cluster has changed since the last run; no further step was begun")
+            refuse_differences(
+                comparison.differences, "the cluster has changed since the last run; no further step was begun"
+            )
             left = [task for task in tasks if task.key not in settled.done]
             carrier.carry(left, first=len(tasks) - len(left) + 1, count=len(tasks))
             return judge_applied(self.plan.changes, carrier.last_look())
@@ -235,7 +229,7 @@ class PlanRun:
         effects = [effect for task in tasks for effect in task.command.effects]
         ours = written(effects) | written([effect.reversed() for effect in effects])
         mine = [item for item in comparison.differences if item.object in ours]
-        _refuse(mine, "the cluster has changed since the last run; nothing was taken back")
+        refuse_differences(mine, "the cluster has changed since the last run; nothing was taken back")
         for item in comparison.differences:
             carrier.progressing.note(f"changed by somebody else, and left alone: {told(item)}")
 
@@ -323,11 +317,6 @@ class _Settled:
         return seen_progress(effects, sight) is not Progress.DONE and bool(self.effects.get(undo.step))
 
 
-def _refuse(differences: Sequence[LeafDifference], why: str) -> None:
-    if differences:
-        raise RefusedError(why, differences=differences, hint="make a fresh plan from the cluster as it is now")
-
-
 def _nothing_unknown(jobs: Mapping[str, int], history: History) -> None:
     """Raise CarryingError if Ganeti has a job of this journal that the journal does not know."""
     unknown = sorted(number for mark, number in jobs.items() if mark not in history.marks)
@@ -338,90 +327,7 @@ def _nothing_unknown(jobs: Mapping[str, int], history: History) -> None:
         )
 
 
-def right_cluster(plan: Plan, state: ClusterState) -> None:
-    """Raise RefusedError if the plan is for another cluster."""
-    if other := ClusterIdentity(plan.cluster, plan.cluster_uuid).other(state):
-        hint = "is --to the right address? If the cluster was renamed or made anew, make a fresh plan"
-        raise RefusedError(f"{other}; nothing was done", hint=hint)
-    release = release_of(state.software_version)
-    if release not in (None, plan.version):
-        raise RefusedError(
-            f"the cluster runs Ganeti {release} now, the commands of the plan are those of {plan.version};"
-            " nothing was done",
-            hint="make a fresh plan",
-        )
-
-
-def nothing_done(plan: Plan, runner: Runner, state: ClusterState) -> tuple[str, ...]:
-    """Return notes on a cluster that is as the plan saw it, and where no job of the plan waits or runs.
-
-    Raise RefusedError for any other: after a change, or a job whose journal must be somewhere else.
-    """
-    comparison = compare_plan(plan, Sight.of(state), (), {})
-    _refuse(comparison.differences, "the cluster has changed since the plan was made; nothing was done")
-    for job in runner.marked_jobs(mark_start(plan.digest, "")):
-        if job.status is JobStatus.PENDING:
-            raise RefusedError(
-                f"job {job.number} of this plan is under way; nothing was done",
-                hint="continue with the journal of the run that began it (--resume, --journal FILE), or wait for"
-                " its end and make a fresh plan",
-            )
-    return comparison.notes
-
-
-def measures_nodes(plan: Plan) -> bool:
-    """Return whether a guard of `plan` can be judged again only with what nodes measure."""
-    return need_impact(plan.declared_guards)
-
-
 def _about_uuid(plan: Plan, state: ClusterState) -> list[str]:
     if plan.cluster_uuid is not None or state.cluster.identity.uuid is None:
         return []
     return ["the plan holds no UUID: only the name says that this is the right cluster"]
-
-
-def guards_now(
-    plan: Plan, state: ClusterState, observer: Callable[[str], None] | None = None, *, begun: bool = False
-) -> tuple[GuardResult, ...]:
-    """Return the verdicts on the plan's changes on the cluster as it is now. Raise RefusedError for one that fails.
-
-    A guard that was allowed by name when the plan was made passes as long as it says what was allowed then. Once the
-    plan has `begun`, it says less and less, and passes.
-    """
-    allowed = {guard.name: guard.message for guard in plan.guards if guard.allowed}
-    names = PairNames(
-        plan.pair_names.get("cluster", ()),
-        {name.removeprefix("group/"): names for name, names in plan.pair_names.items() if name != "cluster"},
-    )
-    verdicts = [
-        *judge_again(plan.changes, state, frozenset(allowed)),
-        *judge_declared_again(
-            plan.declared_guards, plan.changes, state, plan.terms, names, frozenset(allowed), observer
-        ),
-    ]
-    hint = "make a fresh plan, with --allow NAME for each guard that may be passed"
-    failed = [guard for guard in verdicts if not guard.ok]
-    if failed:
-        reasons = "; ".join(f"{guard.name}: {guard.message}" for guard in failed)
-        raise RefusedError(f"a guard fails on the cluster as it is now: {reasons}", hint=hint)
-    for guard in verdicts:
-        if guard.allowed and not begun and guard.message != allowed[guard.name]:
-            raise RefusedError(
-                f"guard {guard.name} was allowed when it said: {allowed[guard.name]}; now it says: {guard.message}",
-                hint=hint,
-            )
-    return tuple(verdicts)
-
-
-def can_be_carried(plan: Plan, runner: Runner, direction: Direction, history: History | None) -> None:
-    """Raise GpolicyError if a step that is left cannot go the chosen way, before anything begins."""
-    attempts = history.attempts if history is not None and history.plan_digest == plan.digest else {}
-    tasks = forward(plan) if direction is Direction.APPLY else backward(plan, set(attempts))
-    stuck = [task for task in left_of(tasks, attempts) if not task.carried_by(runner.route)]
-    if stuck:
-        what = "; ".join(f"step {task.key} ({task.title})" for task in stuck)
-        other = "local: or ssh://" if runner.route == "rapi" else "rapi://"
-        raise GpolicyError(
-            f"{runner.destination} cannot carry {what}; nothing was done",
-            hint=f"apply the plan through {other}, or take this out of the policy",
-        )

@@ -17,6 +17,23 @@ from gpolicy.plan.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
+class ClusterIdentity:
+    """The cluster of a run. Every look must find this one; an unknown UUID is not compared."""
+
+    name: str
+    uuid: str | None
+
+    def other(self, state: ClusterState) -> str:
+        """Return in words which other cluster `state` is of; nothing if it is of this one."""
+        uuid = state.cluster.identity.uuid
+        if state.name != self.name:
+            return f"another cluster answers: {state.name} instead of {self.name}"
+        if None in (uuid, self.uuid) or uuid == self.uuid:
+            return ""
+        return f"another cluster with the name {self.name} answers: its UUID is {uuid} instead of {self.uuid}"
+
+
+@dataclass(frozen=True, slots=True)
 class Sight:
     """One look at the cluster: leaves and identities of its objects, and what the look cannot show."""
 

@@ -112,7 +112,8 @@ def run_plan(
 ) -> RunEnd:
     """Run a plan under the locks of its cluster, if `agree` does. Raise ApplyError and others as PlanRun does."""
     from gpolicy.apply.journal import Direction  # noqa: PLC0415
-    from gpolicy.apply.plan_run import PlanRun, can_be_carried, right_cluster  # noqa: PLC0415
+    from gpolicy.apply.plan_run import PlanRun  # noqa: PLC0415
+    from gpolicy.apply.preconditions import can_be_carried, right_cluster  # noqa: PLC0415
 
     journal = request.journal_file
     direction = Direction.ROLLBACK if request.rollback else Direction.APPLY
@@ -146,7 +147,7 @@ def run_plan(
 
 def read_for(request: ApplyRequest, plan: Plan, runner: Runner) -> ClusterState:
     """Return the state of the cluster, with what its nodes measure if a guard of the plan needs that."""
-    from gpolicy.apply.plan_run import measures_nodes  # noqa: PLC0415
+    from gpolicy.apply.preconditions import measures_nodes  # noqa: PLC0415
     from gpolicy.cluster.sources import read_state  # noqa: PLC0415
 
     with working(f"reading {request.destination}"):

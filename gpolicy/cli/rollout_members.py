@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.journal import History, read_history
 from gpolicy.apply.journal_file import read_journal
-from gpolicy.apply.plan_run import Intention, RefusedError, nothing_done, right_cluster
+from gpolicy.apply.plan_run import Intention
+from gpolicy.apply.preconditions import RefusedError, nothing_done, right_cluster
 from gpolicy.apply.runner import StopRequests
 from gpolicy.checking.overrides import settings_of
 from gpolicy.cli.applying import ApplyRequest, read_for, run_plan, runner_for, tell_end, tell_error

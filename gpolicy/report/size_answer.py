@@ -10,7 +10,8 @@ from gpolicy.analysis.binding import Binding
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Figure, Name, Section, Table, supposing
 from gpolicy.report.capacity_section import size_words
-from gpolicy.what_if.sizing import FullReport, SizeReport
+from gpolicy.what_if.filling import FullReport
+from gpolicy.what_if.sizing import SizeReport
 
 _RIGHT: Final = frozenset({"cost", "nodes", "together", "wanted", "still fit then", "now", "more"})
 

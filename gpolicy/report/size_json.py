@@ -7,7 +7,8 @@ from typing import Any, Final
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.json_values import fields, head
 from gpolicy.report.capacity_json import binding_data, limits_data
-from gpolicy.what_if.sizing import FullReport, SizeReport
+from gpolicy.what_if.filling import FullReport
+from gpolicy.what_if.sizing import SizeReport
 
 FORMAT_VERSION: Final = "1.0"
 

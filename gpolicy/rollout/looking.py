@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gpolicy.apply.final_look import judge_applied
 from gpolicy.apply.journal import History, mark_start
-from gpolicy.apply.plan_run import RefusedError, guards_now, right_cluster
+from gpolicy.apply.preconditions import RefusedError, guards_now, right_cluster
 from gpolicy.apply.runner import Runner
 from gpolicy.apply.staleness import Sight, path_text
 from gpolicy.cluster.state import ClusterState

@@ -13,7 +13,7 @@ from pretend_ganeti import LOCKS_MOVED, UPDATED, PretendGaneti, fails, gone, hal
 
 from gpolicy.apply.carrying import CarryingError, StoppedError
 from gpolicy.apply.journal import Direction
-from gpolicy.apply.plan_run import RefusedError
+from gpolicy.apply.preconditions import RefusedError
 from gpolicy.apply.runner import JobOutcome, JobResult, StopRequests, Watch
 from gpolicy.cluster import unreadable
 from gpolicy.errors import ExitCode, UsageError

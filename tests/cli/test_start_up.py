@@ -89,7 +89,7 @@ def test_hail_imports_what_an_allocation_needs(tmp_path: Path) -> None:
     modules = imported("htools", "hail", str(path))
     assert loads(modules, (HEAVY | HTOOLS) - {"gpolicy.allocator"}) == set()
     assert loads(modules, {"gpolicy.cli.parsing", "gpolicy.cli.terminal", "gpolicy.allocator.evacuation"}) == set()
-    common = {"backends", "getopt", "haskell_text", "options", "text_values"}
+    common = {"backends", "getopt", "haskell_text", "program_options", "text_values"}
     assert htools_modules(modules) == {*common, "hail", "hail_placing", "hail_requests", "iallocator", "json_fields"}
 
 
@@ -99,5 +99,5 @@ def test_hspace_imports_what_a_count_needs(tmp_path: Path) -> None:
     modules = imported("htools", "hspace", "-t", str(path), "--disk-template=plain", "--machine-readable")
     assert loads(modules, (HEAVY | HTOOLS | {"json"}) - {"gpolicy.allocator"}) == set()
     assert loads(modules, {"gpolicy.cli.parsing", "gpolicy.cli.terminal", "gpolicy.allocator.requests"}) == set()
-    common = {"backends", "getopt", "haskell_text", "options", "text_values"}
+    common = {"backends", "getopt", "haskell_text", "program_options", "text_values"}
     assert htools_modules(modules) == {*common, "hspace", "hspace_report", "text_format"}

@@ -17,8 +17,9 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.what_if import sizing
+from gpolicy.what_if.filling import count_until_full, room_of
 from gpolicy.what_if.hardware import Amount, nodes_like, upgraded
-from gpolicy.what_if.sizing import NodeOffer, SizeReport, SizeRequest, count_until_full, find_size, read_kind, room_of
+from gpolicy.what_if.sizing import NodeOffer, SizeReport, SizeRequest, find_size, read_kind
 from gpolicy.what_if.supposing import spec_instance, suppose
 from gpolicy.what_if.words import More, WhatIf, read_more, read_wanted
 

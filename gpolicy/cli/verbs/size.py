@@ -114,7 +114,8 @@ def _work(
 ) -> Report:
     from gpolicy.report.size_answer import full_answer, size_answer  # noqa: PLC0415
     from gpolicy.report.size_json import full_data, size_data  # noqa: PLC0415
-    from gpolicy.what_if.sizing import count_until_full, find_size, only_group  # noqa: PLC0415
+    from gpolicy.what_if.filling import count_until_full, only_group  # noqa: PLC0415
+    from gpolicy.what_if.sizing import find_size  # noqa: PLC0415
 
     found = read_under(target, what_if)
     if isinstance(found, Report):

@@ -1,0 +1,182 @@
+"""A group that is filled: how many more instances fit at the mix of sizes that it has today, and why no more."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
+from gpolicy.allocator.placement import Candidates
+from gpolicy.allocator.policy_check import check_policy
+from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
+from gpolicy.analysis.basis import Basis
+from gpolicy.analysis.binding import Binding
+from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.loaded_state import load_state
+from gpolicy.cluster.state import ClusterState, Snapshot
+from gpolicy.cluster.terms import Limits, LimitsInForce, limited, limits_in_force
+from gpolicy.errors import UsageError
+from gpolicy.printable import some
+from gpolicy.what_if.words import one_of
+
+
+def only_group(state: ClusterState, group: str | None) -> str:
+    """Return the group: the one of this name, or the only one with nodes. Raise UsageError."""
+    if group is not None:
+        return one_of("--group", group, state.groups, "group")
+    filled = sorted({node.group for node in state.nodes.values()})
+    if len(filled) != 1:
+        raise UsageError("which group?", hint=f"say --group, one of {some(filled)}")
+    return filled[0]
+
+
+@dataclass(frozen=True)
+class FillingGroup:
+    """A group that takes instances of any template one after the other, under the limits of its policy."""
+
+    counted: CountedCluster
+
+    @cached_property
+    def _by_template(self) -> dict[DiskTemplate | None, CountedCluster]:
+        return {self.counted.template: self.counted}
+
+    def _for(self, instance: Instance) -> CountedCluster:
+        known = self._by_template
+        return known.setdefault(instance.template, replace(self.counted, template=instance.template))
+
+    @property
+    def initial(self) -> AllocationState:
+        """The state to begin with."""
+        return self.counted.initial
+
+    def place(self, state: AllocationState, instance: Instance, limit: int | None = None) -> AllocationState:
+        """Return `state` with as many copies of `instance` as fit, at most `limit`."""
+        counted = self._for(instance)
+        return counted.place(state, instance, limit) if counted.refusal(instance) is None else state
+
+    def count(self, state: AllocationState, instance: Instance) -> int:
+        """Return how many more copies of `instance` fit."""
+        return len(self.place(state, instance).placed) - len(state.placed)
+
+    def binding(self, state: AllocationState, instance: Instance) -> Binding:
+        """Return why `instance` did not fit in a run that ended with `state`."""
+        counted = self._for(instance)
+        refusal = counted.refusal(instance)
+        if refusal is not None:
+            return Binding(refusal.cause, detail=refusal.sentence)
+        return counted.find_binding(state, instance)
+
+
+def room_of(state: ClusterState, group: str) -> tuple[FillingGroup, Basis]:
+    """Return a group ready for placing, and what its figures rest on. Raise GpolicyError if a figure is missing."""
+    loaded = load_state(state, group=group)
+    return FillingGroup(replace(loaded.groups[group], allocator=_under_limits(state, group))), loaded.basis(group)
+
+
+def _under_limits(state: ClusterState, group: str) -> Callable[[Candidates, CapacityRules], Allocator]:
+    """Return how to make the allocator of a group: hspace's, or one that keeps the stricter limits of the policy."""
+    limits = state.terms_of(group).limits
+    failures = 1 if limits.max_node_failures is None else limits.max_node_failures
+    cpus = limits.cpus_after_failure is True
+
+    def made(candidates: Candidates, rules: CapacityRules) -> Allocator:
+        strict = failures > 1 or cpus
+        return make_allocator(
+            candidates, replace(rules, failures=max(1, failures), cpus=cpus), capacity_checks=failures > 0, each=strict
+        )
+
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class MixPart:
+    """Instances of one size of today's mix: how many there are, and how many more fit."""
+
+    instance: Instance
+    now: int
+    more: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullReport:
+    """How many more instances fit in a group at the mix of sizes that it has today, and why no more.
+
+    `left_out` instances have sizes that the policy does not allow. Without a `binding` more may fit, but the count
+    stopped: at `MOST_MORE`, or when the time was over.
+    """
+
+    source: str
+    cluster_name: str
+    basis: Basis
+    group: str
+    parts: tuple[MixPart, ...]
+    binding: Binding | None
+    left_out: int
+    snapshot: Snapshot | None = None
+    what_if: tuple[str, ...] = ()
+    limits: tuple[LimitsInForce, ...] = ()
+
+
+MOST_MORE: Final = 5_000
+"""More instances than these are not counted at a mix."""
+
+
+def count_until_full(
+    state: ClusterState, group: str, limits: Limits, seconds: float, tell: Callable[[str], None]
+) -> FullReport:
+    """Return how many more instances fit in `group` at the mix of sizes that run there, one after the other.
+
+    At any number the sizes are as near to the mix as whole instances can be. The first that does not fit ends the
+    count, or the time or Ctrl-C does. Instances that the policy does not allow are left out. Raise UsageError for a
+    group without instances.
+    """
+    until = time.monotonic() + seconds
+    room, basis = room_of(limited(state, limits), group)
+    sizes = Counter(map(_size_alone, room.counted.data.instances))
+    allowed = {size: number for size, number in sizes.items() if _is_allowed(room, size)}
+    if not allowed:
+        hint = "say what must fit: --want '10x SPEC'"
+        raise UsageError(f"group {group} has no instances whose sizes its policy allows", hint=hint)
+    reached, more, full = room.initial, Counter[Instance](), None
+    with suppress(KeyboardInterrupt):
+        while full is None and len(reached.placed) < MOST_MORE and time.monotonic() < until:
+            size = max(allowed, key=lambda item: (allowed[item] / (more[item] + 1), item.memory, item.disk, item.vcpus))
+            after = room.place(reached, size, 1)
+            if len(after.placed) == len(reached.placed):
+                full = room.binding(after, size)
+            else:
+                reached, more[size] = after, more[size] + 1
+                tell(f"{len(reached.placed)} more")
+    parts = sorted(allowed, key=lambda item: (item.memory, item.disk, item.vcpus), reverse=True)
+    return FullReport(
+        source=state.source,
+        cluster_name=state.name,
+        basis=basis,
+        group=group,
+        parts=tuple(MixPart(size, allowed[size], more[size]) for size in parts),
+        binding=full,
+        left_out=sum(sizes.values()) - sum(allowed.values()),
+        snapshot=state.snapshot,
+        what_if=state.supposed,
+        limits=limits_in_force(state, limits, group),
+    )
+
+
+def _size_alone(instance: Instance) -> Instance:
+    """Return the instance without what tells it from others of its size."""
+    alone = instance.at(-1, "", NO_NODE, NO_NODE, 0)
+    alone = replace(alone, status=InstanceStatus.RUNNING, forthcoming=False)
+    return replace(alone, tags=(), exclusion_tags=(), desired_tags=frozenset(), nics=())
+
+
+def _is_allowed(room: FillingGroup, instance: Instance) -> bool:
+    exclusive = any(node.facts.exclusive for node in room.counted.cluster.nodes.values())
+    return check_policy(room.counted.policy, instance, exclusive=exclusive) is None
