@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -100,6 +101,18 @@ Insecure = Annotated[
 ]
 
 
+def seconds_option(name: str, about: str) -> Any:
+    """Return an option that takes a number of seconds, at least 1."""
+    return typer.Option(name, metavar="SECONDS", min=1, callback=_finite, help=about)
+
+
+def _finite(seconds: float) -> float:
+    """Return a number of seconds. Raise UsageError for `nan` and `inf`, which Python reads as numbers."""
+    if not math.isfinite(seconds):
+        raise UsageError(f"{seconds} is no number of seconds", hint="write a number: 60")
+    return seconds
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RapiOptions:
     """How to reach the remote API of an address on the command line."""
@@ -169,7 +182,8 @@ class Clusters(RapiOptions):
         ),
     ] = None
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Time for each of several clusters.")
+        float,
+        seconds_option("--timeout", "Time for each of several clusters."),
     ] = 300.0
     all_clusters: Annotated[bool, typer.Option("--all", help="All clusters of gpolicy.toml.")] = False
 
@@ -184,7 +198,8 @@ class RolledOutClusters(RapiOptions):
         typer.Option("--jobs", "-j", metavar="N", min=1, max=256, help="Clusters of a wave at once."),
     ] = 1
     timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Time to look at each of several clusters.")
+        float,
+        seconds_option("--timeout", "Time to look at each of several clusters."),
     ] = 300.0
     all_clusters: Annotated[bool, typer.Option("--all", help="All clusters of gpolicy.toml.")] = False
 
@@ -233,7 +248,8 @@ class Suppositions:
         typer.Option(
             "--lost",
             metavar="NODE,...",
-            help="What if these nodes were lost: offline, and their DRBD instances failed over where Ganeti does it.",
+            help="What if these nodes were lost: offline, and their instances failed over where Ganeti does it: DRBD"
+            " ones to their other node, those on shared storage where hail says.",
         ),
     ] = None
 

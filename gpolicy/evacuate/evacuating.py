@@ -17,10 +17,9 @@ from gpolicy.allocator.evacuation import Departure, EvacuationMode, EvacuationRe
 from gpolicy.allocator.group_choice import RequestOptions
 from gpolicy.allocator.merge import Cluster
 from gpolicy.analysis.allocator_input import cluster_data
-from gpolicy.analysis.basis import Settled, settle
-from gpolicy.analysis.counted_cluster import merged
-from gpolicy.analysis.hail_document import as_hail_reads, not_tried
-from gpolicy.analysis.loaded_state import basis_notes, refuse_gaps
+from gpolicy.analysis.basis import Settled
+from gpolicy.analysis.hail_document import hails_cluster, not_tried
+from gpolicy.analysis.loaded_state import basis_notes
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.unmade import unmade
 from gpolicy.cluster.state import ClusterState, Instance
@@ -148,11 +147,8 @@ class _Evacuation:
         self._keep(result, cluster, known)
 
     def _as_hail_reads(self, state: ClusterState) -> tuple[Settled, Cluster]:
-        settled = settle(state)
-        for group in dict.fromkeys(node.group for node in state.nodes.values()):
-            if self.to_groups or any(state.nodes[name].group == group for name in self.leaving):
-                refuse_gaps(settled, group)
-        return settled, merged(as_hail_reads(settled.state, settled.data), settled.resources)
+        groups = {state.nodes[name].group for name in self.leaving}
+        return hails_cluster(state, state.groups if self.to_groups else groups)
 
     def _answer(
         self,

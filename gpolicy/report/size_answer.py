@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.analysis.binding import Binding
+from gpolicy.ganeti.units import exact_size
 from gpolicy.printable import count
-from gpolicy.report.answer import Answer, Figure, Name, Section, Table, supposing
+from gpolicy.report.answer import NOTHING, Answer, Figure, Name, Section, Table, supposing
 from gpolicy.report.capacity_section import size_words
 from gpolicy.what_if.filling import FullReport
 from gpolicy.what_if.sizing import SizeReport
 
+_OUT_OF_TIME: Final = "the time ended before all cheaper choices were tried and all was counted (--seconds)"
 _RIGHT: Final = frozenset({"cost", "nodes", "together", "wanted", "still fit then", "now", "more"})
 
 
@@ -24,16 +27,24 @@ def size_answer(report: SizeReport) -> Answer:
     needs = f"needs {count(nodes, 'more node')} ({', '.join(used)})" if nodes else "needs no more nodes"
     priced = any(kind.cost != 1 for kind in report.kinds)
     rows = tuple(
-        (Name(kind.like), f"{kind.cost:,g}", str(number), f"{kind.cost * number:,g}")
+        (Name(kind.like), str(number), *((f"{kind.cost:,g}", f"{kind.cost * number:,g}") if priced else ()))
         for kind, number in zip(report.kinds, report.nodes, strict=True)
     )
+    words = _all_words([item.instance for item in report.wanted])
     sizes = tuple(
-        (Name(item.title), _words(item.instance), item.instance.template.value, f"{item.count:,}", f"{more:,}")
-        for item, more in zip(report.wanted, report.more, strict=True)
+        (
+            Name(item.title),
+            size,
+            item.instance.template.value,
+            f"{item.count:,}",
+            NOTHING if more is None else f"{more:,}",
+        )
+        for item, size, more in zip(report.wanted, words, report.more, strict=True)
     )
     missing = report.shortage
+    fewer = f"with {count(sum(missing.nodes), 'more node')}" if missing and sum(missing.nodes) else "without more nodes"
     short = (
-        f"with {count(sum(missing.nodes), 'more node')}, {missing.fits:,} of {_wanted_of(report, missing.title):,}"
+        f"{fewer}, {missing.fits:,} of {_wanted_of(report, missing.title):,}"
         f" {missing.title} would fit; {_limit(missing.binding)}"
         if missing
         else ""
@@ -57,7 +68,7 @@ def size_answer(report: SizeReport) -> Answer:
                     Table(
                         title="Nodes to buy",
                         of="kinds",
-                        headings=("like", "cost", "nodes", "together"),
+                        headings=("like", "nodes", *(("cost", "together") if priced else ())),
                         rows=rows,
                         right=_RIGHT,
                     ),
@@ -67,10 +78,10 @@ def size_answer(report: SizeReport) -> Answer:
             ),
             Section(
                 key="instances",
-                title="Instances",
+                title="Wanted instances",
                 parts=(
                     Table(
-                        title="Instances",
+                        title="What is wanted, and how much more fits then",
                         of="sizes",
                         headings=("spec", "size", "template", "wanted", "still fit then"),
                         rows=sizes,
@@ -80,7 +91,7 @@ def size_answer(report: SizeReport) -> Answer:
             ),
         ),
         notes=(
-            *(() if report.exhaustive else ("the time ended before all cheaper choices were tried (--seconds)",)),
+            *(() if report.exhaustive else (_OUT_OF_TIME,)),
             *_whole_memory(report),
         ),
         terms=(
@@ -113,13 +124,30 @@ def _words(instance: Instance) -> str:
     return size_words(instance.memory, instance.vcpus, sum(disk.size for disk in instance.disks))
 
 
+def _all_words(instances: Sequence[Instance]) -> list[str]:
+    """Return each size in words, with what tells it from others where these words are the same."""
+    plain = [_words(item) for item in instances]
+    alike = Counter(zip(plain, (item.template for item in instances), strict=True))
+    return [
+        f"{words} ({_details(item)})" if alike[words, item.template] > 1 else words
+        for words, item in zip(plain, instances, strict=True)
+    ]
+
+
+def _details(instance: Instance) -> str:
+    disks = " + ".join(exact_size(disk.size) for disk in instance.disks) or "no disk"
+    spindles = instance.total_spindles
+    on = f" on {count(spindles, 'spindle')}" if spindles else ""
+    return f"{disks}{on}, spindle use {instance.spindle_use}"
+
+
 def full_answer(report: FullReport) -> Answer:
     """Return how many more fit at today's mix."""
     more, now = sum(part.more for part in report.parts), sum(part.now for part in report.parts)
     takes = f"takes {count(more, 'more instance')} like its {now:,}"
     rows = tuple(
-        (_words(part.instance), part.instance.template.value, f"{part.now:,}", f"{part.more:,}")
-        for part in report.parts
+        (words, part.instance.template.value, f"{part.now:,}", f"{part.more:,}")
+        for words, part in zip(_all_words([part.instance for part in report.parts]), report.parts, strict=True)
     )
     notes = [_limit(report.binding) if report.binding else f"counting stopped at {more:,}: more may fit"]
     if report.left_out:

@@ -59,4 +59,5 @@ def _size(instance: Instance) -> dict[str, Any]:
         **fields(instance, "memory", "vcpus"),
         "disks": [disk.size for disk in instance.disks],
         "template": instance.template.value,
+        **fields(instance, "spindle_use"),
     }

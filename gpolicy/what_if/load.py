@@ -7,7 +7,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
+from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.analysis.allocator_input import disks_of
+from gpolicy.analysis.hail_document import hails_cluster
 from gpolicy.cluster.state import ClusterState, Instance, Node, Resources
 
 
@@ -68,6 +70,22 @@ def failed_over(state: ClusterState, lost: Collection[str]) -> tuple[ClusterStat
         instances[item.name] = replace(item, primary_node=other, secondary_nodes=(item.primary_node,), oper_ram=None)
         nodes[other] = replace(nodes[other], resources=_less(nodes[other].resources, needed, 0, 0))
     return replace(state, instances=instances, nodes=nodes), stay
+
+
+def restarted(state: ClusterState, lost: Sequence[str], homeless: Sequence[str]) -> ClusterState:
+    """Return `state` with those of the `homeless` instances on shared storage on the nodes that hail gives them.
+
+    That is its evacuation of the nodes `lost`, when they are offline. Raise GpolicyError if it lacks a figure.
+    """
+    shared = [name for name in homeless if DiskTemplate(state.instances[name].disk_template).externally_mirrored]
+    if not shared:
+        return state
+    fresh = {name: replace(state.instances[name], oper_ram=None) for name in shared}
+    state = replace(state, instances={**state.instances, **fresh})
+    _, cluster = hails_cluster(offline(state, lost), {state.nodes[name].group for name in lost})
+    wanted = [index for index, item in cluster.instances.items() if item.name in fresh]
+    moved = evacuate_nodes(cluster.nodes, cluster.instances, EvacuationMode.PRIMARY, wanted, force=False).moved
+    return elsewhere(state, {item.name: (cluster.nodes[where[0]].facts.name,) for item, _, where, _ in moved})
 
 
 def _has_memory(node: Node, instance: Instance, needed: int) -> bool:

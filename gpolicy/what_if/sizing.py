@@ -6,6 +6,7 @@ hspace keeps it (or the loss of more nodes, and CPUs after it, as the limits say
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from bisect import bisect_left
@@ -72,7 +73,8 @@ class SizeReport:
     """How many more nodes of each of `kinds` group `group` needs (`nodes`), for `wanted` instances.
 
     `shortage` says what is missing with one node fewer; None where none is needed. `more` are the instances that still
-    fit then, of each wanted size alone. `exhaustive`: no cheaper choice is left that was not tried.
+    fit then, of each wanted size alone; None where the time was over. `exhaustive`: no cheaper choice is left that was
+    not tried, and all was counted.
     """
 
     source: str
@@ -83,7 +85,7 @@ class SizeReport:
     kinds: tuple[NodeOffer, ...]
     nodes: tuple[int, ...]
     shortage: Shortfall | None
-    more: tuple[int, ...]
+    more: tuple[int | None, ...]
     trials: int
     exhaustive: bool
     snapshot: Snapshot | None = None
@@ -113,6 +115,8 @@ class SizeRequest:
 MOST_KINDS: Final = 3
 """Kinds of nodes in one question."""
 
+_SEARCH: Final = 0.75  # the share of the time for the search; the rest is for what the answer lacks and leaves
+
 
 def find_size(
     state: ClusterState,
@@ -130,10 +134,18 @@ def find_size(
     kinds = tuple(replace(kind, like=one_of("--like", kind.like, state.nodes, "node")) for kind in request.kinds)
     if len({kind.like for kind in kinds}) < len(kinds):
         raise UsageError("--like names a node twice", hint="name each kind of nodes once")
-    until = time.monotonic() + request.seconds
+    begun = time.monotonic()
+    until = begun + _SEARCH * request.seconds
     search = _Search(limited(state, limits), group, kinds, names, _together(request.wanted), until, tell)
     nodes, exhaustive = search.cheapest()
-    found = search.trial(nodes)
+    search.deadline = begun + request.seconds
+    found, shortage = search.trial(nodes), None
+    more: list[int] = []
+    try:
+        shortage = search.shortage(nodes)
+        more += (search.more_of(found, item) for item in found.wanted)
+    except (_OutOfTimeError, KeyboardInterrupt):
+        exhaustive = False
     return SizeReport(
         source=state.source,
         cluster_name=state.name,
@@ -142,8 +154,8 @@ def find_size(
         wanted=found.wanted,
         kinds=kinds,
         nodes=nodes,
-        shortage=search.shortage(nodes),
-        more=tuple(found.room.count(found.reached, item.instance) for item in found.wanted),
+        shortage=shortage,
+        more=(*more, *[None] * (len(found.wanted) - len(more))),
         trials=len(search.known),
         exhaustive=exhaustive,
         snapshot=state.snapshot,
@@ -250,11 +262,20 @@ class _Search:
     def trial(self, nodes: tuple[int, ...]) -> _Trial:
         """Return the wanted instances placed with so many more nodes."""
         if nodes not in self.known:
-            if time.monotonic() > self.deadline and self.known:
-                raise _OutOfTimeError
+            self.check()
             self.tell(f"{sum(nodes)} more nodes")
             self.known[nodes] = self._tried(nodes)
         return self.known[nodes]
+
+    def check(self) -> None:
+        """Raise _OutOfTimeError when the time is over."""
+        if time.monotonic() > self.deadline:
+            raise _OutOfTimeError
+
+    def more_of(self, trial: _Trial, item: WantedSize) -> int:
+        """Return how many more of a size alone fit beside all the wanted ones."""
+        after = trial.room.place_by_parts(trial.reached, item.instance, math.inf, self.check)
+        return len(after.placed) - len(trial.reached.placed)
 
     def _tried(self, nodes: tuple[int, ...]) -> _Trial:
         state = self.state
@@ -266,7 +287,7 @@ class _Search:
         reached, missing = room.initial, None
         for item in wanted:
             before = len(reached.placed)
-            reached = room.place(reached, item.instance, item.count)
+            reached = room.place_by_parts(reached, item.instance, item.count, self.check)
             if (fits := len(reached.placed) - before) < item.count:
                 missing = item, fits
                 break
@@ -278,7 +299,6 @@ class _Search:
         if not used:
             return None
         fewer = (*nodes[: used[-1]], nodes[used[-1]] - 1, *nodes[used[-1] + 1 :])
-        self.deadline = float("inf")
         trial = self.trial(fewer)
         if trial.missing is None:
             return None

@@ -18,7 +18,7 @@ from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import exact_size
 from gpolicy.printable import count, some
 from gpolicy.what_if.hardware import Amount, moved, nodes_like, upgraded, without_node
-from gpolicy.what_if.load import failed_over, free_names, offline, with_all, without
+from gpolicy.what_if.load import failed_over, free_names, offline, restarted, with_all, without
 from gpolicy.what_if.words import (
     MOST_INSTANCES,
     MOST_NODES,
@@ -113,9 +113,11 @@ def _offline(words: str) -> Step:
 def _lost(words: str) -> Step:
     def step(state: ClusterState) -> tuple[ClusterState, str]:
         nodes = matching("--lost", words, state.nodes, "node")
-        state, stay = failed_over(state, set(nodes))
+        state, homeless = failed_over(state, set(nodes))
+        state = offline(restarted(state, nodes, homeless), nodes)
+        stay = [name for name in homeless if state.instances[name].primary_node in nodes]
         rest = f" (without failover of {some(stay, 3)})" if stay else ""
-        return offline(state, nodes), f"{some(nodes)} lost{rest}"
+        return state, f"{some(nodes)} lost{rest}"
 
     return step
 

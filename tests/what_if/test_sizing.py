@@ -111,17 +111,56 @@ def test_when_no_number_is_enough_it_says_what_binds(state: ClusterState, monkey
 
 
 def test_when_the_time_ends_the_best_so_far_counts(state: ClusterState, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = itertools.count()
-    monkeypatch.setattr("gpolicy.what_if.sizing.time.monotonic", lambda: next(clock))
+    now = [0.0]
+    monkeypatch.setattr("gpolicy.what_if.sizing.time.monotonic", lambda: now[0])
+
+    def tell(_what: str) -> None:
+        now[0] += 1  # each trial takes a second
+
     request = SizeRequest(
         wanted=(read_wanted("30x 1:max"),), kinds=(NodeOffer("node1"), NodeOffer("node4", 3)), seconds=6
     )
-    found = find_size(state, request, PairNames(), NO_LIMITS, lambda _what: None)
+    found = find_size(state, request, PairNames(), NO_LIMITS, tell)
     assert not found.exhaustive
     assert found.nodes == (4, 4)
     late = SizeRequest(wanted=(read_wanted("30x 1:max"),), kinds=(NodeOffer("node1"),), seconds=2)
-    with pytest.raises(GpolicyError, match="no answer after 2 trials"):
-        find_size(state, late, PairNames(), NO_LIMITS, lambda _what: None)
+    with pytest.raises(GpolicyError, match="no answer after 1 trial"):
+        find_size(state, late, PairNames(), NO_LIMITS, tell)
+
+
+@pytest.mark.parametrize("why", ["time", "interrupt"])
+def test_a_single_trial_ends_with_the_time(state: ClusterState, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each look at the clock takes a second: the first trial is over after a few of its instances."""
+    looks = itertools.count()
+
+    def look() -> int:
+        found = next(looks)
+        if why == "interrupt" and found > 6:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr("gpolicy.what_if.sizing.time.monotonic", look)
+    request = SizeRequest(wanted=(read_wanted("2000x 1"),), kinds=(NodeOffer("node1"),), seconds=10)
+    with pytest.raises(GpolicyError, match="no answer after 0 trials"):
+        find_size(state, request, PairNames(), NO_LIMITS, lambda _what: None)
+    assert next(looks) < 15
+
+
+def test_a_run_in_parts_is_the_run_at_once(state: ClusterState) -> None:
+    room, _ = room_of(state, "default")
+    _, instance = spec_instance(state, read_wanted("1x 1"), "default", PairNames())
+    for number in (1, 7, 1000):
+        whole = room.place(room.initial, instance, number)
+        parts = room.place_by_parts(room.initial, instance, number, lambda: None)
+        assert parts.placed == whole.placed
+        assert room.binding(parts, instance) == room.binding(whole, instance)
+
+
+def test_a_group_with_both_kinds_of_storage_is_refused(state: ClusterState) -> None:
+    node = replace(state.nodes["node1.example.org"], own={("ndparams", "exclusive_storage"): True})
+    mixed = replace(state, nodes={**state.nodes, node.name: node})
+    with pytest.raises(GpolicyError, match="group default: exclusive storage is on for only some of its nodes"):
+        count_until_full(mixed, "default", NO_LIMITS, 600, lambda _what: None)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from gpolicy.cli.options import (
     display_of,
     form_option,
     policy_path,
+    seconds_option,
     signers_for,
 )
 from gpolicy.errors import UsageError
@@ -156,7 +157,8 @@ def apply(  # noqa: PLR0913 (one parameter an option)
         typer.Option("--journal", metavar="FILE", help="The record of what was done; default: PLAN.journal.jsonl."),
     ] = None,
     job_timeout: Annotated[
-        float, typer.Option("--job-timeout", metavar="SECONDS", min=1, help="How long to wait for one job.")
+        float,
+        seconds_option("--job-timeout", "How long to wait for one job."),
     ] = 3600.0,
     signers: AllowedSigners = None,
     signature: Signature = None,

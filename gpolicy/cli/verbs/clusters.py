@@ -17,6 +17,7 @@ from gpolicy.cli.options import (
     display_of,
     form_option,
     policy_path,
+    seconds_option,
 )
 from gpolicy.errors import UsageError
 
@@ -31,9 +32,7 @@ def clusters(
     ] = None,
     label: Label = None,
     form: Annotated[str, form_option("clusters")] = "text",
-    timeout: Annotated[
-        float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Time for each cluster.")
-    ] = 15.0,
+    timeout: Annotated[float, seconds_option("--timeout", "Time for each cluster.")] = 15.0,
     *,
     offline: Annotated[bool, typer.Option("--offline", help="Contact no cluster.")] = False,
 ) -> int:

@@ -17,6 +17,7 @@ from gpolicy.cli.options import (
     display_of,
     form_option,
     policy_path,
+    seconds_option,
 )
 from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
@@ -67,7 +68,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
     ] = None,
     seconds: Annotated[
         float,
-        typer.Option("--seconds", metavar="SECONDS", min=1, help="Time to search; then the best so far is shown."),
+        seconds_option("--seconds", "Time to search; then the best so far is shown."),
     ] = 60.0,
     form: Annotated[str, form_option("size")] = "text",
     budget: Budget = None,
