@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
@@ -26,17 +26,29 @@ from gpolicy.report.answer import (
 )
 from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, pair_cell, room_cells, size_words, spec_words
 
-_RIGHT: Final = frozenset({"fits", "score", "minimum", "value", "weight", "product", "could fall by", *ROOM_HEADINGS})
+_RIGHT: Final = frozenset(
+    {"fits", "now", "supposed", "score", "minimum", "value", "weight", "product", "could fall by", *ROOM_HEADINGS}
+)
 
 
-def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answer:
-    """Return the capacity by group and spec, and why the next instance does not fit; `components` adds the scores."""
+def capacity_answer(
+    report: CapacityReport, *, components: bool = False, before: CapacityReport | None = None
+) -> Answer:
+    """Return the capacity by group and spec, and why the next instance does not fit; `components` adds the scores.
+
+    `before` is the capacity without what is supposed.
+    """
     items = [*report.groups, *([report.cluster] if report.cluster else [])]
-    tables = with_rows(*_extended(items), _metadata(report), _tiered(items), _stranded(items), _scores(items))
+    old = {item.group: item for item in (*before.groups, before.cluster) if item} if before else None
+    tables = with_rows(*_extended(items, old), _metadata(report), _tiered(items), _stranded(items), _scores(items))
     whole = items[-1]
     tiered = sum(run.count for run in whole.tiered)
-    taken = f"{whole.standard.fits:,} standard instances, or {tiered:,} in a tiered run"
-    verdict = f"{supposing(report.what_if)}{_place(whole)} takes {taken}"
+    taken = [f"{whole.standard.fits:,} standard instances", f"{tiered:,} in a tiered run"]
+    if old and whole.group in old:
+        was = old[whole.group]
+        taken[0] += f" (now {was.standard.fits:,})"
+        taken[1] += f" (now {sum(run.count for run in was.tiered):,})"
+    verdict = f"{supposing(report.what_if)}{_place(whole)} takes {', or '.join(taken)}"
     return Answer(
         verb="capacity",
         title="What fits on cluster",
@@ -52,7 +64,7 @@ def capacity_answer(report: CapacityReport, *, components: bool = False) -> Answ
             Figure("instances now", f"{whole.instances:,}"),
         ),
         sections=(
-            Section(key="capacity", title="What fits", parts=(_fits(items),), never_cut=True),
+            Section(key="capacity", title="What fits", parts=(_fits(items, old),), never_cut=True),
             Section(key="details", title="Details", parts=tables),
             *(map(_components, items, range(len(items))) if components else ()),
         ),
@@ -74,29 +86,49 @@ def _place(item: GroupCapacity) -> str:
     return "the whole cluster" if item.group is None else f"group {item.group}"
 
 
-def _fits(items: Sequence[GroupCapacity]) -> Table:
+_Old = Mapping[str | None, GroupCapacity]
+"""Groups (None: the whole cluster) without what is supposed."""
+_Found = TypeVar("_Found")
+_SUPPOSED: Final = ("now", "supposed")
+
+
+def _figures(item: GroupCapacity) -> list[tuple[str, str, int, Binding]]:
+    found = [(pair_cell(one.name), spec_words(one.pair.max), one.fits, one.binding) for one in item.specs]
+    tiered = sum(run.count for run in item.tiered)
+    found.append(("tiered", "pairs in turn, shrunk to fit", tiered, item.tiered_binding))
+    standard = item.standard
+    return [*found, ("standard", spec_words(standard.spec), standard.fits, standard.binding)]
+
+
+def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
     rows: list[tuple[Cell, ...]] = []
-    counts: list[int] = []
+    counts: list[tuple[int | None, int]] = []
     for item in items:
-        figures: list[tuple[str, str, int, Binding]] = []
-        figures += [(pair_cell(one.name), spec_words(one.pair.max), one.fits, one.binding) for one in item.specs]
-        tiered = sum(run.count for run in item.tiered)
-        figures.append(("tiered", "pairs in turn, shrunk to fit", tiered, item.tiered_binding))
-        standard = item.standard
-        figures.append(("standard", spec_words(standard.spec), standard.fits, standard.binding))
         first = (_name(item), item.template.value if item.template else NOTHING)
-        counts += [fits for _, _, fits, _ in figures]
-        for spec, words, fits, binding in figures:
-            rows.append((*first, spec, f"{fits:,}", words, binding.cause.key, binding.reason or NOTHING))
+        was = [fits for _, _, fits, _ in _figures(old[item.group])] if old and item.group in old else []
+        for (spec, words, fits, binding), now in _beside(_figures(item), was):
+            counts.append((now, fits))
+            numbers = (_number(now), f"{fits:,}") if old else (f"{fits:,}",)
+            rows.append((*first, spec, *numbers, words, binding.cause.key, binding.reason or NOTHING))
+    most = max((number or 0 for pair in counts for number in pair), default=0) or 1
     return Table(
         title="Instances that fit beside those that are there",
         of="rows",
-        headings=("group", "template", "spec", "fits", "size", "bound by", "htools"),
+        headings=("group", "template", "spec", *(_SUPPOSED if old else ("fits",)), "size", "bound by", "htools"),
         rows=tuple(rows),
         right=_RIGHT,
         grouped=2,
-        bars=tuple(Bar(None, fits / max(*counts, 1)) for fits in counts),
+        bars=tuple(Bar(None if now is None else now / most, fits / most) for now, fits in counts),
     )
+
+
+def _beside(found: Sequence[_Found], was: Sequence[int]) -> Iterator[tuple[_Found, int | None]]:
+    """Return each of `found` with its number without what is supposed, None where there is none."""
+    return zip(found, [*was, *[None] * len(found)], strict=False)
+
+
+def _number(number: int | None) -> str:
+    return NOTHING if number is None else f"{number:,}"
 
 
 def _tiered(items: Sequence[GroupCapacity]) -> Table:
@@ -126,23 +158,25 @@ def _stranded(items: Sequence[GroupCapacity]) -> Table:
     )
 
 
-def _extended(items: Sequence[GroupCapacity]) -> Iterator[Table]:
+def _extended(items: Sequence[GroupCapacity], old: _Old | None) -> Iterator[Table]:
     """Yield the capacity under limits, one table for all groups with the same ones."""
     by_limits: dict[Limits, list[tuple[Cell, ...]]] = {}
     for item in items:
         if item.extended is None:
             continue
         rows = by_limits.setdefault(item.extended.limits, [])
-        for fit in item.extended.fits:
+        was = old[item.group].extended if old and item.group in old else None
+        for fit, now in _beside(item.extended.fits, [fit.fits for fit in was.fits] if was else ()):
             name = fit.name if fit is item.extended.standard else pair_cell(fit.name)
             memory = from_to(size(fit.minimum_memory), size(fit.maximum_memory))
             bound = (fit.binding.cause.key, fit.binding.reason or NOTHING)
-            rows.append((_name(item), name, memory, f"{fit.fits:,}", *bound))
+            numbers = (_number(now), f"{fit.fits:,}") if old else (f"{fit.fits:,}",)
+            rows.append((_name(item), name, memory, *numbers, *bound))
     for limits, rows in by_limits.items():
         yield Table(
             title=f"What fits if {' and '.join(limits.words.values())}",
             of="rows",
-            headings=("group", "spec", "memory", "fits", "bound by", "htools"),
+            headings=("group", "spec", "memory", *(_SUPPOSED if old else ("fits",)), "bound by", "htools"),
             rows=tuple(rows),
             right=_RIGHT - {"memory"},
             most=len(rows),

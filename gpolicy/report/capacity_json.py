@@ -10,21 +10,31 @@ from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedFit
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.json_values import fields, head, plain
 
-FORMAT_VERSION: Final = "1.5"
+FORMAT_VERSION: Final = "1.6"
 _LIMITS: Final = ("max_node_failures", "oversubscription", "cpus_after_failure")
 
 
-def capacity_data(report: CapacityReport) -> dict[str, Any]:
-    """Return the report as JSON's own types. Sizes are MiB; a number that is not finite is null."""
+def capacity_data(report: CapacityReport, before: CapacityReport | None = None) -> dict[str, Any]:
+    """Return the report as JSON's own types. Sizes are MiB; a number that is not finite is null.
+
+    `before` is the capacity without what is supposed.
+    """
     return {
         **head(FORMAT_VERSION, report),
         **fields(report, "basis"),
         "limits": [limits_data(item) for item in report.limits],
-        "groups": [{"group": item.group, **capacity_of_group(item)} for item in report.groups],
-        "cluster": None if report.cluster is None else capacity_of_group(report.cluster),
+        **_groups(report),
+        "before": None if before is None else _groups(before),
         "metadata": [fields(room, "group", "volume_group", "disks", "nodes", "unknown") for room in report.metadata],
         "what_if": list(report.what_if),
         "notes": list(report.notes),
+    }
+
+
+def _groups(report: CapacityReport) -> dict[str, Any]:
+    return {
+        "groups": [{"group": item.group, **capacity_of_group(item)} for item in report.groups],
+        "cluster": None if report.cluster is None else capacity_of_group(report.cluster),
     }
 
 

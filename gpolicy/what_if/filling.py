@@ -1,4 +1,4 @@
-"""A group that is filled: how many more instances fit at the mix of sizes that it has today, and why no more."""
+"""A group that is filled under its limits, and how many more instances fit at the mix of sizes that it has today."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.cluster.state import ClusterState, Snapshot
 from gpolicy.cluster.terms import Limits, LimitsInForce, limited, limits_in_force
-from gpolicy.errors import UsageError
+from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.printable import some
 from gpolicy.what_if.words import one_of
 
@@ -62,9 +62,20 @@ class FillingGroup:
         counted = self._for(instance)
         return counted.place(state, instance, limit) if counted.refusal(instance) is None else state
 
-    def count(self, state: AllocationState, instance: Instance) -> int:
-        """Return how many more copies of `instance` fit."""
-        return len(self.place(state, instance).placed) - len(state.placed)
+    def place_by_parts(
+        self, state: AllocationState, instance: Instance, limit: float, check: Callable[[], None]
+    ) -> AllocationState:
+        """Return the same, placed a few at a time; `check` is called before each time and may raise."""
+        size, left = 1, limit
+        while left > 0:
+            check()
+            begun, before = time.monotonic(), len(state.placed)
+            state = self.place(state, instance, int(min(size, left)))
+            if len(state.placed) - before < min(size, left):
+                break
+            left -= size
+            size = size * 2 if time.monotonic() - begun < _PART_SECONDS else max(1, size // 2)
+        return state
 
     def binding(self, state: AllocationState, instance: Instance) -> Binding:
         """Return why `instance` did not fit in a run that ended with `state`."""
@@ -75,8 +86,17 @@ class FillingGroup:
         return counted.find_binding(state, instance)
 
 
+_PART_SECONDS: Final = 0.2
+
+
 def room_of(state: ClusterState, group: str) -> tuple[FillingGroup, Basis]:
-    """Return a group ready for placing, and what its figures rest on. Raise GpolicyError if a figure is missing."""
+    """Return a group ready for placing, and what its figures rest on.
+
+    Raise GpolicyError if a figure is missing, or if only some of its nodes have exclusive storage.
+    """
+    if len({state.has_exclusive_storage(node) for node in state.nodes_of(group) if node.is_usable}) > 1:
+        hint = "split the group: Ganeti makes other instances on nodes with exclusive storage"
+        raise GpolicyError(f"group {group}: exclusive storage is on for only some of its nodes", hint=hint)
     loaded = load_state(state, group=group)
     return FillingGroup(replace(loaded.groups[group], allocator=_under_limits(state, group))), loaded.basis(group)
 
@@ -178,5 +198,5 @@ def _size_alone(instance: Instance) -> Instance:
 
 
 def _is_allowed(room: FillingGroup, instance: Instance) -> bool:
-    exclusive = any(node.facts.exclusive for node in room.counted.cluster.nodes.values())
+    exclusive = any(node.facts.exclusive for node in room.counted.cluster.nodes.values())  # as all of them are
     return check_policy(room.counted.policy, instance, exclusive=exclusive) is None

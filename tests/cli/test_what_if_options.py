@@ -85,3 +85,17 @@ def test_more_instances_are_in_the_group_that_a_run_is_about(verb: list[str]) ->
     done = gpolicy(*verb, "--state", SNAPSHOT, "--with", "8x 1")
     assert "With 8 more pair 1 in group default: " in done.stdout
     assert "--with: 1 in which group?" in gpolicy("capacity", "--state", SNAPSHOT, "--with", "8x 1").stderr
+
+
+def test_capacity_shows_what_fits_now_and_as_supposed() -> None:
+    words = ("capacity", "--state", SNAPSHOT, "-g", "default")
+    now, then = (gpolicy(*words, *more, "-f", "json").stdout for more in ((), ("--lost", "node1")))
+    before, after = json.loads(now), json.loads(then)
+    assert before["before"] is None
+    assert after["before"] == {"groups": before["groups"], "cluster": before["cluster"]}
+    text = gpolicy(*words, "--lost", "node1", "--max-node-failures", "1").stdout
+    fits = [str(data["groups"][0]["standard"]["fits"]) for data in (before, after)]
+    assert f"takes {fits[1]} standard instances (now {fits[0]})" in text
+    rows = [line.split() for line in text.splitlines() if "standard" in line]
+    assert next(row for row in rows if row[0] == "standard")[1:3] == fits
+    assert next(row for row in rows if row[0] == "default")[3:5] == [fits[0], "0"]

@@ -20,7 +20,9 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.evacuate.evacuating import find_evacuation
 from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest, HailRequest, MovedInstance
-from gpolicy.what_if.load import elsewhere
+from gpolicy.what_if.load import elsewhere, failed_over, offline
+from gpolicy.what_if.supposing import suppose
+from gpolicy.what_if.words import WhatIf
 
 pytestmark = [
     pytest.mark.htools,
@@ -180,3 +182,28 @@ def test_many_random_clusters(tmp_path: Path) -> None:
 @pytest.mark.parametrize("mode", EvacuationMode)
 def test_the_example(nodes: str, mode: EvacuationMode, tmp_path: Path) -> None:
     assert compare(read_state(TWO_GROUPS), EvacuationRequest(nodes=nodes, mode=mode), tmp_path)
+
+
+def test_lost_nodes_leave_their_instances_on_shared_storage_where_hail_says(tmp_path: Path) -> None:
+    moved = 0
+    for seed in range(0, 160, 4):
+        rng = random.Random(seed)  # noqa: S311 (no secrets here)
+        state = from_text(roomy_cluster(rng))
+        node = rng.choice(list(state.nodes))
+        shared = [
+            item.name
+            for item in state.instances.values()
+            if item.primary_node == node and item.disk_template in ("ext", "sharedfile")
+        ]
+        failed, _ = failed_over(state, {node})
+        request = {"type": "node-evacuate", "instances": shared, "evac_mode": "primary-only"}
+        answer = real_hail(document(offline(failed, [node]), request), tmp_path)
+        assert answer is not None
+        found = suppose(state, WhatIf(lost=(node,)))
+        hails = {name: where for name, _, (where,) in answer["result"][0]}
+        assert {name: found.instances[name].primary_node for name in shared} == dict.fromkeys(shared, node) | hails
+        for name, where in hails.items():
+            assert found.instances[name].running
+            assert found.nodes[where].resources.memory_free is not None
+        moved += len(hails)
+    assert moved > 10

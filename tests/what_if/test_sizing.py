@@ -16,6 +16,7 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.report.size_answer import full_answer
 from gpolicy.what_if import sizing
 from gpolicy.what_if.filling import count_until_full, room_of
 from gpolicy.what_if.hardware import Amount, nodes_like, upgraded
@@ -241,3 +242,14 @@ def test_a_count_that_is_stopped_says_what_it_has(
 def test_a_group_without_instances_has_no_mix(state: ClusterState) -> None:
     with pytest.raises(UsageError, match="group spare has no instances whose sizes its policy allows"):
         count_until_full(state, "spare", NO_LIMITS, 600, lambda _what: None)
+
+
+def test_sizes_that_look_alike_are_told_apart(state: ClusterState) -> None:
+    first, second = [item for item in state.instances.values() if item.name.startswith("dns")]
+    other = replace(second, spindle_use=2, disks=tuple(replace(disk, size=disk.size // 2) for disk in second.disks * 2))
+    changed = replace(state, instances={**state.instances, other.name: other})
+    report = count_until_full(changed, "default", NO_LIMITS, 600, lambda _what: None)
+    rows = [row[0] for table in full_answer(report).sections[0].tables for row in table.rows]
+    assert len(set(rows)) == len(rows)
+    assert f"1G · 1 CPU · 10G ({first.disks[0].size // GIB}G, spindle use 1)" in rows
+    assert "1G · 1 CPU · 10G (5G + 5G, spindle use 2)" in rows

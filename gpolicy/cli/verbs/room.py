@@ -137,15 +137,18 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
         )
 
     def work(target: Target) -> Report:
-        found = read_under(target, what_if)
+        state = target.read()
+        found = read_under(target, what_if, state)
+        without = None if what_if is None else read_under(target, None, state)
         if isinstance(found, Report):
             return found
         observed, names = found
         report = counted(observed, names)
+        before = None if without is None or isinstance(without, Report) else counted(*without)
         return Report(
             exit_code=int(ExitCode.FINE),
-            answer=lambda: capacity_answer(report, components=score),
-            own={"json": lambda: json_text(capacity_data(report))},
+            answer=lambda: capacity_answer(report, components=score, before=before),
+            own={"json": lambda: json_text(capacity_data(report, before))},
             metrics=lambda: capacity_metrics(
                 report, cluster_health(observed, limits=limits), observed, provenance_of(())
             ),
