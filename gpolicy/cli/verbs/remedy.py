@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpolicy.cli.options import Budget, Clusters, PolicyOption, Suppositions, display_of, form_option, policy_path
+from gpolicy.cli.options import (
+    Budget,
+    Clusters,
+    PolicyOption,
+    Suppositions,
+    display_of,
+    form_option,
+    policy_path,
+    seconds_option,
+)
 from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
 from gpolicy.cli.verbs.room import read_under
@@ -39,7 +48,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     ] = "60M",
     seconds: Annotated[
         float,
-        typer.Option("--seconds", metavar="SECONDS", min=1, help="Time to search; then the best so far is shown."),
+        seconds_option("--seconds", "Time to search; then the best so far is shown."),
     ] = 60.0,
     script: Annotated[
         Path | None,
