@@ -95,7 +95,7 @@ def test_a_run_killed_after_any_event_can_continue_and_roll_back(
         assert len(ganeti.jobs) == len(plan.steps) + sum(len(step.inverse.commands) for step in plan.steps)
 
 
-@pytest.mark.parametrize("stride", [197, pytest.param(1, marks=pytest.mark.full)])
+@pytest.mark.parametrize("stride", [197, pytest.param(13, marks=pytest.mark.full)])
 @pytest.mark.parametrize("direction", Direction)
 def test_a_run_killed_within_any_line_goes_on(tmp_path: Path, direction: Direction, stride: int) -> None:
     """Whatever the number of bytes that got into the journal, each step runs once and each is taken back once."""

@@ -287,7 +287,7 @@ def test_a_roll_out_killed_after_any_event_goes_on_and_rolls_back(
         assert {name: len(found) - len(steps(made)[name]) for name, found in jobs(made).items()} == undo
 
 
-@pytest.mark.parametrize("stride", [997, pytest.param(7, marks=pytest.mark.full)])
+@pytest.mark.parametrize("stride", [997, pytest.param(31, marks=pytest.mark.full)])
 def test_a_roll_out_killed_within_any_line_goes_on(tmp_path: Path, stride: int) -> None:
     """`room` counts the bytes of all journals together."""
     killed, room = True, 0
@@ -317,6 +317,18 @@ def test_journals_that_end_within_their_first_line_are_in_nobodys_way(tmp_path: 
         path.write_text(text)
     made.roll()
     assert jobs(made) == steps(made)
+
+
+def test_a_journal_cut_at_any_byte_keeps_its_complete_lines(tmp_path: Path) -> None:
+    made = fleet(tmp_path)
+    made.roll()
+    whole = made.whole.read_bytes()
+    for cut in range(whole.index(b"\n"), len(whole)):
+        ends = whole.rindex(b"\n", 0, cut) + 1 if b"\n" in whole[:cut] else 0
+        complete = whole[: cut + 1] if whole[cut : cut + 1] == b"\n" else whole[:ends]
+        found, known = read_rollout(whole[:cut], "j"), read_rollout(complete, "j")
+        assert (found.begun, found.journals, found.ended) == (known.begun, known.journals, known.ended)
+        assert found.end.checksum == known.end.checksum
 
 
 def test_a_journal_that_lost_a_line_is_refused(tmp_path: Path) -> None:
