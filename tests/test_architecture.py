@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "starter": {"writing"},
     "show": {"ganeti", "policy", "cluster"},
     "analysis": {"ganeti", "cluster", "allocator", "policy"},
-    "impact": {"ganeti", "cluster", "allocator", "policy", "plan", "analysis"},
+    "impact": {"ganeti", "cluster", "allocator", "policy", "plan", "analysis", "remedy"},
     "drift": {"ganeti", "policy", "cluster", "fit", "checking", "plan", "writing"},
     "suggest": {"ganeti", "policy", "cluster", "allocator", "analysis", "writing"},
     "testing": {"ganeti", "policy", "cluster", "fit", "plan", "analysis", "allocator", "what_if"},

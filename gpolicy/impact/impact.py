@@ -22,6 +22,7 @@ from gpolicy.impact.exclusive_storage_change import exclusive_storage_change
 from gpolicy.impact.fit_change import CapacityChange
 from gpolicy.impact.location_change import LocationChange, location_change
 from gpolicy.impact.redundancy_change import RedundancyChange, redundancy_change
+from gpolicy.impact.remedy_change import RemedyChange, remedy_change
 from gpolicy.impact.storage_findings import ExclusiveStorageChange
 from gpolicy.impact.violation_change import ViolationChange, violation_change
 from gpolicy.policy.model import Hardware
@@ -97,6 +98,7 @@ class Impact:
         lambda given: redundancy_change(given.loaded, given.failures, given.tell)
     )
     location: LocationChange | None = _part(lambda given: location_change(given.states))
+    remedy: RemedyChange | None = _part(lambda given: remedy_change(given.states, given.names, given.tell))
     exclusive_storage: ExclusiveStorageChange | None = _part(
         lambda given: exclusive_storage_change(given.states, given.hardware)
     )

@@ -19,7 +19,7 @@ from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.state import ClusterState, Snapshot
 from gpolicy.printable import count, listed, some
 from gpolicy.remedy.commands import Command, commands_back, commands_of, downtime, sets_of
-from gpolicy.remedy.faults import Fault, FaultKind, Layout, Places
+from gpolicy.remedy.faults import Fault, FaultKind, Layout, Places, find_faults
 from gpolicy.remedy.legal_sizes import SizeCure, size_cure
 from gpolicy.remedy.moving import Movers, copied_by, why_fixed
 from gpolicy.remedy.search import Moves, Search
@@ -146,6 +146,13 @@ def find_remedy(
         snapshot=state.snapshot,
         what_if=state.supposed,
     )
+
+
+def faults_of(state: ClusterState) -> tuple[Fault, ...]:
+    """Return what is wrong with where instances are. Raise GpolicyError as `find_remedy` does."""
+    loaded = load_known_groups(state)
+    cluster = loaded.whole.cluster
+    return find_faults(Layout(cluster.nodes, cluster.instances, _cpus(loaded)), Places(cluster.nodes))
 
 
 def _movers(state: ClusterState, loaded: LoadedState) -> Movers:

@@ -15,6 +15,7 @@ from gpolicy.plan.plan import Plan
 from gpolicy.printable import count
 from gpolicy.report.answer import Figure, Section, Weight
 from gpolicy.report.capacity_section import headline
+from gpolicy.report.remedy_section import remedy_figures
 
 _MOST: Final = 2
 _TONES: Final = {Weight.WORSE: Tone.CAREFUL, Weight.CHANGED: Tone.PLAIN}
@@ -38,7 +39,7 @@ def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tup
         for part, (name, figure) in middle.items()
     ]
     if impact.location is not None and any(map(any, impact.location.numbers)):
-        figures.append(_location(impact.location, known["location"]))
+        figures.append(_location(impact, impact.location, known["location"]))
     return (_changes(plan), *figures, _guards(plan))
 
 
@@ -74,11 +75,11 @@ def _redundancy(impact: Impact, section: Section) -> Figure:
     return Figure("redundancy", value, detail, _TONES.get(section.weight, Tone.GOOD), section.key)
 
 
-def _location(change: LocationChange, section: Section) -> Figure:
+def _location(impact: Impact, change: LocationChange, section: Section) -> Figure:
     new = sum(number for number, _, _ in change.numbers)
-    return Figure(
-        "location conflicts", f"{new:,} new", section.summary, _TONES.get(section.weight, Tone.GOOD), section.key
-    )
+    cure = f"; remedy: {remedy_figures(impact.remedy)}" if new and impact.remedy and impact.remedy.new else ""
+    tone = _TONES.get(section.weight, Tone.GOOD)
+    return Figure("location conflicts", f"{new:,} new", f"{section.summary}{cure}", tone, section.key)
 
 
 def _guards(plan: Plan) -> Figure:

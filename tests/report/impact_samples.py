@@ -31,6 +31,7 @@ from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChan
 from gpolicy.impact.impact import Impact, ResourceModelChange
 from gpolicy.impact.location_change import Compared, LocationChange
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.impact.remedy_change import KindChange, RemedyChange
 from gpolicy.impact.storage_findings import (
     DiskFinding,
     DiskTrouble,
@@ -44,6 +45,7 @@ from gpolicy.impact.storage_findings import (
     VolumeGroup,
 )
 from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
+from gpolicy.remedy.faults import FaultKind
 
 Named = Callable[[str], str]
 
@@ -61,12 +63,18 @@ def plain(name: str) -> str:
     return name
 
 
+def remedy_change() -> RemedyChange:
+    kinds = (KindChange(kind=FaultKind.DOMAIN, before=1, after=4, remedied=1),)
+    return RemedyChange(kinds=kinds, new=3, cured=2, cured_old=1, moves=3, job_sets=2, copied=122_880, seconds=2048.0)
+
+
 def full_impact(named: Named = plain) -> Impact:
     return Impact(
         violations=violations(named),
         capacity=capacity_change(named),
         redundancy=redundancy(named),
         location=location(named),
+        remedy=remedy_change(),
         exclusive_storage=exclusive_storage(named),
         resource_model=resource_model(named),
         basis=Basis(BasisKind.MIXED, {"disk": (named("node1"), named("node2"))}),

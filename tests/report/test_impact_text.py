@@ -73,12 +73,13 @@ def test_the_figures_of_the_capacity_table_are_those_of_the_impact() -> None:
 
 def test_unchanged_groups_are_one_line() -> None:
     shown = text(Impact(violations=ViolationChange(), location=LocationChange(), unavailable={"capacity": "no memory"}))
-    assert shown.splitlines()[:7] == [
+    assert shown.splitlines()[:8] == [
         "What it costs",
         "  Violations: no instance begins or ceases to violate the policy",
         "  Location and migration: no conflict",
         "  Capacity: not known: no memory",
         "  Redundancy: not known: not computed",
+        "  Remedy: not known: not computed",
         "  Exclusive storage: not known: not computed",
         "  Resource model: not known: not computed",
     ]

@@ -1,0 +1,79 @@
+"""What a change does wrong to where instances are, and what moves would cure of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.impact.comparison import StateComparison
+from gpolicy.remedy.faults import Fault, FaultKind
+from gpolicy.remedy.remedy import DEFAULT_RATE, faults_of, find_remedy
+
+_SECONDS: Final = 20.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindChange:
+    """The number of faults of one kind before the change, after it, and after the moves that cure some."""
+
+    kind: FaultKind
+    before: int
+    after: int
+    remedied: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemedyChange:
+    """What is wrong before and after, and the moves after the change; none are looked for where nothing new is wrong.
+
+    `new` are the faults that the change brings, `cured` those of them that the moves end, `cured_old` other ones.
+    `copied` is MiB, `seconds` the time for it at Ganeti's own rate of DRBD. `exhaustive`: the search ended by itself.
+    """
+
+    kinds: tuple[KindChange, ...] = ()
+    new: int = 0
+    cured: int = 0
+    cured_old: int = 0
+    moves: int = 0
+    job_sets: int = 0
+    copied: int = 0
+    seconds: float = 0.0
+    exhaustive: bool = True
+
+
+def remedy_change(compared: StateComparison, names: PairNames, tell: Callable[[str], None]) -> RemedyChange:
+    """Return what the change does wrong, and what moves cure of it.
+
+    Raise GpolicyError where figures of nodes are missing in all groups.
+    """
+    before = set(faults_of(compared.before))
+    after = faults_of(compared.after)
+    new = {fault for fault in after if fault not in before}
+    if not new:
+        return RemedyChange(kinds=_kinds(before, after, after))
+    tell("which moves cure what it does wrong")
+    report = find_remedy(compared.after, names, rate=DEFAULT_RATE, seconds=_SECONDS, tell=tell)
+    ended = set(report.faults) - set(report.faults_after)
+    return RemedyChange(
+        kinds=_kinds(before, after, report.faults_after),
+        new=len(new),
+        cured=len(ended & new),
+        cured_old=len(ended - new),
+        moves=len(report.steps),
+        job_sets=report.job_sets,
+        copied=report.copied,
+        seconds=report.seconds,
+        exhaustive=report.exhaustive,
+    )
+
+
+def _kinds(*sides: set[Fault] | tuple[Fault, ...]) -> tuple[KindChange, ...]:
+    before, after, remedied = (Counter(fault.kind for fault in side) for side in sides)
+    return tuple(
+        KindChange(kind=kind, before=before[kind], after=after[kind], remedied=remedied[kind])
+        for kind in FaultKind
+        if before[kind] or after[kind]
+    )

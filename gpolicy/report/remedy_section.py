@@ -1,0 +1,50 @@
+"""What a plan does wrong to where instances are, before, after, and after the moves that cure some of it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gpolicy.impact.remedy_change import RemedyChange
+from gpolicy.printable import count
+from gpolicy.report.answer import Section, Table, Weight, size
+from gpolicy.report.remedy_answer import KINDS, duration
+
+TITLE: Final = "Remedy"
+
+
+def remedy_section(change: RemedyChange) -> Section:
+    """Return the figures of the remedy of a plan; nothing where the plan does nothing wrong to places of instances."""
+    if not change.new:
+        return Section(key="remedy", title=TITLE, weight=Weight.SAME)
+    rows = tuple(
+        (KINDS[item.kind], f"{item.before:,}", f"{item.after:,}", f"{item.remedied:,}") for item in change.kinds
+    )
+    table = Table(
+        title="Before, after, and after the moves",
+        of="kinds",
+        headings=("fault", "now", "then", "after the remedy"),
+        rows=rows,
+        right=frozenset({"now", "then", "after the remedy"}),
+        weight=Weight.CHANGED,
+    )
+    stopped = () if change.exhaustive else ("the search ended early: more moves may cure more",)
+    return Section(
+        key="remedy",
+        title=TITLE,
+        weight=Weight.CHANGED,
+        summary=f"{count(change.new, 'new fault')}; {remedy_figures(change)}",
+        parts=(table,),
+        notes=("`gpolicy remedy PLAN.JSON` lists the moves, and says what nothing cures", *stopped),
+        never_cut=True,
+    )
+
+
+def remedy_figures(change: RemedyChange) -> str:
+    """Return what the moves cure, in a few words."""
+    if not change.cured:
+        return "no move cures any of them"
+    old = f", and {count(change.cured_old, 'fault')} of before" if change.cured_old else ""
+    time = f" (about {duration(change.seconds)})" if change.copied else ""
+    verb = "cures" if change.moves == 1 else "cure"
+    of_them = "it" if change.new == 1 else f"{change.cured:,} of them"
+    return f"{count(change.moves, 'move')}, {size(change.copied)} to copy{time}, {verb} {of_them}{old}"

@@ -1,0 +1,111 @@
+"""A remedy, carried out: instances really move, and the conflicts that a policy brings are gone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from carried_out import Way, write_policy
+from live_cluster import LiveCluster, gpolicy
+from strategies import document
+
+pytestmark = pytest.mark.e2e
+
+NAMES = ("web1", "web2", "web3")
+POLICY = [
+    document("Cluster", "cluster", {("ipolicy", "std", "memory-size"): "1G"}, tags=["htools:iextags:service:"]),
+    document("NodeGroup", "default", {("alloc_policy",): "last_resort"}),
+]
+NEW = ("-t", "sharedfile", "-o", "noop", "-n", "node1", "--disk=0:size=1g", "--no-name-check", "--no-ip-check")
+
+
+@pytest.fixture
+def crowded(fresh: LiveCluster) -> Iterator[LiveCluster]:
+    """The cluster with three instances of one service on one node, on shared storage: they can really move here."""
+    try:
+        for name in NAMES:
+            fresh.ganeti("gnt-instance", "add", *NEW, "-B", "memory=256,vcpus=1", "--tags", "service:web", name)
+        yield fresh
+    finally:
+        for name in NAMES:
+            fresh.ganeti("gnt-instance", "remove", "-f", name, check=False)
+
+
+def remedy(*words: str | Path) -> dict[str, Any]:
+    done = gpolicy("remedy", *words, "--state", "local:", "--format", "json")
+    assert done.code == 0, done.err
+    found: dict[str, Any] = json.loads(done.out)
+    return found
+
+
+def homes(cluster: LiveCluster) -> dict[str, str]:
+    """Return the primary node of each of the instances, as the configuration has it."""
+    config = cluster.config()
+    nodes = {uuid: node["name"] for uuid, node in config["nodes"].items()}
+    return {item["name"]: nodes[item["primary_node"]] for item in config["instances"].values() if item["name"] in NAMES}
+
+
+def run(cluster: LiveCluster, script: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = ["sh", str(script), *words]
+    return subprocess.run(
+        command, env=cluster.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
+
+
+def test_a_remedy_ends_the_conflicts_that_a_policy_brings(crowded: LiveCluster, tmp_path: Path) -> None:
+    way, plan, script = Way(crowded, "local"), tmp_path / "plan.json", tmp_path / "remedy.sh"
+    policy = write_policy(tmp_path / "policy.yaml", POLICY)
+    assert way.plan(policy, plan).code == 2
+    before = homes(crowded)
+    assert set(before.values()) == {"node1"}
+    foretold = remedy(plan)
+    assert way.apply(plan).code == 0
+    found = remedy(policy, "--script", script)
+    assert [step["commands"] for step in found["steps"]] == [step["commands"] for step in foretold["steps"]]
+    conflicts = [fault for fault in found["faults"] if fault["kind"] == "exclusion"]
+    assert [fault["key"] for fault in conflicts] == [["service:web", "node node1"]]
+    assert {step["instance"] for step in found["steps"]} <= set(NAMES)
+    assert not any(step["downtime"] for step in found["steps"])
+    done = run(crowded, script)
+    assert done.returncode == 0, done.stdout + done.stderr
+    after = homes(crowded)
+    assert after == before | {step["instance"]: step["nodes_after"][0] for step in found["steps"]}
+    assert len(set(after.values())) == len(NAMES)
+    again = remedy(policy)
+    assert (again["steps"], [fault["kind"] for fault in again["faults"] if fault["kind"] == "exclusion"]) == ([], [])
+    assert way.plan(policy, plan).code == 0
+    assert run(crowded, script).stdout.count("done already") == len(found["steps"])
+    undone = run(crowded, script, "--back")
+    assert undone.returncode == 0, undone.stdout + undone.stderr
+    assert homes(crowded) == before
+
+
+def test_legal_sizes_are_accepted_and_end_the_violations(crowded: LiveCluster, tmp_path: Path) -> None:
+    least = {
+        "memory-size": "512M",
+        "disk-size": "1G",
+        "cpu-count": 1,
+        "disk-count": 1,
+        "nic-count": 1,
+        "spindle-use": 1,
+    }
+    most = {"memory-size": "8G", "disk-size": "1T", "cpu-count": 8, "disk-count": 16, "nic-count": 8, "spindle-use": 12}
+    values = {
+        ("ipolicy", "minmax"): [{"min": least, "max": most}],
+        ("ipolicy", "std"): {**least, "memory-size": "1G"},
+    }
+    policy = write_policy(
+        tmp_path / "policy.yaml", [document("Cluster", "cluster", values), document("NodeGroup", "default", {})]
+    )
+    way, plan = Way(crowded, "local"), tmp_path / "plan.json"
+    assert way.carry_out(policy, plan)
+    found = {item["instance"]: item for item in remedy(policy)["sizes"]}
+    assert set(NAMES) <= set(found)
+    for name in NAMES:
+        assert found[name]["commands"] == [["gnt-instance", "modify", "-B", "maxmem=512M,minmem=512M", name]]
+        crowded.ganeti(*found[name]["commands"][0])
+    assert not set(NAMES) & {item["instance"] for item in remedy(policy)["sizes"]}
