@@ -94,7 +94,7 @@ def test_legal_sizes_are_accepted_and_end_the_violations(crowded: LiveCluster, t
         "spindle-use": 1,
     }
     most = {"memory-size": "8G", "disk-size": "1T", "cpu-count": 8, "disk-count": 16, "nic-count": 8, "spindle-use": 12}
-    values = {
+    values: dict[tuple[str, ...], Any] = {
         ("ipolicy", "minmax"): [{"min": least, "max": most}],
         ("ipolicy", "std"): {**least, "memory-size": "1G"},
     }
