@@ -136,6 +136,9 @@ Label = Annotated[
 ]
 
 
+AllClusters = Annotated[bool, typer.Option("--all", help="All clusters of gpolicy.toml.")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clusters(RapiOptions):
     """Which clusters a verb is about: the one of an address, or clusters of gpolicy.toml."""
@@ -185,7 +188,7 @@ class Clusters(RapiOptions):
         float,
         seconds_option("--timeout", "Time for each of several clusters."),
     ] = 300.0
-    all_clusters: Annotated[bool, typer.Option("--all", help="All clusters of gpolicy.toml.")] = False
+    all_clusters: AllClusters = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,7 +204,7 @@ class RolledOutClusters(RapiOptions):
         float,
         seconds_option("--timeout", "Time to look at each of several clusters."),
     ] = 300.0
-    all_clusters: Annotated[bool, typer.Option("--all", help="All clusters of gpolicy.toml.")] = False
+    all_clusters: AllClusters = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,6 +275,16 @@ class Suppositions:
         ).about(group)
 
 
+MaxNodeFailures = Annotated[
+    int | None,
+    typer.Option(
+        "--max-node-failures",
+        metavar="K",
+        min=1,
+        max=5,
+        help="How many nodes of a group may fail at once; default: `limits` of the policy, or 1.",
+    ),
+]
 CpusAfterFailure = Annotated[
     bool | None,
     typer.Option(
@@ -285,16 +298,7 @@ CpusAfterFailure = Annotated[
 class LimitOptions:
     """Limits of groups, in place of those of the policy."""
 
-    max_node_failures: Annotated[
-        int | None,
-        typer.Option(
-            "--max-node-failures",
-            metavar="K",
-            min=1,
-            max=5,
-            help="How many nodes of a group may fail at once; default: `limits` of the policy.",
-        ),
-    ] = None
+    max_node_failures: MaxNodeFailures = None
     oversubscription: Annotated[
         float | None,
         typer.Option(
