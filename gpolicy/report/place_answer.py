@@ -106,7 +106,7 @@ def _instead(report: PlaceReport) -> Iterator[Section]:
     elif any(UNKNOWN_SPINDLES in (item.detail or "") for item in report.candidates):
         summary = "not known as long as the disks have no spindles: write disk=SIZE:SPINDLES"
     else:
-        summary = "no size that the policy allows"
+        summary = "no smaller size" if report.instance.ignores_policy else "no size that the policy allows"
     yield Section(
         key="instead",
         title="What would fit",

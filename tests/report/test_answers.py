@@ -73,6 +73,18 @@ def test_a_placement_shows_every_candidate(state: ClusterState, shown: Callable[
     assert any("goes to" in text for text in page.prose)
 
 
+@pytest.mark.parametrize(("ignored", "words"), [(False, "no size that the policy allows"), (True, "no smaller size")])
+def test_a_placement_says_what_would_fit(state: ClusterState, ignored: bool, words: str) -> None:
+    request = PlaceRequest(memory=10**6, template=DiskTemplate.DRBD.value, ignore_ipolicy=ignored)
+    report = place(state, request, instead=True)
+    assert report.instead is not None
+    sections = place_answer(report).sections
+    assert sections[0].title == "What would fit"
+    assert [row[0] for table in sections[0].tables for row in table.rows] == [item.words for item in report.instead]
+    assert place_answer(replace(report, instead=())).sections[0].summary == words
+    assert place_answer(replace(report, instead=None)).sections[0].title == "Possible"
+
+
 def test_a_placement_that_goes_nowhere_says_so_first(state: ClusterState) -> None:
     report = place(state, PlaceRequest(memory=10**6, template=DiskTemplate.DRBD.value))
     answer = place_answer(report)
