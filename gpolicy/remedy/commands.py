@@ -33,7 +33,7 @@ def sets_of(start: Layout, steps: Sequence[Balanced], movers: Movers) -> list[li
         for first in range(0, len(jobs), MOST_AT_ONCE):
             part = jobs[first : first + MOST_AT_ONCE]
             found += [part] if _in_any_order(layout, part, movers) else [[job] for job in part]
-            layout = Layout(part[-1].nodes, part[-1].instances, start.cpus)
+            layout = layout.reached(part[-1].nodes, part[-1].instances)
     return found
 
 

@@ -7,7 +7,7 @@ a search looks at many layouts, and a move changes two or three nodes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
@@ -67,6 +67,11 @@ class Layout:
         nodes, instances = {**self.nodes, **moved.changed}, {**self.instances, moved.instance.index: moved.instance}
         return Layout(nodes, instances, self.cpus, (self, frozenset(moved.changed)))
 
+    def reached(self, nodes: Nodes, instances: Mapping[int, Instance]) -> Layout:
+        """Return the layout with `nodes` and `instances`, some of which are other ones than here."""
+        changed = frozenset(index for index, node in nodes.items() if node is not self.nodes[index])
+        return Layout(nodes, instances, self.cpus, (self, changed))
+
     @cached_property
     def tagged(self) -> Mapping[tuple[str, str], list[int]]:
         """The instances with an exclusion tag in each place: a node (`node NAME`) or a failure domain."""
@@ -80,12 +85,13 @@ class Layout:
     def homeless(self) -> Mapping[int, tuple[str, ...]]:
         """The instances that find no new node if one node is lost, by that node."""
         engine, found = None, {}
+        known, changed = self._known
         for index, node in self.nodes.items():
             residents = [self.instances[number] for number in node.primaries]
             mirrored = all(item.template is DiskTemplate.DRBD for item in residents)
-            before = self.since[0].homeless if self.since and self._as_before(index, residents) else None
-            if mirrored and before is not None:
-                names = before.get(index, ())
+            touched = index in changed or any(item.secondary in changed for item in residents)
+            if known is not None and mirrored and not touched:
+                names = known.get(index, ())  # the nodes that they fail over to are as they were
             else:
                 engine = engine or (None if mirrored else engine_cluster(self.nodes, self.instances))
                 cpus = self.cpus.get(node.facts.group, True)
@@ -95,12 +101,16 @@ class Layout:
                 found[index] = names
         return found
 
-    def _as_before(self, lost: int, residents: Iterable[Instance]) -> bool:
-        """Whether the last move changed neither the `lost` node nor one that its mirrored `residents` fail over to."""
-        if self.since is None:
-            return False
-        changed = self.since[1]
-        return lost not in changed and not any(item.secondary in changed for item in residents)
+    @property
+    def _known(self) -> tuple[Mapping[int, tuple[str, ...]] | None, frozenset[int]]:
+        """What `homeless` was when it was asked last, and the nodes that have changed since."""
+        layout, changed = self, frozenset[int]()
+        while layout.since is not None:
+            layout, nodes = layout.since
+            changed |= nodes
+            if "homeless" in layout.__dict__:
+                return layout.homeless, changed
+        return None, changed
 
 
 def tag_keys(item: Instance, nodes: Nodes) -> list[tuple[str, str]]:

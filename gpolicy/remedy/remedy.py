@@ -181,12 +181,13 @@ def _steps(
 ) -> tuple[tuple[RemedyStep, ...], float]:
     """Return the steps in their job sets, and the time for all."""
     made: list[RemedyStep] = []
-    total = 0.0
+    total, here = 0.0, start
     to_end = {fault for fault in before.faults if fault not in found.faults}
     for job_set, jobs in enumerate(sets_of(start, found.steps, movers), 1):
         total += max(copied_by(job.move) for job in jobs) / rate
         for job in jobs:
-            there = set(movers.faults(Layout(job.nodes, job.instances, start.cpus)))
+            here = here.reached(job.nodes, job.instances)
+            there = set(movers.faults(here))
             cures = tuple(fault for fault in before.faults if fault in to_end and fault not in there)
             to_end -= set(cures)
             back, no_way_back = commands_back(job, state)

@@ -106,12 +106,27 @@ class Search:
             yield steps, layout
 
     def _single(self, layout: Layout) -> tuple[Trial, ...]:
-        """Return the best safe move that ends something; none if there is none."""
+        """Return the best safe move that ends something, and the best ones of other instances on other nodes."""
         found = []
         for number in self._concerned(layout):
             self._check_time()
             found += [trial for trial in self.movers.trials(layout, number) if _helps(trial)]
-        return next(((trial,) for trial in _ranked(layout, found) if self._is_safe(layout, trial)), ())
+        chosen: list[Trial] = []
+        seen, busy = set[int](), set[int]()
+        here = layout
+        for trial in _ranked(layout, found):
+            number = trial.move.instance.index
+            if number in seen or (chosen and trial.gain.units <= 0):
+                continue
+            again = self.movers.try_move(here, trial.move) if chosen else trial
+            if busy.isdisjoint(trial.moved.changed) and isinstance(again, Trial) and again.gain == trial.gain:
+                if not self._is_safe(here, again):
+                    continue
+                chosen.append(again)
+                here = here.after(again.moved)
+                busy.update(again.moved.changed)
+            seen.add(number)  # its best move is taken, or waits for the next turn
+        return tuple(chosen)
 
     def _is_safe(self, layout: Layout, trial: Trial) -> bool:
         self._check_time()
@@ -251,12 +266,19 @@ class Search:
 
     def _shortened(self, moves: Moves) -> Moves:
         """Return the moves without those that cure nothing, as far as the rest stays possible and safe."""
-        kept = list(moves.steps)
-        for place in range(len(kept) - 1, -1, -1):
+        kept, layout, idle = list(moves.steps), self.start, []
+        for place, step in enumerate(kept):
+            trial = self.movers.try_move(layout, step.move)
+            if not isinstance(trial, Trial) or trial.gain.units <= 0:
+                idle.append(place)
+            layout = layout.reached(step.nodes, step.instances)
+        for place in reversed(idle):
             self._check_time()
             shorter = self._replayed([*kept[:place], *kept[place + 1 :]], checked=False)
             if shorter is not None and len(shorter.faults) <= len(moves.faults):
                 kept = list(shorter.steps)
+        if len(kept) == len(moves.steps):
+            return moves
         found = self._replayed(kept, checked=True)
         return moves if found is None or found.rank > moves.rank else found
 
