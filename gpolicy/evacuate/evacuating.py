@@ -27,8 +27,8 @@ from gpolicy.errors import UsageError
 from gpolicy.evacuate.evacuation import (
     EvacuationReport,
     EvacuationRequest,
-    HailRequest,
     MovedInstance,
+    RequestToHail,
     StayingInstance,
 )
 from gpolicy.evacuate.moves import copied_by, explained, steps_of, touched_by, work_of
@@ -78,7 +78,7 @@ class _Evacuation:
     group: str | None
     targets: tuple[str, ...]
     tell: Callable[[str], None]
-    requests: list[HailRequest] = field(default_factory=list)
+    requests: list[RequestToHail] = field(default_factory=list)
     moved: list[MovedInstance] = field(default_factory=list)
     stays: dict[str, StayingInstance] = field(default_factory=dict)
     objections: dict[str, None] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class _Evacuation:
 
         result = self._answer(cluster, mode, [by_name[name] for name in names], observe)
         self.requests.append(
-            HailRequest(
+            RequestToHail(
                 mode=mode,
                 instances=tuple(names),
                 targets=self.targets if mode is None else (),

@@ -27,7 +27,7 @@ class EvacuationRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HailRequest:
+class RequestToHail:
     """One request to hail, and its own words on it (`info`).
 
     `mode` is that of node-evacuate, None for change-group; `targets` are the groups of change-group, empty: any other.
@@ -100,7 +100,7 @@ class EvacuationReport:
     leaving: tuple[str, ...]
     asked: EvacuationRequest
     group: str | None
-    requests: tuple[HailRequest, ...]
+    requests: tuple[RequestToHail, ...]
     moved: tuple[MovedInstance, ...]
     stays: tuple[StayingInstance, ...]
     short_before: tuple[str, ...]

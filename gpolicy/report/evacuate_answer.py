@@ -9,7 +9,7 @@ from gpolicy.allocator.evacuation import EvacuationMode
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.colour import Tone
-from gpolicy.evacuate.evacuation import EvacuationReport, HailRequest, MovedInstance, StayingInstance
+from gpolicy.evacuate.evacuation import EvacuationReport, MovedInstance, RequestToHail, StayingInstance
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.printable import count, some
 from gpolicy.report.answer import (
@@ -172,7 +172,7 @@ def _commands(report: EvacuationReport) -> Section:
     )
 
 
-def _asked(request: HailRequest) -> str:
+def _asked(request: RequestToHail) -> str:
     kind = request.kind if request.mode is None else f"{request.kind} {request.mode.value}"
     told = f", with {some(request.drained, 3)} drained" if request.drained else ""
     return f"{kind}{told}"

@@ -19,7 +19,7 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.evacuate.evacuating import find_evacuation
-from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest, HailRequest, MovedInstance
+from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest, MovedInstance, RequestToHail
 from gpolicy.what_if.load import elsewhere, failed_over, offline
 from gpolicy.what_if.supposing import suppose
 from gpolicy.what_if.words import WhatIf
@@ -33,7 +33,7 @@ pytestmark = [
 TWO_GROUPS = f"snapshot:{Path(__file__).parents[2] / 'policies' / 'two-groups.snapshot.json'}"
 
 
-def asked(request: HailRequest) -> dict[str, object]:
+def asked(request: RequestToHail) -> dict[str, object]:
     """Return the request as Ganeti writes it."""
     own = {"evac_mode": request.mode.value} if request.mode else {"target_groups": list(request.targets)}
     return {"type": request.kind, "instances": list(request.instances), **own}
@@ -89,7 +89,7 @@ def check_candidates(report: EvacuationReport, place: int) -> None:
             assert stay.reason == f"Can't find any good node: {said}"
 
 
-def check_state(ours: ClusterState, saved: str, request: HailRequest) -> None:
+def check_state(ours: ClusterState, saved: str, request: RequestToHail) -> None:
     """Compare our state after a request with the one that hail writes."""
     try:
         mine, hails = cluster_data(ours), cluster_data(from_text(saved))
