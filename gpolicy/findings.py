@@ -185,6 +185,11 @@ class RuleInfo:
         return Finding(self.code, self.name, self.severity, message, span, hint, related, fix, missing)
 
 
+def copied(span: Span | None, first: Span | None) -> str:
+    """Return what to call `missing` where a thing stands twice: all that two files have in common is one problem."""
+    return f"{span.file} beside {first.file}" if span and first and span.file != first.file else ""
+
+
 def error_rule(code: str, name: str) -> partial[RuleInfo]:
     """Begin the documentation of a rule that finds errors: call the result with the rest of it."""
     return partial(RuleInfo, code=code, name=name, severity=Severity.ERROR)

@@ -63,6 +63,10 @@ class Excess:
         if self.disks > 1:
             what, verb = f"{self.disks} disks of {amount(name, self.wanted // self.disks)}", "are"
         keeps = f"; it keeps {amount(name, self.limit.kept)}" if self.limit.kept else ""
+        if self.limit.most <= 0 < self.limit.kept:
+            total = amount(name, max(int(self.limit.most) + self.limit.kept, 0))
+            gives = f"{of_whom} gives, which has {total} and keeps {amount(name, self.limit.kept)}"
+            return f"{self.pair.title}: {what} {verb} more than {gives}"
         if self.wanted == self.limit.most:
             return f"{self.pair.title}: {what} {verb} all that {of_whom} has{keeps}, and some must stay free"
         return f"{self.pair.title}: {what} {verb} more than {of_whom} has ({amount(name, int(self.limit.most))}{keeps})"

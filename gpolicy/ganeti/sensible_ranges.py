@@ -133,7 +133,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     **dict.fromkeys(("stripes", "data-stripes", "meta-stripes"), _STRIPES),
     # hypervisors
     "cpu_cap": SensibleRange(10, 25_600, "%", "100 is one whole CPU", zero="no limit"),
-    "cpu_weight": SensibleRange(16, 65_535, "", "it is relative to other instances, and Xen's own default is 256"),
+    "cpu_weight": SensibleRange(16, 65_534, "", "it is relative to other instances, and Xen's own default is 256"),
     "cpu_cores": SensibleRange(0, 512, "", "no CPU has more cores"),
     "cpu_sockets": SensibleRange(0, 64, "", "no machine has more sockets"),
     "cpu_threads": SensibleRange(0, 8, "", "no CPU has more threads in a core"),

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from gpolicy.errors import InputError
-from gpolicy.findings import BASE_FILE, Finding, Related
+from gpolicy.findings import BASE_FILE, Finding, Related, copied
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.opening import real_path
 from gpolicy.policy.boundary import boundary
@@ -126,7 +126,9 @@ class _Loader:
                 message = f"the {kind} {declared.name!r} is described twice"
                 related = (Related(first.span, "first here"),)
                 hint = "put what belongs to one object into one document, or use extends"
-                self._findings.append(DUPLICATE_OBJECT.finding(message, declared.span, hint=hint, related=related))
+                missing = copied(declared.span, first.span)
+                finding = DUPLICATE_OBJECT.finding(message, declared.span, hint=hint, related=related, missing=missing)
+                self._findings.append(finding)
         return result
 
     def _report_several(self, clusters: list[ClusterPolicy]) -> None:

@@ -82,7 +82,9 @@ class _Builder:
         for group in groups:
             for node in group.nodes:
                 if node.name in seen:
-                    self._report(WRONG_VALUE.finding(f"a second node {node.name!r}", node.span))
+                    hint = "name the nodes: `nodes: [a, b]`; a number makes node-1, node-2 and so on in each group"
+                    message = f"a second node {node.name!r}"
+                    self._report(WRONG_VALUE.finding(message, node.span, hint=hint, missing=f"names at {node.span}"))
                 seen.add(node.name)
         if len(seen) > MOST_NODES:
             message = f"{len(seen)} simulated nodes; a test has at most {MOST_NODES}"

@@ -98,7 +98,7 @@ def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding
             f"{place} has no value", document.key_span(pointer), hint=_empty_hint(error, document)
         )
     elif error.validator == "additionalProperties" and isinstance(instance, dict):
-        known = list(_schema(error).get("properties", {}))
+        known = dict[str, Any](_schema(error).get("properties", {}))
         unknown = islice((str(key) for key in instance if key not in known), _MOST_FINDINGS)
         meant = {key: surely_meant(key, known) for key in unknown}
         times = Counter(meant.values())
@@ -136,7 +136,8 @@ def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterato
             if len(branch.absolute_path) == deepest:
                 yield from _explain(branch, document)
         return
-    same_type = [branch for branch in context if branch.validator not in ("type", "const")]
+    other = ("type", "const", "enum") if isinstance(error.instance, dict) else ("type", "const")
+    same_type = [branch for branch in context if branch.validator not in other]
     if len(same_type) == 1 and same_type[0].validator not in ("enum", "pattern"):
         yield from _explain(same_type[0], document)
         return
@@ -146,17 +147,25 @@ def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterato
     yield WRONG_VALUE.finding(message, document.value_span(pointer), hint=_value_hint(error, document), fix=fix)
 
 
-def _unknown_key(document: YamlDocument, pointer: Pointer, key: str, known: list[str], meant: str | None) -> Finding:
-    """Return the finding of a key that is not known; `meant` is the one that it can only be a slip of."""
+def _unknown_key(
+    document: YamlDocument, pointer: Pointer, key: str, known: Mapping[str, Any], meant: str | None
+) -> Finding:
+    """Return the finding of a key that is not known; `meant` is the one that it can only be a slip of.
+
+    Keys that lack the same key above them, as those of `kvm` written into `hvparams` itself, are one mistake.
+    """
     place = place_name(pointer)
     where = f"in {place}" if place else f"in a {document.root['kind']}"
     elsewhere = known_elsewhere(document.root["kind"], pointer, key)
-    hint = elsewhere or did_you_mean(key, known) or _known_hint(known)
+    above = [name for name, schema in known.items() if key in schema.get("properties", {})]
+    lost = f"it belongs below {listed(above, 'or')}" if above else ""
+    hint = elsewhere or lost or did_you_mean(key, known) or _known_hint(list(known))
     fix = None
     if meant and not elsewhere:
         fix = edits.fix(f"write {meant}", edits.rename_key(document, (*pointer, key), meant))
     message = f"unknown key {_quote(key)} {where}"
-    return UNKNOWN_KEY.finding(message, document.key_span((*pointer, key)), hint=hint, fix=fix)
+    missing = f"a key in {document.value_span(pointer)}" if above and pointer and not elsewhere else ""
+    return UNKNOWN_KEY.finding(message, document.key_span((*pointer, key)), hint=hint, fix=fix, missing=missing)
 
 
 def _misspelt(error: ValidationError) -> set[str | None]:
@@ -313,7 +322,7 @@ def _expected(schema: dict[str, Any]) -> str:
 
 def _expected_one(schema: dict[str, Any]) -> str:
     if "const" in schema:
-        return f"`{schema['const']}`"
+        return f"`{str(schema['const']).lower() if isinstance(schema['const'], bool) else schema['const']}`"
     if "enum" in schema:
         words = [str(word) or '""' for word in schema["enum"]]
         return f"one of {', '.join(words)}"

@@ -282,6 +282,14 @@ def _second_colon(stop: _Stop) -> _Mistake | None:
     return None
 
 
+def _last_colon(stop: _Stop) -> _Mistake | None:
+    word = re.match(r"[^][{},\s]+:(?=[][{},\s]|$)", stop.begun)
+    if word is None:
+        return None
+    hint = f"write `{word[0][:-1]}`; or with the colon in quotes, where it is meant: {_in_quotes(word[0])}"
+    return _Mistake(f"inside brackets, `{word[0]}` must not end in a colon", hint, (stop.begin_line, stop.begin_column))
+
+
 def _without_comment(text: str) -> str:
     return re.split(r"\s#", text, maxsplit=1)[0]
 
@@ -366,6 +374,7 @@ _TABLE: Final[tuple[tuple[str, Callable[[_Stop], _Mistake | None]], ...]] = (
     ("unknown escape character", _escape),
     ("parsing a quoted scalar", _never_closed_quote),
     ("scanning a quoted scalar", _never_closed_quote),
+    ("found unexpected ':'", _last_colon),
     ("parsing a flow", _brackets),
     ("mapping values are not allowed", _second_colon),
     ("could not find expected ':'", _key_without_colon),

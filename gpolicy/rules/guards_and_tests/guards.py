@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleParameter, error_rule, warning_rule
+from gpolicy.findings import Related, RuleParameter, copied, error_rule, warning_rule
 from gpolicy.ganeti.number_bounds import MOST_NODE_FAILURES
 from gpolicy.policy.guard import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy
@@ -77,8 +77,9 @@ class GuardNamedTwice(Rule):
             earlier = first.setdefault(guard.name.value, guard)
             if earlier is not guard:
                 related = (Related(earlier.name.span, "the first is here"),)
-                message = f"a second guard {guard.name.value!r}"
-                yield self.hit(_label(guard), message, guard.name.span, hint="give it another name", related=related)
+                message, missing = f"a second guard {guard.name.value!r}", copied(guard.span, earlier.span)
+                hint = "give it another name"
+                yield self.hit(_label(guard), message, guard.name.span, hint=hint, related=related, missing=missing)
 
 
 class GuardNameTaken(Rule):
@@ -139,7 +140,7 @@ def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
     for index, pair in enumerate(context.pairs(group) if guard.measure is Measure.AT_LEAST else (), start=1):
         if guard.spec is None or guard.spec.value == (pair.name or str(index)):
             for name, most in _most(context, group, pair):
-                if guard.limit > most * nodes:
+                if guard.limit > most * nodes and most > 0:  # else GP211
                     return (
                         f"at most {most * nodes} of {pair.title} fit the {name} of {nodes} nodes of group {group.name}"
                     )
@@ -214,11 +215,16 @@ class GuardCovered(Rule):
             wider = dict.fromkeys((each, every) for each in (None, group) for every in (None, spec))
             others = (strictest.get(_subject(guard, *about)) for about in wider)
             stricter = next((one for one in others if one not in (None, guard) and _is_as_strict(one, guard)), None)
-            if stricter is not None:
+            if stricter is not None and not copied(guard.span, stricter.span if _is_twin(stricter, guard) else None):
                 message = f"guard {guard.name.value} never decides: {stricter.name.value} is at least as strict"
                 related = (Related(stricter.span, f"{stricter.name.value} is here"),)
                 hint = "remove it, or correct what it measures"
                 yield self.hit(_label(guard), message, guard.span, hint=hint, related=related)
+
+
+def _is_twin(guard: Guard, other: Guard) -> bool:
+    """Return whether two guards have one name, which GP803 reports."""
+    return guard.name.value == other.name.value
 
 
 def _subject(guard: Guard, group: str | None, spec: str | None) -> tuple[object, ...]:

@@ -7,9 +7,9 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, error_rule, warning_rule
+from gpolicy.findings import Related, copied, error_rule, warning_rule
 from gpolicy.policy.model import GroupPolicy
-from gpolicy.policy.promised import promised_nodes, unlikely
+from gpolicy.policy.promised import promised_nodes, unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
 from gpolicy.rules.examples import GROUP, bounds
@@ -137,8 +137,9 @@ class NamedTwiceTest(Rule):
             earlier = first.setdefault(scenario.name.value, scenario)
             if earlier is not scenario:
                 related = (Related(earlier.span, "the first is here"),)
-                message = f"a second test {scenario.name.value!r}"
-                yield self.hit(_label(scenario), message, scenario.span, hint="give it another name", related=related)
+                message, missing = f"a second test {scenario.name.value!r}", copied(scenario.span, earlier.span)
+                hint = "give it another name"
+                yield self.hit(_label(scenario), message, scenario.span, hint=hint, related=related, missing=missing)
         written: dict[str, str] = {}
         for name, content in _contents(context):
             same = written.setdefault(content, name)
@@ -230,8 +231,17 @@ class WithoutHardwareTest(Rule):
             slips = any(unlikely(node.value) for group in asked for node in group.nodes or ())
             if asked and not slips and not any(_enough(group) for group in asked):
                 hint = "write `on: {simulate: …}`, or the hardware and the nodes of the group"
-                message = "no cluster to run on: the groups promise too little hardware"
-                yield self.hit(_label(scenario), message, scenario.span, hint=hint)
+                message = f"no cluster to run on: {_lacks(asked)}"
+                missing = f"hardware of {sorted(group.name for group in asked)}"
+                yield self.hit(_label(scenario), message, scenario.span, hint=hint, missing=missing)
+
+
+def _lacks(groups: list[GroupPolicy]) -> str:
+    """Return what groups do not promise of the hardware that a test needs."""
+    patterns = [entry.value for group in groups for entry in group.nodes or () if written_out(entry.value) is None]
+    if patterns and all(group.hardware is not None for group in groups):
+        return f"{patterns[0]} does not tell how many nodes there are"
+    return "the groups promise too little hardware"
 
 
 def _enough(group: GroupPolicy) -> bool:

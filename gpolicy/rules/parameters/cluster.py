@@ -183,7 +183,11 @@ class BackendDefaultsOutside(Rule):
         leaf = next(
             (leaf for path, leaf in declared.items() if self._alone(pairs, path, leaf)), next(iter(declared.values()))
         )
-        size = ", ".join(dict.fromkeys(f"{name} {amount(name, value)}" for name, value in wanted))
+        size = ", ".join(
+            f"{path[-1]} {amount(name, int(cast(int, declared[path].value)))}"
+            for path, name in self._DEFAULTS.items()
+            if path in declared
+        )
         message = f"no spec allows the default instance ({size})"
         yield self.hit(cluster, message, leaf.span, hint="choose defaults inside a spec: most instances are small")
 

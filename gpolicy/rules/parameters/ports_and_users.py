@@ -44,6 +44,8 @@ class PortTaken(Rule):
                 user = SERVICE_PORTS[int(port)]
             elif leaf.path != _SSH and 0 < port < _FIRST_FREE and port != _USUAL_SSH:
                 user = "services of the system, as all below 1024"
+            elif leaf.path == _SSH and 0 < port < _USUAL_SSH:
+                user = "services of the system that are older than ssh"
             elif leaf.path != _SSH and (port == ssh.number if ssh is not None else port == _USUAL_SSH):
                 user = "ssh"
             if user:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -34,13 +35,16 @@ class SpecBeyondHardware(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
+            of_all = Counter(item.limit.span for item in context.excesses[group.name] if item.bound == "min")
             for excess in context.excesses[group.name]:
                 by_spindles = context.exclusive(group) and excess.parameter in ("disk-size", "spindle-use")  # GP405
                 if excess.bound == "min" and excess.limit.span is not None and not by_spindles:
                     related = (Related(excess.limit.span, "the hardware is promised here"),)
                     hint = "make the spec smaller, or correct the hardware"
                     message = f"{excess.sentence('a node')}: no instance of it fits"
-                    yield self.hit(group, message, excess.place, hint=hint, related=related)
+                    is_all = 1 < of_all[excess.limit.span] == len(context.pairs(group))  # then the hardware is wrong
+                    missing = f"{excess.limit.parameter} at {excess.limit.span}" if is_all else ""
+                    yield self.hit(group, message, excess.place, hint=hint, related=related, missing=missing)
 
 
 class SpecMaxBeyondHardware(Rule):

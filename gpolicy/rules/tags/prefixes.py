@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS
-from gpolicy.findings import Related, error_rule, warning_rule
+from gpolicy.findings import Related, Span, copied, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy import edits
 from gpolicy.rules.tags.domains import LOCATION, cluster_tags, sides, without_prefix
@@ -122,11 +122,14 @@ class OwnedPrefixReach(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         seen: dict[str, set[Level]] = {}
+        first: dict[str, Span] = {}
         for rules in context.policy.tag_rules:
             for owned in rules.owns:
                 prefix, levels = owned.value.prefix, owned.value.levels
+                before = first.setdefault(prefix, owned.span)
                 if levels & seen.setdefault(prefix, set()):
-                    yield self.hit("cluster", f"{prefix} is owned twice", owned.span, hint="remove one of the two")
+                    message, hint = f"{prefix} is owned twice", "remove one of the two"
+                    yield self.hit("cluster", message, owned.span, hint=hint, missing=copied(owned.span, before))
                 seen[prefix] |= levels
                 if HTOOLS.startswith(prefix) and Level.CLUSTER in levels and not is_of_tool(owned.value):
                     message = f"owning {prefix} removes every rule of htools that the policy does not declare"

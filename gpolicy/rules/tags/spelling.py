@@ -155,7 +155,8 @@ def _dropped(context: Context, family: str, used: set[str]) -> str:
 
 class OwnedPrefixIdle(Rule):
     info = warning_rule("GP523", "owned-prefix-idle")(
-        summary="An owned prefix differs slightly from tags in use, or is owned on other objects than have them.",
+        summary="An owned prefix differs slightly from tags in use, or is owned on other objects than have them, or"
+        " no tag has it while those of a domain are not owned.",
         rationale="gpolicy removes tags only under owned prefixes, on the objects that the entry names. If the entry"
         " is misspelt, tags that you remove from the policy stay on the cluster.",
         bad=f'{_RULES.replace("rack:", "rakc:")}{_SET}["rack:a"]\n',
@@ -169,10 +170,14 @@ class OwnedPrefixIdle(Rule):
         used: dict[str, set[Level]] = {
             owned.value.prefix: set() for rules in context.policy.tag_rules for owned in rules.owns
         }
+        loose = set[str]()
         for text, level in tags:
-            for begin in (text[:end] for end in range(len(text) + 1)):
-                if begin in used:
-                    used[begin].add(level)
+            having_it = [used[begin] for begin in (text[:end] for end in range(len(text) + 1)) if begin in used]
+            for levels_of_one in having_it:
+                levels_of_one.add(level)
+            if level is Level.NODE and not having_it:
+                loose.add(text.partition(":")[0])
+        left = min(loose & {*domains(context, "nlocation"), *domains(context, "migration")}, default="")
         for rules in context.policy.tag_rules:
             for owned in rules.owns:
                 prefix, levels = owned.value.prefix, owned.value.levels
@@ -186,6 +191,9 @@ class OwnedPrefixIdle(Rule):
                     if meant:
                         message = f"no tag starts with `{prefix}`; did you mean `{meant}:`?"
                         yield self.hit("cluster", message, owned.span, hint=f"write {meant}:")
+                    elif left and Level.NODE in levels:
+                        message = f"no tag starts with `{prefix}`, and the tags {left}:… of a domain are not owned"
+                        yield self.hit("cluster", message, owned.span, hint=f"did you mean {left}:? Or own both")
 
 
 class RawPrefixShort(Rule):
