@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -105,6 +106,12 @@ def tagged_nodes(policy: Policy, members: Members) -> dict[str, tuple[TaggedNode
             TaggedNode(node.name, {**dict.fromkeys(kept), **sets.tags(node.name, group)})
         )
     return {group: tuple(nodes) for group, nodes in found.items()}
+
+
+def tagged_as_groups(policy: Policy, groups: Sequence[str]) -> tuple[TaggedNode, ...]:
+    """Return what every node of these groups has by the node sets that name its group."""
+    sets = _Sets.of(policy)
+    return tuple(TaggedNode(f"of group {group}", sets.tags("", group)) for group in groups if group in sets.by_group)
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,8 +79,8 @@ class FilesWithoutDirectory(Rule):
     unless_declared = (ENABLED_TEMPLATES,)
 
     def check(self, context: Context) -> Iterator[Hit]:
-        yield from _needs(self, context, ("file_storage_dir",), ("file",), "a directory")
-        yield from _needs(self, context, ("shared_file_storage_dir",), ("sharedfile",), "a directory")
+        for template, path in _DIRECTORIES.items():
+            yield from _needs(self, context, path, (template,), "a directory")
 
 
 class DrbdWithoutHelper(Rule):
@@ -110,7 +110,8 @@ def _needs(rule: Rule, context: Context, path: Path, templates: tuple[str, ...],
 
 class ParametersOfDisabledTemplate(Rule):
     info = warning_rule("GP307", "parameters-of-disabled-template")(
-        summary="Disk parameters of a disabled template differ from Ganeti's defaults.",
+        summary="Disk parameters of a disabled template differ from Ganeti's defaults, or only the directory of a"
+        " disabled template of files is declared.",
         rationale="Ganeti stores them without effect. Most likely another template was meant, or they are left over.",
         source=_SOURCE,
         bad=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}diskparams:\n  drbd: {{resync-rate: 100M}}\n",
@@ -123,6 +124,12 @@ class ParametersOfDisabledTemplate(Rule):
         enabled = context.enabled_templates()
         if enabled is None:
             return
+        for template, path in _DIRECTORIES.items():
+            leaf, other = context.cluster_leaf(path), next(item for item in _DIRECTORIES if item != template)
+            lacks = other in enabled.values and context.cluster_leaf(_DIRECTORIES[other]) is None
+            if leaf is not None and leaf.value and template not in enabled.values and lacks:
+                message = f"{template} is not enabled, so {path[0]} has no effect, and {other} has no directory"
+                yield self.hit("cluster", message, leaf.span, hint=f"write {_DIRECTORIES[other][0]}")
         for declared in context.cluster_and_groups:
             own = [leaf for leaf in context.leaves(declared).values() if _is_set(leaf)]
             first = {leaf.path[1]: leaf for leaf in reversed(own)}
@@ -133,6 +140,9 @@ class ParametersOfDisabledTemplate(Rule):
                     hint = f"enable {template}, or leave its parameters out"
                     missing = f"enabled {template}"
                     yield self.hit(declared, message, span, hint=hint, related=_where(enabled), missing=missing)
+
+
+_DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}
 
 
 def _is_set(leaf: Leaf) -> bool:

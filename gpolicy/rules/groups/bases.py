@@ -1,4 +1,4 @@
-"""GP614: bases that nobody extends."""
+"""GP614 and GP618: bases that nobody extends, and bases that are taken for groups."""
 
 from __future__ import annotations
 
@@ -39,6 +39,29 @@ class BaseUnused(Rule):
                 label = {"Cluster": "cluster", "NodeGroup": f"group/{root['name']}"}
                 subject = label.get(root["kind"], f"node-set/{root['name']}")
                 yield self.hit(subject, message, document.value_span(("template",)), hint=hint)
+
+
+_SET: Final = f'{GROUP}extends: common\nnodes: ["node*.example.org"]\n'
+
+
+class BaseTakenForGroup(Rule):
+    info = warning_rule("GP618", "base-taken-for-group")(
+        summary="A group without nodes is extended by others, and it is the only one that names no nodes.",
+        rationale="It is declared like a base, but without `template: true`, so gpolicy creates a group of its name.",
+        bad=f"{_BASE.replace('template: true', 'tags: []')}---\n{_SET}",
+        good=f"{_BASE}---\n{_SET}",
+    )
+    needs_whole_policy = True
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]
+        if len(bare) != 1 or (context.state and bare[0].name in context.state.groups):
+            return
+        others = [group.document for group in context.groups if group is not bare[0]]
+        if any(_extends(other, bare[0].document) for other in others):
+            message = f"group {bare[0].name} has no nodes, and other groups extend it"
+            yield self.hit(bare[0], message, bare[0].span, hint="write `template: true` if it is no group of its own")
 
 
 def _extends(document: YamlDocument, base: YamlDocument) -> bool:

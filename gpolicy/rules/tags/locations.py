@@ -10,7 +10,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
+from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode, tagged_as_groups
 from gpolicy.findings import Span, info_rule, warning_rule
 from gpolicy.policy.promised import unlikely
 from gpolicy.rules.examples import GROUP
@@ -175,7 +175,12 @@ class NodeInTwoDomains(Rule):
 def _in_two(context: Context, *, of_places: bool) -> Iterator[tuple[str, str, Span]]:
     """Yield the nodes with two tags of a domain, called after a place or not: label, message and place."""
     reported = set()
-    for domain, _, _, nodes in _domains_of_groups(context):
+    found = [(domain, nodes) for domain, _, _, nodes in _domains_of_groups(context)]
+    if names := domains(context, "nlocation"):
+        unknown = [group.name for group in context.groups if group.name not in context.tagged_nodes]
+        each = tagged_as_groups(context.policy, unknown)
+        found += [(domain, each) for domain in names]
+    for domain, nodes in found:
         for node in nodes if (domain.lower() in _PLACES) is of_places else ():
             places = [node.tags[tag] for tag in sorted(node.of(domain))]
             declared = [place for place in places if place is not None]
