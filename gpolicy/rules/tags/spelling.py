@@ -162,6 +162,7 @@ class OwnedPrefixIdle(Rule):
         bad=f'{_RULES.replace("rack:", "rakc:")}{_SET}["rack:a"]\n',
         good=f'{_RULES}{_SET}["rack:a"]\n',
     )
+    finds_more_with_state = True
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:

@@ -53,7 +53,7 @@ def test_a_set_of_letters_that_is_meant(pattern: str, tmp_path: Path) -> None:
     [
         (node_set("a", '"web[1-3]"') + node_set("b", '"web[3-5]"', "ndparams: {cpu_speed: 3}"), ["GP611"]),
         (node_set("a", '"web[1-3]"') + node_set("b", '"web[3-5]"'), []),
-        (node_set("a", '"web[1-3]"') + node_set("b", '"web[3-5]"', "ndparams: {ssh_port: 2}"), []),
+        (node_set("a", '"web[1-3]"') + node_set("b", '"web[3-5]"', "ndparams: {ssh_port: 222}"), []),
         (node_set("a", '"web[1-3]"') + node_set("b", '"web[45]"', "ndparams: {cpu_speed: 3}"), []),
         (node_set("a", "gold", key="groups") + node_set("b", "gold", "ndparams: {cpu_speed: 3}", "groups"), ["GP607"]),
         (node_set("a", "gold", key="groups") + node_set("b", '"web*"', "ndparams: {cpu_speed: 3}"), []),  # it wins
