@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "analysis": {"ganeti", "cluster", "allocator", "policy"},
     "impact": {"ganeti", "cluster", "allocator", "policy", "plan", "analysis", "remedy"},
     "drift": {"ganeti", "policy", "cluster", "fit", "checking", "plan", "writing"},
-    "suggest": {"ganeti", "policy", "cluster", "allocator", "analysis", "writing"},
+    "suggest": {"ganeti", "policy", "cluster", "allocator", "analysis", "writing", "what_if"},
     "testing": {"ganeti", "policy", "cluster", "fit", "plan", "analysis", "allocator", "what_if"},
     "what_if": {"ganeti", "cluster", "allocator", "analysis"},
     "evacuate": {"ganeti", "cluster", "allocator", "analysis", "what_if", "htools"},

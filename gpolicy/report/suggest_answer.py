@@ -60,7 +60,7 @@ def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer
         verb="suggest",
         title="Sizes that tile the nodes of cluster",
         name=report.cluster_name,
-        basis=(*report.what_if, report.basis.sentence),
+        basis=(*report.what_if, report.basis.sentence, *(item.sentence for item in report.limits)),
         verdict=f"Sizes for {count(len(report.groups), 'group')}, {where}",
         sections=(*itertools.chain.from_iterable(map(_sections, report.groups, itertools.count(1))), passed),
         listings=() if written else documents,
@@ -69,10 +69,16 @@ def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer
             Figure("sizes", f"{sum(len(item.sizes) for item in report.groups):,}"),
             Figure("skipped", f"{len(report.passed_over):,}", about="passed-over"),
         ),
+        notes=_limits_left_out(report),
         terms=(*_TERMS, _BY_HAIL) if any(item.exclusive for item in report.groups) else _TERMS,
         source=report.source,
         snapshot=report.snapshot,
     )
+
+
+def _limits_left_out(report: SuggestReport) -> tuple[str, ...]:
+    left_out = any(item.limits.oversubscription is not None for item in report.limits)
+    return ("oversubscription does not count here: each instance gets all of its memory",) if left_out else ()
 
 
 def _sections(item: Suggestion, place: int) -> Iterator[Section]:
@@ -83,6 +89,13 @@ def _sections(item: Suggestion, place: int) -> Iterator[Section]:
         summary=f"{kind}, {count(sum(len(kind.nodes) for kind in item.kinds), 'node')}",
         parts=(_sizes(item),),
         notes=tuple(_notes(item)),
+        never_cut=True,
+    )
+    yield Section(
+        key=f"choices-{place}",
+        title=f"Sizes for the instances of group {item.group}",
+        parts=(_choices(item),) if item.choices else (),
+        notes=_unused(item),
         never_cut=True,
     )
     yield Section(
@@ -140,6 +153,40 @@ def _stranded(item: Suggestion) -> Table:
         rows=tuple(rows),
         right=_RIGHT | {"wasted"},
         most=len(rows),
+    )
+
+
+def _choices(item: Suggestion) -> Table:
+    resources = item.choices[0].unused
+    rows = [
+        (
+            ", ".join(f"{name} {_human(size.memory)}" for name, size in choice.sizes.items()),
+            _counts_words(choice.weights),
+            str(choice.outside),
+            _counts_words(choice.placed),
+            *(f"{choice.unused[name]:.1%}" for name in resources),
+            f"{choice.mean_unused:.1%}",
+        )
+        for choice in item.choices
+    ]
+    shares = [f"unused {name}" for name in resources]
+    return Table(
+        title="The best sets of sizes; the first is suggested",
+        of="sets",
+        headings=("sizes", "instances now", "in none", "fill the group", *shares, "unused"),
+        rows=tuple(rows),
+        right=frozenset({*shares, "in none", "unused"}),
+    )
+
+
+def _unused(item: Suggestion) -> tuple[str, ...]:
+    if not item.choices:
+        return ()
+    kept = "" if item.exclusive else ", and what N+1 keeps"
+    unused = f"unused is what no instance would need then: what sizes are larger, what is left over{kept}"
+    return (
+        f"each instance counts, as {item.template.value}, as the smallest size that holds it",
+        f"in these proportions the sizes fill the empty group until none fits; {unused}",
     )
 
 

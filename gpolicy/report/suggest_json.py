@@ -8,9 +8,10 @@ from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import spec_values
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.json_values import fields, head
+from gpolicy.report.capacity_json import limits_data
 from gpolicy.suggest.suggestion import Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport
 
-FORMAT_VERSION: Final = "1.3"
+FORMAT_VERSION: Final = "1.4"
 
 
 def suggest_data(report: SuggestReport) -> dict[str, Any]:
@@ -21,6 +22,7 @@ def suggest_data(report: SuggestReport) -> dict[str, Any]:
         "groups": [_group(item) for item in report.groups],
         "passed_over": dict(report.passed_over),
         "what_if": list(report.what_if),
+        "limits": [limits_data(item) for item in report.limits],
     }
 
 
@@ -40,6 +42,9 @@ def _group(item: Suggestion) -> dict[str, Any]:
         "std": {"inside": item.std_in, "suggested": spec_values(item.std)},
         **fields(item, "instances", "newly_forbidden"),
         "mixes": [_mix(mix) for mix in item.mixes],
+        "choices": [
+            fields(each, "sizes", "weights", "outside", "placed", "unused", "mean_unused") for each in item.choices
+        ],
         **fields(item, "document", "notes"),
     }
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Final
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy
 from gpolicy.allocator.enumerations import DiskTemplate
@@ -25,16 +27,7 @@ def count_mix(counted: CountedCluster, instances: Mapping[str, Instance], weight
 
     The next mix is then placed in the same order, to find the part that still fits and the reason why not all does.
     """
-    high = min(counted.fit(instances[name]).fits // weight for name, weight in weights.items())
-    low, reached = 0, counted.initial
-    middle = high  # the bound is often reached
-    while low < high:
-        final, complete = _place_mixes(counted, instances, {name: middle * n for name, n in weights.items()})
-        if complete:
-            low, reached = middle, final
-        else:
-            high = middle - 1
-        middle = (low + high + 1) // 2
+    low, reached = _most_mixes(counted, instances, weights)
     best, limit, why = _one_more(counted, instances, weights, reached)
     while limit is None:  # placing mix by mix fits more than size by size
         low, reached = low + 1, best
@@ -53,6 +46,47 @@ def count_mix(counted: CountedCluster, instances: Mapping[str, Instance], weight
         left=_left(reached, counted),
         n1=not counted.accept_existing,
     )
+
+
+def fill_with_mix(
+    counted: CountedCluster, instances: Mapping[str, Instance], weights: Mapping[str, int]
+) -> dict[str, int]:
+    """Return how many of each size fill the nodes, at any time as near to the proportions `weights` as can be.
+
+    When a size fits no more, the others go on.
+    """
+    total = sum(weights.values())
+    few = {name: max(1, round(_MIX * weight / total)) for name, weight in weights.items()}
+    _, reached = _most_mixes(counted, {name: instances[name] for name in weights}, few)
+    placed, fitting = Counter(_placed_in(reached, instances)), dict(weights)
+    while fitting:
+        name = max(fitting, key=lambda item: (fitting[item] / (placed[item] + 1), instances[item].memory))
+        after = counted.place(reached, instances[name], 1 if len(fitting) > 1 else None)
+        more = len(after.placed) - len(reached.placed)
+        reached, placed[name] = after, placed[name] + more
+        if not more or len(fitting) == 1:
+            del fitting[name]
+    return {name: placed[name] for name in instances}
+
+
+_MIX: Final = 16  # instances in one mix, which is placed as a whole while it fits
+
+
+def _most_mixes(
+    counted: CountedCluster, instances: Mapping[str, Instance], weights: Mapping[str, int]
+) -> tuple[int, AllocationState]:
+    """Return how often the complete mix fits when it is placed size by size, and the state then."""
+    high = min(counted.fit(instances[name]).fits // weight for name, weight in weights.items())
+    low, reached = 0, counted.initial
+    middle = high  # the bound is often reached
+    while low < high:
+        final, complete = _place_mixes(counted, instances, {name: middle * n for name, n in weights.items()})
+        if complete:
+            low, reached = middle, final
+        else:
+            high = middle - 1
+        middle = (low + high + 1) // 2
+    return low, reached
 
 
 def _place_mixes(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.allocator.cluster_data import ClusterData, InstancePolicy, SpecPair
+from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy, SpecPair
 from gpolicy.allocator.configured_resources import with_configured_resources
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.repeated_allocation import DivisionError
@@ -19,6 +19,7 @@ from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.loaded_state import check_group, group_data, settle_all
 from gpolicy.analysis.violations import allowed_sizes, verdict_on
 from gpolicy.cluster.state import ClusterState, Group
+from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
@@ -26,10 +27,12 @@ from gpolicy.suggest.document import declared_values, document
 from gpolicy.suggest.grounds import Grounds
 from gpolicy.suggest.mixes import count_mix, under_policy
 from gpolicy.suggest.node_hardware import emptied
+from gpolicy.suggest.real_mix import RealMix, needs_of
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.size_pairs import holding, pairs, standard
 from gpolicy.suggest.suggestion import (
     Bounds,
+    Choice,
     Mix,
     NodeKind,
     OldPair,
@@ -40,18 +43,23 @@ from gpolicy.suggest.suggestion import (
     Waste,
 )
 from gpolicy.suggest.tiling import Ground, Tiling, fitting, left_over, wasted
+from gpolicy.what_if.filling import allocator_under
 from gpolicy.writing.written import name_complaint
 
 _MOST_MARGIN: Final = 50.0
 
 
-def suggest(state: ClusterState, request: SuggestRequest, *, group: str | None = None) -> SuggestReport:
+def suggest(
+    state: ClusterState, request: SuggestRequest, *, group: str | None = None, limits: Limits = NO_LIMITS
+) -> SuggestReport:
     """Return suggestions for `group`, or for every group that has nodes.
 
-    Raise UsageError for an impossible request, GpolicyError if nodes have no numbers or no size fits on them.
+    `limits` go before those of the policy; both count where sizes are chosen by the instances that exist. Raise
+    UsageError for an impossible request, GpolicyError if nodes have no numbers or no size fits on them.
     """
     _check(state, request, group)
-    settled = settle_all(state)
+    observed = state
+    settled = settle_all(limited(state, limits))
     state, data = settled.state, with_configured_resources(settled.data, settled.resources)
     found: list[Suggestion] = []
     passed_over: dict[str, str] = {}
@@ -76,6 +84,7 @@ def suggest(state: ClusterState, request: SuggestRequest, *, group: str | None =
         passed_over=passed_over,
         snapshot=state.snapshot,
         what_if=state.supposed,
+        limits=limits_in_force(observed, limits, group) if request.real_mix else (),
     )
 
 
@@ -89,6 +98,8 @@ def _check(state: ClusterState, request: SuggestRequest, group: str | None) -> N
         raise UsageError(f"a margin of {request.margin:g} % is out of range", hint=f"0 to {_MOST_MARGIN:g}")
     if request.volume is not None and request.volume < 1:
         raise UsageError("a physical volume has at least 1 MiB")
+    if request.mix and request.real_mix:
+        raise UsageError("--mix and --real-mix exclude one another", hint="--real-mix takes the instances that exist")
     if request.mix and request.divisors and not set(request.mix) <= set(request.divisors):
         strange = ", ".join(size_name(divisor) for divisor in request.mix if divisor not in request.divisors)
         raise UsageError(f"the mix has sizes that are not among --sizes: {strange}")
@@ -117,15 +128,27 @@ class _Maker:
         ground, volume = grounds.ground(template, notes, exclusive=dedicated)
         empty = emptied(self.data, ground.volume)
         kinds = grounds.kinds(empty, template, ratio, notes)
-        tiles = grounds.tiles(kinds, ground)
         bounds: Bounds = self.request.bounds or ("fixed" if dedicated else "ranges")
-        found = pairs(tiles, bounds, today, grounds.spindle_use(tiles, template), volume)
-        policy = replace(
-            today,
-            minmax=tuple(found.values()),
-            vcpu_ratio=ratio,
-            templates=(DiskTemplate.PLAIN,) if dedicated else today.templates,
-        )
+        tiles = grounds.tiles(kinds, ground)
+        choices: tuple[Choice, ...] = ()
+
+        def made_of(tiles: Tiling) -> tuple[dict[int, SpecPair], InstancePolicy]:
+            found = pairs(tiles, bounds, today, grounds.spindle_use(tiles, template), volume)
+            templates = (DiskTemplate.PLAIN,) if dedicated else today.templates
+            return found, replace(today, minmax=tuple(found.values()), vcpu_ratio=ratio, templates=templates)
+
+        def filled_with(tiles: Tiling) -> tuple[CountedCluster, dict[int, Instance]]:
+            found, policy = made_of(tiles)
+            counted = self._to_fill(under_policy(empty, policy, template), dedicated=dedicated)
+            return counted, {divisor: counted.largest(pair) for divisor, pair in found.items()}
+
+        if self.request.real_mix:
+            needs = needs_of(self.data, ground, local=template.local)
+            best = RealMix(kinds, ground, needs, filled_with).choices(self.request.divisors) if needs else []
+            if not best:
+                raise GpolicyError(f"group {name} has no instances to choose sizes by", hint="leave out --real-mix")
+            tiles, choices = best[0][1], tuple(choice for choice, _ in best)
+        found, policy = made_of(tiles)
         counts = self._counts(empty, policy, template, dedicated=dedicated)
         sizes = tuple(self._size(divisor, found[divisor], kinds, tiles, ground, counts) for divisor in tiles.sizes)
         order = list(found.values())
@@ -150,6 +173,7 @@ class _Maker:
             newly_forbidden=(),
             instances=len(self.data.instances),
             mixes=self._mixes(empty if self.request.empty else self.data, policy, template, sizes, dedicated=dedicated),
+            choices=choices,
             document="",
             notes=tuple(notes),
         )
@@ -162,6 +186,13 @@ class _Maker:
             )
             made = replace(made, notes=tuple(notes))
         return replace(made, document=document(made, self.request, self.state.read_from))
+
+    def _to_fill(self, counted: CountedCluster, *, dedicated: bool) -> CountedCluster:
+        """Return a group ready to be filled under its limits; without any, as hspace or hail fills it."""
+        limits = self.state.terms_of(self.data.groups[0].name).limits
+        if limits != NO_LIMITS:
+            return replace(counted, allocator=allocator_under(limits))
+        return as_hail_places(counted) if dedicated else counted
 
     # --- capacity ------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from gpolicy.analysis.basis import Basis
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.cluster.state import Snapshot
+from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.suggest.tiling import Amounts, Ground
 
 Bounds = Literal["fixed", "ranges"]
@@ -29,7 +30,7 @@ class SuggestRequest:
     `divisors` are the parts of a node (None: those that suit the hardware), `mix` the weight of each. `bounds` None:
     fixed under exclusive storage, else ranges. `vcpu_ratio` None: 1 under exclusive storage, else the group's. `volume`
     is the size of the smallest physical volume if the state does not show it. `empty` counts the mix on nodes without
-    instances.
+    instances. `real_mix` chooses the sizes by the instances that exist.
     """
 
     template: str | None = None
@@ -40,6 +41,7 @@ class SuggestRequest:
     volume: int | None = None
     mix: Mapping[int, int] | None = None
     empty: bool = False
+    real_mix: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,12 +142,34 @@ class Mix:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """One set of sizes for the instances that exist, and what fills the empty group.
+
+    `weights` are the instances by the smallest size that holds them, `outside` those that no size holds; `placed` is
+    what fills the group in these proportions. `unused` is the share of its room that no instance needs then, by
+    resource: what sizes are larger than the instances, what is left over, and what N+1 keeps.
+    """
+
+    sizes: Mapping[str, Amounts]
+    weights: Mapping[str, int]
+    outside: int
+    placed: Mapping[str, int]
+    unused: Mapping[str, float]
+
+    @property
+    def mean_unused(self) -> float:
+        """The mean share of all resources."""
+        return sum(self.unused.values()) / len(self.unused)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Suggestion:
     """Sizes for one group.
 
     `measure` is the node of which they are parts. `writes_ratio`: the document sets vcpu-ratio, otherwise today's
     stays. `std_in` names the pair that allows the cluster's std, None if none does; `std` is one that the smallest pair
-    allows. `newly_forbidden` are instances of the group that are allowed today but by none of the pairs. `document` is
+    allows. `choices` are the best sets of sizes for the instances that exist, if they were asked for: the first is this
+    one. `newly_forbidden` are instances of the group that are allowed today but by none of the pairs. `document` is
     the NodeGroup as YAML.
     """
 
@@ -167,6 +191,7 @@ class Suggestion:
     newly_forbidden: tuple[str, ...]
     instances: int
     mixes: tuple[Mix, ...]
+    choices: tuple[Choice, ...]
     document: str
     notes: tuple[str, ...] = ()
 
@@ -182,3 +207,4 @@ class SuggestReport:
     passed_over: Mapping[str, str]
     snapshot: Snapshot | None = None
     what_if: tuple[str, ...] = ()
+    limits: tuple[LimitsInForce, ...] = ()

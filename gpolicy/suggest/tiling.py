@@ -112,7 +112,7 @@ def fitting(node: Amounts, size: Amounts, ground: Ground, allowed: int | None = 
     if allowed is not None:
         most.append(allowed)
     if node.disk is not None and size.disk is not None:
-        most.append(node.disk // _disk(size, ground))
+        most.append(node.disk // disk_on_nodes(size, ground))
     if node.volumes is not None and size.volumes is not None:
         most.append(node.volumes // size.volumes)
     count = min(most)
@@ -126,12 +126,13 @@ def left_over(node: Amounts, size: Amounts, count: int, ground: Ground) -> Amoun
     return Amounts(
         node.memory - (count + ground.kept(count)) * size.memory,
         node.cpus - count * size.cpus,
-        None if node.disk is None or size.disk is None else node.disk - count * _disk(size, ground),
+        None if node.disk is None or size.disk is None else node.disk - count * disk_on_nodes(size, ground),
         None if node.volumes is None or size.volumes is None else node.volumes - count * size.volumes,
     )
 
 
-def _disk(size: Amounts, ground: Ground) -> int:
+def disk_on_nodes(size: Amounts, ground: Ground) -> int:
+    """Return the disk that an instance takes on all of its nodes."""
     assert size.disk is not None  # noqa: S101 (asked by the callers)
     return 2 * (size.disk + DRBD_METADATA) if ground.mirrored else size.disk
 
@@ -170,18 +171,36 @@ def tiling(kinds: Sequence[tuple[Amounts, int]], ground: Ground, divisors: Seque
     them. The sizes are `divisors`, by default full, half and quarter unless others waste clearly less.
     """
     best: tuple[float, Tiling] | None = None
+    for cost, found in tilings(kinds, ground, divisors):
+        if best is None or cost < best[0] - 1e-12:
+            best = cost, found
+    return None if best is None else rounded(best[1], ground)
+
+
+def tilings(
+    kinds: Sequence[tuple[Amounts, int]],
+    ground: Ground,
+    divisors: Sequence[int] | None,
+    possible: Sequence[int] = range(1, MOST_DIVISOR + 1),
+) -> Iterator[tuple[float, Tiling]]:
+    """Yield the sets of sizes, not rounded, each with its cost: what it wastes, and how unusual it is.
+
+    There is one set of `divisors`; without them there are those of full and up to two others that are `possible`.
+    """
     least = min(node.memory for node, _ in kinds)
     for measure in _measures(kinds):
         shrunk = max(0.0, 1 - measure.memory / least) * _SHRUNK
-        parts = {k: found for k in divisors or range(1, MOST_DIVISOR + 1) if (found := part(measure, k, ground))}
-        waste = {k: _mean_waste(kinds, found, ground) for k, found in parts.items()}
+        parts = {k: found for k in divisors or possible if (found := part(measure, k, ground))}
+        waste = {k: mean_waste(kinds, found, ground) for k, found in parts.items()}
         for chosen in [tuple(divisors)] if divisors else _choices(parts):
-            if not all(k in parts for k in chosen):
-                continue
-            cost = sum(waste[k] for k in chosen) / len(chosen) + shrunk + (0 if divisors else _strangeness(chosen))
-            if best is None or cost < best[0] - 1e-12:
-                best = cost, Tiling(measure, {k: parts[k] for k in chosen})
-    return None if best is None else Tiling(best[1].measure, _rounded(best[1].sizes, ground))
+            if all(k in parts for k in chosen):
+                cost = sum(waste[k] for k in chosen) / len(chosen) + shrunk + (0 if divisors else _strangeness(chosen))
+                yield cost, Tiling(measure, {k: parts[k] for k in chosen})
+
+
+def rounded(found: Tiling, ground: Ground) -> Tiling:
+    """Return the sizes with memory and disk rounded down, so that they are easy to read."""
+    return Tiling(found.measure, _rounded(found.sizes, ground))
 
 
 def _measures(kinds: Sequence[tuple[Amounts, int]]) -> list[Amounts]:
@@ -195,7 +214,8 @@ def _fraction(node: Amounts, over: int, under: int) -> Amounts:
     return combined(lambda amounts: amounts[0] * over // under, [node])
 
 
-def _mean_waste(kinds: Sequence[tuple[Amounts, int]], size: Amounts, ground: Ground) -> float:
+def mean_waste(kinds: Sequence[tuple[Amounts, int]], size: Amounts, ground: Ground) -> float:
+    """Return the share of a node that `size` leaves unused, on average."""
     total = sum(count for _, count in kinds)
     return sum(wasted(node, size, ground) * count for node, count in kinds) / total
 

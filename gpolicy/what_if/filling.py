@@ -98,12 +98,13 @@ def room_of(state: ClusterState, group: str) -> tuple[FillingGroup, Basis]:
         hint = "split the group: Ganeti makes other instances on nodes with exclusive storage"
         raise GpolicyError(f"group {group}: exclusive storage is on for only some of its nodes", hint=hint)
     loaded = load_state(state, group=group)
-    return FillingGroup(replace(loaded.groups[group], allocator=_under_limits(state, group))), loaded.basis(group)
+    return FillingGroup(
+        replace(loaded.groups[group], allocator=allocator_under(state.terms_of(group).limits))
+    ), loaded.basis(group)
 
 
-def _under_limits(state: ClusterState, group: str) -> Callable[[Candidates, CapacityRules], Allocator]:
+def allocator_under(limits: Limits) -> Callable[[Candidates, CapacityRules], Allocator]:
     """Return how to make the allocator of a group: hspace's, or one that keeps the stricter limits of the policy."""
-    limits = state.terms_of(group).limits
     failures = 1 if limits.max_node_failures is None else limits.max_node_failures
     cpus = limits.cpus_after_failure is True
 

@@ -28,6 +28,17 @@ def test_json_is_as_its_schema_says() -> None:
         assert [pair["now"]["fits"] for pair in item["today"]] == [spec.fits for spec in fits]
 
 
+@pytest.mark.parametrize("more", [(), ("--max-node-failures", "2"), ("--policy", "policies/two-groups")])
+def test_sizes_for_the_instances_that_exist(more: tuple[str, ...]) -> None:
+    done = gpolicy("suggest", "--state", STATE, "--real-mix", "--format", "json", *more, cwd=ROOT)
+    data = json.loads(done.stdout)
+    assert list(Draft7Validator(SCHEMA).iter_errors(data)) == []
+    for item in data["groups"]:
+        assert [size["name"] for size in item["sizes"]] == list(item["choices"][0]["sizes"])
+        assert sum(item["choices"][0]["weights"].values()) + item["choices"][0]["outside"] == item["instances"]
+    assert bool(data["limits"]) is ("--max-node-failures" in more)
+
+
 def test_the_document_passes_check_and_is_never_written_over(tmp_path: Path) -> None:
     file = tmp_path / "group.yaml"
     done = gpolicy("suggest", "--state", STATE, "-o", file, cwd=ROOT)
@@ -50,6 +61,7 @@ def test_the_document_passes_check_and_is_never_written_over(tmp_path: Path) -> 
         (("--state", STATE, "--sizes", "fulll"), "there is no size 'fulll'"),
         (("--state", STATE, "--mix", "full"), "is not a valid part of a mix"),
         (("--state", STATE, "--bounds", "some"), "unknown bounds 'some'"),
+        (("--state", STATE, "--max-node-failures", "2"), "say --real-mix as well"),
         (("--state", STATE, "-t", "foo"), "gpolicy: there is no disk template 'foo'\n  the disk templates are "),
         (("--state", STATE, "--pv-size", "1X"), "Ganeti knows no unit"),
         (("--state", STATE, "--format", "xml"), "unknown format 'xml'"),

@@ -230,6 +230,11 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     *,
     clusters: Clusters,
     suppositions: Suppositions,
+    limit_options: LimitOptions,
+    policy: Annotated[
+        Path | None,
+        typer.Option("--policy", "-p", metavar="PATH", help="Suggest for the cluster as this policy would make it."),
+    ] = None,
     group: Annotated[
         str | None,
         typer.Option("--group", "-g", metavar="NAME", help="For this group only; default: each one that has nodes."),
@@ -279,6 +284,14 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     form: Annotated[str, form_option("suggest")] = "text",
     budget: Budget = None,
     empty: Annotated[bool, typer.Option("--empty", help="Count the mix without the existing instances.")] = False,
+    real_mix: Annotated[
+        bool,
+        typer.Option(
+            "--real-mix",
+            help="Choose the sizes by the instances that exist: those that leave the least unused when they fill the"
+            " group in today's proportions, under its limits.",
+        ),
+    ] = False,
 ) -> int:
     """Suggest instance sizes that tile the nodes of a group.
 
@@ -286,6 +299,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     with today's policy.
     """
     from gpolicy.cli.targets import run  # noqa: PLC0415
+    from gpolicy.cluster.terms import NO_LIMITS  # noqa: PLC0415
     from gpolicy.report.suggest_answer import suggest_answer  # noqa: PLC0415
     from gpolicy.report.suggest_json import suggest_data  # noqa: PLC0415
     from gpolicy.suggest.document import documents  # noqa: PLC0415
@@ -303,13 +317,19 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
         volume=None if pv_size is None else _volume(pv_size),
         mix=None if mix is None else parse_mix(mix),
         empty=empty,
+        real_mix=real_mix,
     )
+    limits = limit_options.read()
+    if limits != NO_LIMITS and not real_mix:
+        raise UsageError("limits count where the sizes are chosen by instances", hint="say --real-mix as well")
 
     def work(target: Target) -> Report:
         file = target.output(output, ".yaml")
-        observed = _supposed(target.read(), what_if, None)
+        found = read_under(target, what_if)
+        if isinstance(found, Report):
+            return found
         with working("trying sizes"):
-            report = find(observed, request, group=group)
+            report = find(found[0], request, group=group, limits=limits)
         text = documents(report)
         if file is not None:
             from gpolicy.writing.new_files import write_new_file  # noqa: PLC0415
@@ -319,9 +339,10 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
             exit_code=int(ExitCode.FINE),
             answer=lambda: suggest_answer(report, file),
             own={"json": lambda: json_text(suggest_data(report)), "yaml": lambda: text if file is None else ""},
+            policy=(policy,) if policy else (),
         )
 
-    return run(work, clusters, None, display, verb="suggest")
+    return run(work, clusters, policy, display, verb="suggest")
 
 
 def read_under(
