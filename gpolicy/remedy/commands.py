@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
+from gpolicy.ganeti.commands import Command
+from gpolicy.ganeti.grammar import shell_line
+from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.rapi_calls import call
 from gpolicy.htools.hbal_commands import arguments, job_sets, touched_nodes
 from gpolicy.remedy.faults import Layout
 from gpolicy.remedy.moving import Movers
@@ -18,8 +22,6 @@ if TYPE_CHECKING:
 
 MOST_AT_ONCE: Final = 4
 """How many jobs a set has at most."""
-
-Command = tuple[str, ...]
 
 
 def sets_of(start: Layout, steps: Sequence[Balanced], movers: Movers) -> list[list[Balanced]]:
@@ -63,8 +65,23 @@ def commands_of(step: Balanced) -> list[Command]:
     target = step.nodes[step.move.target].facts.name if step.move.target != NO_NODE else ""
     name = step.instance.name
     if step.move.instance.template is DiskTemplate.PLAIN:
-        return [("gnt-instance", "move", "-f", "-n", target, name)]
-    return arguments(step, name, target)
+        return [Command(("gnt-instance", "move", "-f", "-n", target, name))]  # RAPI has no such request
+    return [_command(words) for words in arguments(step, name, target)]
+
+
+def _command(argv: tuple[str, ...]) -> Command:
+    """Return one of hbal's commands, and the same as a request to RAPI."""
+    verb, name = argv[1], argv[-1]
+    target = argv[argv.index("-n") + 1] if "-n" in argv else None
+    if verb == "replace-disks":
+        body: dict[str, Value] = {"mode": "replace_new_secondary", "remote_node": target}
+        return Command(argv, call("POST", ("instances", name, verb), body))
+    return Command(argv, call("PUT", ("instances", name, verb), {} if target is None else {"target_node": target}))
+
+
+def command_line(command: Command) -> str:
+    """Return a command for a shell."""
+    return shell_line(command.argv or ())
 
 
 def commands_back(step: Balanced, state: ClusterState) -> tuple[list[Command], str]:
@@ -75,9 +92,12 @@ def commands_back(step: Balanced, state: ClusterState) -> tuple[list[Command], s
     if unusable := [name for name in names if not state.nodes[name].is_usable]:
         return [], f"nothing moves to {unusable[0]}, which may hold no instance"
     found = []
-    for words in reversed(commands_of(step)):
-        place = words.index("-n") + 1 if "-n" in words else None
-        found.append(words if place is None else (*words[:place], names[0], *words[place + 1 :]))
+    for command in reversed(commands_of(step)):
+        words = command.argv or ()
+        if "-n" in words:
+            place = words.index("-n") + 1
+            words = (*words[:place], names[0], *words[place + 1 :])
+        found.append(_command(words) if command.rapi else Command(words))
     return found, ""
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.analysis.losses import lose
+from gpolicy.ganeti.units import compared_sizes
 from gpolicy.printable import some
 
 if TYPE_CHECKING:
@@ -187,9 +188,10 @@ def find_faults(layout: Layout, places: Places) -> tuple[Fault, ...]:
             where = place.removeprefix("node ") if kind is FaultKind.EXCLUSION else f"failure domain {place}"
             found.append(Fault(kind, (tag, place), names, f"{some(names)} have the exclusion tag {tag} on {where}"))
     for node in nodes.values():
-        if lack := shortage(node):
+        if shortage(node):
             name = node.facts.name
-            words = f"{name} lacks {lack} MiB of memory to take over the instances that it mirrors"
+            needed, free = compared_sizes(node.reserved_memory, max(0, node.unallocated_memory))
+            words = f"{name} has {free} of memory left, and needs more than {needed} to take over what it mirrors"
             mirrored = tuple(instances[number].name for number in node.secondaries)
             found.append(Fault(FaultKind.RESERVE, (name,), mirrored, words))
     for index, names in layout.homeless.items():

@@ -12,9 +12,15 @@ from gpolicy.allocator.instance_moves import Moved
 from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_primary, remove_secondary
 from gpolicy.analysis.violations import AllowedSizes, ParameterBreach, PolicyViolation, verdict_on
 from gpolicy.cluster.state import Instance
-from gpolicy.remedy.commands import Command
+from gpolicy.ganeti.commands import Command
+from gpolicy.ganeti.parameter import Value
+from gpolicy.ganeti.rapi_calls import call
+from gpolicy.ganeti.units import round_size
+from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.remedy.faults import Layout, shortage
 
+_BACKEND: Final = {"maxmem": "M", "minmem": "M", "vcpus": "", "spindle_use": ""}
+"""The parameters of an instance's size, with their units on the command line."""
 _FIXED: Final = {
     "disk-templates": "no size cures a disk template: `gnt-instance modify -t` changes it while the instance is down",
     "spindles": "Ganeti does not record spindles of disks that exist: only new disks have some",
@@ -48,8 +54,11 @@ def size_cure(
         if refused is not None:
             reasons.append((len(breaches), refused))
         else:
-            low, high = policy.pairs[number]
-            sizes.append((_distance(breaches), number, _changed(observed, breaches, low, high)))
+            wanted = _changed(observed, breaches, *policy.pairs[number])
+            if wanted is None:
+                reasons.append((len(breaches), "no size within the spec pair is a multiple of 4M"))
+            else:
+                sizes.append((_distance(breaches), number, wanted))
     for _, _, wanted in sorted(sizes, key=lambda item: item[:2]):
         after = _with_size(layout, observed, wanted)
         if isinstance(after, Layout):
@@ -80,14 +89,16 @@ def _distance(breaches: tuple[ParameterBreach, ...]) -> tuple[int, float]:
 
 def _changed(
     item: Instance, breaches: tuple[ParameterBreach, ...], low: Mapping[str, int], high: Mapping[str, int]
-) -> Instance:
-    """Return the instance with the values within a spec pair that are nearest to its own."""
+) -> Instance | None:
+    """Return the instance with the values within a spec pair that are nearest to its own; None if there are none."""
     new = item
     for breach in breaches:
         name, value = breach.parameter, int(breach.value or 0)
-        nearest = min(max(value, low.get(name, value)), high.get(name, value))
+        nearest = _nearest(value, low.get(name, value), high.get(name, value), 4 if name in SPEC_SIZES else 1)
+        if nearest is None:
+            return None
         if name == "memory-size":
-            least = min(low.get(name, 0), nearest)
+            least = min(round_size(low.get(name, 0)), nearest)
             minmem = nearest if item.minmem == item.maxmem else max(min(item.minmem, nearest), least)
             new = replace(new, maxmem=nearest, minmem=minmem)
         elif name == "cpu-count":
@@ -100,17 +111,30 @@ def _changed(
     return new
 
 
+def _nearest(value: int, low: int, high: int, step: int) -> int | None:
+    """Return the number from `low` to `high` that is nearest to `value` and a multiple of `step`.
+
+    Ganeti's command line rounds sizes up to 4 MiB.
+    """
+    number = -(-low // step) * step if value < low else high // step * step
+    return number if low <= number <= high else None
+
+
 def _commands(old: Instance, new: Instance) -> Iterator[Command]:
-    words = [
-        f"{name}={getattr(new, name)}{unit}"
-        for name, unit in (("maxmem", "M"), ("minmem", "M"), ("vcpus", ""), ("spindle_use", ""))
-        if getattr(new, name) != getattr(old, name)
-    ]
-    if words:
-        yield "gnt-instance", "modify", "-B", ",".join(words), new.name
+    names = [name for name in _BACKEND if getattr(new, name) != getattr(old, name)]
+    if names:
+        words = ",".join(f"{name}={getattr(new, name)}{_BACKEND[name]}" for name in names)
+        body: dict[str, Value] = {"beparams": {name: getattr(new, name) for name in names}}
+        request = call("PUT", ("instances", new.name, "modify"), body)
+        whole = round_size(new.maxmem) == new.maxmem and round_size(new.minmem) == new.minmem
+        yield Command(("gnt-instance", "modify", "-B", words, new.name) if whole else None, request)
     for number, (was, now) in enumerate(zip(old.disks, new.disks, strict=True)):
         if now.size > was.size:
-            yield "gnt-instance", "grow-disk", "--absolute", new.name, str(number), f"{now.size}M"
+            words_of_disk = (new.name, str(number), f"{now.size}M")
+            request = call(
+                "POST", ("instances", new.name, "disk", str(number), "grow"), {"amount": now.size, "absolute": True}
+            )
+            yield Command(("gnt-instance", "grow-disk", "--absolute", *words_of_disk), request)
 
 
 def _with_size(layout: Layout, observed: Instance, wanted: Instance) -> Layout | str:

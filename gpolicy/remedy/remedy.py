@@ -17,8 +17,9 @@ from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.state import ClusterState, Snapshot
+from gpolicy.ganeti.commands import Command
 from gpolicy.printable import count, listed, some
-from gpolicy.remedy.commands import Command, commands_back, commands_of, downtime, sets_of
+from gpolicy.remedy.commands import commands_back, commands_of, downtime, sets_of
 from gpolicy.remedy.faults import Fault, FaultKind, Layout, Places, find_faults
 from gpolicy.remedy.legal_sizes import SizeCure, size_cure
 from gpolicy.remedy.moving import Movers, copied_by, why_fixed

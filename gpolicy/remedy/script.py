@@ -8,9 +8,9 @@ from itertools import groupby
 from operator import attrgetter
 
 from gpolicy import __version__
-from gpolicy.ganeti.grammar import shell_line
+from gpolicy.ganeti.commands import Command
 from gpolicy.printable import count
-from gpolicy.remedy.commands import Command
+from gpolicy.remedy.commands import command_line
 from gpolicy.remedy.remedy import RemedyReport, RemedyStep
 from gpolicy.render.script import script_environment
 
@@ -74,7 +74,7 @@ def _of_instance(step: RemedyStep, steps: Iterable[RemedyStep]) -> Iterator[Reme
 
 
 def _lines(commands: Iterable[Command]) -> tuple[str, ...]:
-    return tuple(map(shell_line, commands))
+    return tuple(map(command_line, commands))
 
 
 def _place(nodes: Sequence[str]) -> str:

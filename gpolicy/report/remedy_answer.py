@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gpolicy.ganeti.grammar import shell_line
 from gpolicy.printable import count
+from gpolicy.remedy.commands import command_line
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.legal_sizes import SizeCure
 from gpolicy.remedy.remedy import RemedyReport, RemedyStep
@@ -174,7 +174,7 @@ def _commands(report: RemedyReport) -> Iterator[Section]:
         Entry(
             mark=f"{step.job_set:>2}.",
             text=f"{step.instance}: {' and '.join(step.nodes_after)}",
-            below=tuple(Line(text=shell_line(words), is_code=True) for words in step.commands),
+            below=tuple(Line(text=command_line(command), is_code=True) for command in step.commands),
         )
         for step in report.steps
     )
@@ -217,7 +217,7 @@ def _sizes(report: RemedyReport) -> Section:
 
 def _size(item: SizeCure) -> Entry:
     breaches = "; ".join(map(breach_words, item.violation.breaches))
-    below = [Line(text=shell_line(words), is_code=True) for words in item.commands]
+    below = [Line(text=command_line(command), is_code=True) for command in item.commands]
     return Entry(
         mark="-" if item.commands else "?",
         text=f"{item.instance}: {breaches}",

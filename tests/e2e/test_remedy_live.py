@@ -106,6 +106,7 @@ def test_legal_sizes_are_accepted_and_end_the_violations(crowded: LiveCluster, t
     found = {item["instance"]: item for item in remedy(policy)["sizes"]}
     assert set(NAMES) <= set(found)
     for name in NAMES:
-        assert found[name]["commands"] == [["gnt-instance", "modify", "-B", "maxmem=512M,minmem=512M", name]]
-        crowded.ganeti(*found[name]["commands"][0])
+        (command,) = found[name]["commands"]
+        assert command["argv"] == ["gnt-instance", "modify", "-B", "maxmem=512M,minmem=512M", name]
+        crowded.ganeti(*command["argv"])
     assert not set(NAMES) & {item["instance"] for item in remedy(policy)["sizes"]}

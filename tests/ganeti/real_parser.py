@@ -46,6 +46,7 @@ PROGRAMS = {
 ASKS_FIRST = (
     ("gnt-instance", "migrate"),
     ("gnt-instance", "failover"),
+    ("gnt-instance", "move"),
     ("gnt-node", "evacuate"),
     ("gnt-group", "evacuate"),
 )

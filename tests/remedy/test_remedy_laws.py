@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from htools.random_clusters import random_cluster
+from broken_clusters import broken, remedied
 
 from gpolicy.allocator.balancing import EngineSearch, Goal, balance, is_split
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
@@ -17,38 +16,13 @@ from gpolicy.analysis.health import CONFLICTS
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.location import LocationFacts
 from gpolicy.analysis.node_losses import group_redundancy
-from gpolicy.analysis.pair_names import PairNames
-from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import GpolicyError
 from gpolicy.remedy.faults import FaultKind, Layout, Places, find_faults
 from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial
-from gpolicy.remedy.remedy import RemedyReport, find_remedy
-
-# ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
+from gpolicy.remedy.remedy import RemedyReport
 
 SEEDS = [*range(25), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(25, 1_000))]
 OF_TAGS = {"exclusion", "exclusion-domain", "failure-domain", "migration"}
-
-
-def broken(seed: int, folder: Path) -> ClusterState:
-    """Return a random cluster, its conflicts and all; skip one that cannot be counted."""
-    rng = random.Random(seed)
-    made = random_cluster(rng, rng.choice(["drbd", "drbd", "sharedfile", "plain"]), 9, sound=rng.random() < 0.7)
-    file = folder / "cluster.txt"
-    file.write_text(made.text)
-    state = read_state(f"text:{file}", SourceOptions())
-    if any((item.disk_template == "drbd") != bool(item.secondary_nodes) for item in state.instances.values()):
-        pytest.skip("DRBD instances alone have a secondary node in Ganeti")
-    try:
-        load_state(state)
-    except GpolicyError as error:
-        pytest.skip(error.message)
-    return state
-
-
-def remedied(state: ClusterState) -> RemedyReport:
-    return find_remedy(state, PairNames(), rate=60, seconds=600, tell=lambda _: None)
 
 
 def layout_of(state: ClusterState) -> Layout:
