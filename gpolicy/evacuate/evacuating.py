@@ -97,10 +97,11 @@ class _Evacuation:
         """Raise UsageError where no group is left to move to."""
         if not self.to_groups:
             return
-        homes = self._homes(self._wanted(None))
-        wrong = [name for name in self.targets if name in homes]
-        if wrong:
-            raise UsageError(f"--to: instances to be moved are in group {wrong[0]}", hint="name another group")
+        wanted = self._wanted(None)
+        for name in wanted:
+            if (home := self._homes([name]).pop()) in self.targets:
+                raise UsageError(f"--to: {name}, which is to move, runs in group {home}", hint="name another group")
+        homes = self._homes(wanted)
         filled = {node.group for node in self.state.nodes.values()} - homes
         if not filled & set(self.targets or self.state.groups):
             raise UsageError("no other group has nodes", hint="name nodes instead: their instances stay in their group")
@@ -214,7 +215,7 @@ class _Evacuation:
         chosen = [
             item
             for item in self.state.instances.values()
-            if item.name not in self.stays and _concerns(item, mode, self.leaving, whole_group=self.group is not None)
+            if item.name not in self.stays and _concerns(item, mode, self.leaving)
         ]
         order = {item.name: place for place, item in enumerate(cluster_data(self.state).instances)}
         return sorted((item.name for item in chosen), key=order.__getitem__)
@@ -249,18 +250,19 @@ class _Evacuation:
         _, cluster_after = self._as_hail_reads(self.state)
         sets = job_sets(self.moved, lambda item: item.touched)
         moved = [replace(item, job_set=number) for number, jobs in enumerate(sets, 1) for item in jobs]
-        left = _left_behind(self.state, self.leaving, self.stays) if self.group is not None else []
-        only = self.group if self.group is not None and not self.targets else None
+        homes = {self.observed.nodes[name].group for name in self.leaving}
         return EvacuationReport(
             source=self.observed.source,
             cluster_name=self.observed.name,
-            basis=before.basis(name for name, node in self.observed.nodes.items() if only in (None, node.group)),
+            basis=before.basis(
+                name for name, node in self.observed.nodes.items() if self.to_groups or node.group in homes
+            ),
             leaving=tuple(name for name in self.observed.nodes if name in self.leaving),
             asked=self.asked,
             group=self.group,
             requests=tuple(self.requests),
             moved=tuple(moved),
-            stays=(*self.stays.values(), *left),
+            stays=tuple(self.stays.values()),
             short_before=_short_of_memory(cluster_before),
             short_after=_short_of_memory(cluster_after),
             objections=tuple(self.objections),
@@ -270,36 +272,18 @@ class _Evacuation:
         )
 
 
-def _concerns(instance: Instance, mode: EvacuationMode | None, leaving: frozenset[str], *, whole_group: bool) -> bool:
+def _concerns(instance: Instance, mode: EvacuationMode | None, leaving: frozenset[str]) -> bool:
     """Return whether an instance is part of a request of this mode."""
     runs = instance.primary_node in leaving
     mirrored = instance.disk_template == _MIRRORED and not leaving.isdisjoint(instance.secondary_nodes)
     match mode:
         case None:
-            return runs or (mirrored and not whole_group)
+            return runs or mirrored
         case EvacuationMode.ALL:
             return runs and mirrored
         case EvacuationMode.PRIMARY:
             return runs and not mirrored
     return mirrored
-
-
-def _left_behind(state: ClusterState, leaving: frozenset[str], known: Iterable[str]) -> list[StayingInstance]:
-    """Return the instances that have only their secondary node in a group that is emptied."""
-    return [
-        StayingInstance(
-            instance=item.name,
-            template=item.disk_template,
-            request=None,
-            nodes=(item.primary_node, *item.secondary_nodes),
-            reason=f"it runs in group {state.nodes[item.primary_node].group}; change-group is about instances that run"
-            " in the group. Replace its secondary node first (gnt-instance replace-disks)",
-        )
-        for item in state.instances.values()
-        if item.name not in set(known)
-        and item.primary_node not in leaving
-        and not leaving.isdisjoint(item.secondary_nodes)
-    ]
 
 
 def _short_of_memory(cluster: Cluster) -> tuple[str, ...]:

@@ -75,12 +75,12 @@ class MovedInstance:
 class StayingInstance:
     """An instance that stays on its nodes; `reason` is hail's. `candidates` were refused, each for its own reason.
 
-    `request` is the place of the request, from 1; None if hail was not asked.
+    `request` is the place of the request, from 1.
     """
 
     instance: str
     template: str
-    request: int | None
+    request: int
     nodes: tuple[str, ...]
     reason: str
     candidates: tuple[Candidate, ...] | None = ()

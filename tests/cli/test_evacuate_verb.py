@@ -65,7 +65,7 @@ def test_both_nodes_of_an_instance_move_where_both_are_emptied() -> None:
         (("node1", "-g", "default"), "what is to be emptied?"),
         (("node99",), "there is no node 'node99'"),
         (("-g", "gold"), "--group: there is no group 'gold'"),
-        (("node1", "--to", "default"), "--to: instances to be moved are in group default"),
+        (("node1", "--to", "default"), "--to: build1.example.org, which is to move, runs in group default"),
         (("node1", "--primary-only", "--secondary-only"), "exclude one another"),
         (("-g", "default", "--primary-only"), "an instance changes its group with all of its nodes"),
     ],

@@ -56,6 +56,7 @@ _STATE_COMMANDS: Final = (
     ("capacity", "-s", "SRC"),
     ("place", "-s", "SRC", "-f", "html", "memory=1G", "vcpus=1", "disk=1G"),
     ("suggest", "-s", "SRC", "-f", "html"),
+    ("evacuate", "-s", "SRC", "-f", "html", "*"),
 )
 
 
