@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Final
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance
@@ -54,13 +55,9 @@ class RealMix:
         for item, _ in found:
             used = frozenset(item.sizes[k] for k in self._held(item.sizes) if k is not None)
             alike.setdefault(used, item)
-        made: list[tuple[Choice, Tiling]] = []
-        for item in alike.values():
-            if (
-                len(made) < max(LEAST_TRIED, MOST_WORK // self.ground.nodes)
-                and (choice := self._filled(item)) is not None
-            ):
-                made.append((choice, item))
+        most = max(LEAST_TRIED, MOST_WORK // self.ground.nodes)
+        tried = ((self._filled(item), item) for item in alike.values())
+        made = list(islice(((choice, item) for choice, item in tried if choice is not None), most))
         made.sort(key=lambda pair: (pair[0].outside, pair[0].mean_unused))
         return made[:MOST_SHOWN]
 

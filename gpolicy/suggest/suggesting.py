@@ -144,9 +144,11 @@ class _Maker:
 
         if self.request.real_mix:
             needs = needs_of(self.data, ground, local=template.local)
-            best = RealMix(kinds, ground, needs, filled_with).choices(self.request.divisors) if needs else []
-            if not best:
+            if not needs:
                 raise GpolicyError(f"group {name} has no instances to choose sizes by", hint="leave out --real-mix")
+            best = RealMix(kinds, ground, needs, filled_with).choices(self.request.divisors)
+            if not best:
+                raise GpolicyError(f"group {name}: no part of its nodes holds one of its instances")
             tiles, choices = best[0][1], tuple(choice for choice, _ in best)
         found, policy = made_of(tiles)
         counts = self._counts(empty, policy, template, dedicated=dedicated)

@@ -103,6 +103,8 @@ def test_an_instance_that_is_larger_than_a_node_is_in_none() -> None:
 def test_without_instances_there_is_no_mix() -> None:
     with pytest.raises(GpolicyError, match="group g has no instances to choose sizes by"):
         found(())
+    with pytest.raises(GpolicyError, match="group g: no part of its nodes holds one of its instances"):
+        found(((90, 8, 500, 1),))
     state = read_state("sim:p,3,2t,64g,16,4")
     with pytest.raises(UsageError, match="--mix and --real-mix exclude one another"):
         suggest(state, SuggestRequest(real_mix=True, mix={1: 1}))
