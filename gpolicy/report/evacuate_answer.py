@@ -49,7 +49,7 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
         basis=(*report.what_if, report.basis.sentence),
         tone=Tone.GOOD if good else Tone.BAD,
         figures=(
-            Figure("move", f"{len(report.moved):,}", about="moves"),
+            Figure("jobs", f"{len(report.moved):,}", about="moves"),
             Figure("stay", f"{len(report.stays):,}", tone=Tone.BAD if report.stays else Tone.PLAIN, about="stays"),
             Figure("to copy", rough_size(report.copied), about="moves"),
             Figure("sets of jobs", f"{report.job_sets:,}", about="commands"),

@@ -15,7 +15,7 @@ from gpolicy.report.capacity_section import size_words
 from gpolicy.what_if.filling import FullReport
 from gpolicy.what_if.sizing import SizeReport
 
-_OUT_OF_TIME: Final = "the time ended before all cheaper choices were tried and all was counted (--seconds)"
+_OUT_OF_TIME: Final = "stopped (--seconds, Ctrl-C) before all cheaper choices were tried and all was counted"
 _RIGHT: Final = frozenset({"cost", "nodes", "together", "wanted", "still fit then", "now", "more"})
 
 
