@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
-from gpolicy.analysis.losses import lose
+from gpolicy.analysis.losses import Homeless, lose
 from gpolicy.ganeti.units import compared_sizes
 from gpolicy.printable import some
 
@@ -83,27 +83,26 @@ class Layout:
         return found
 
     @cached_property
-    def homeless(self) -> Mapping[int, tuple[str, ...]]:
+    def homeless(self) -> Mapping[int, tuple[Homeless, ...]]:
         """The instances that find no new node if one node is lost, by that node."""
-        engine, found = None, {}
+        engine, found = None, dict[int, tuple[Homeless, ...]]()
         known, changed = self._known
         for index, node in self.nodes.items():
             residents = [self.instances[number] for number in node.primaries]
             mirrored = all(item.template is DiskTemplate.DRBD for item in residents)
             touched = index in changed or any(item.secondary in changed for item in residents)
             if known is not None and mirrored and not touched:
-                names = known.get(index, ())  # the nodes that they fail over to are as they were
+                homeless = known.get(index, ())  # the nodes that they fail over to are as they were
             else:
                 engine = engine or (None if mirrored else engine_cluster(self.nodes, self.instances))
                 cpus = self.cpus.get(node.facts.group, True)
-                effect = lose(self.nodes, self.instances, (index,), None if mirrored else engine, cpus=cpus)
-                names = tuple(item.instance for item in effect.homeless)
-            if names:
-                found[index] = names
+                homeless = lose(self.nodes, self.instances, (index,), None if mirrored else engine, cpus=cpus).homeless
+            if homeless:
+                found[index] = homeless
         return found
 
     @property
-    def _known(self) -> tuple[Mapping[int, tuple[str, ...]] | None, frozenset[int]]:
+    def _known(self) -> tuple[Mapping[int, tuple[Homeless, ...]] | None, frozenset[int]]:
         """What `homeless` was when it was asked last, and the nodes that have changed since."""
         layout, changed = self, frozenset[int]()
         while layout.since is not None:
@@ -194,9 +193,11 @@ def find_faults(layout: Layout, places: Places) -> tuple[Fault, ...]:
             words = f"{name} has {free} of memory left, and needs more than {needed} to take over what it mirrors"
             mirrored = tuple(instances[number].name for number in node.secondaries)
             found.append(Fault(FaultKind.RESERVE, (name,), mirrored, words))
-    for index, names in layout.homeless.items():
-        name = nodes[index].facts.name
-        words = f"the loss of {name} cannot be absorbed: {some(names)} would find no node"
+    for index, homeless in layout.homeless.items():
+        name, first = nodes[index].facts.name, homeless[0]
+        names = tuple(item.instance for item in homeless)
+        why = f"{first.key}: {first.detail}"
+        words = f"the loss of {name} cannot be absorbed: {some(names)} would find no node; {why}"
         found.append(Fault(FaultKind.LOSS, (name,), names, words))
     return tuple(found)
 

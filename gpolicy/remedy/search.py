@@ -17,6 +17,7 @@ from gpolicy.allocator.balancing import Balanced, EngineSearch, Goal, balance, i
 from gpolicy.allocator.cluster_score import cluster_score, replaced, statistics, total_score
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove
+from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count
 from gpolicy.remedy.faults import Fault, Layout, shortage
 from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial, copied_by
@@ -199,7 +200,7 @@ class Search:
         homeless = layout.homeless
         if not homeless:
             return ()
-        lost = {name for names in homeless.values() for name in names}
+        lost = {item.instance for items in homeless.values() for item in items}
         group = {layout.nodes[index].facts.group for index in homeless}
         near = [item for item in layout.instances.values() if layout.nodes[item.primary].facts.group in group]
         first = sorted(near, key=lambda item: (item.name not in lost, item.index))
@@ -319,7 +320,7 @@ def _ranked(layout: Layout, trials: Iterable[Trial]) -> Iterator[Trial]:
         yield from sorted(equal, key=score)
 
 
-def _weight(homeless: Mapping[int, tuple[str, ...]]) -> tuple[int, int]:
+def _weight(homeless: Mapping[int, tuple[Homeless, ...]]) -> tuple[int, int]:
     return sum(map(len, homeless.values())), len(homeless)
 
 
