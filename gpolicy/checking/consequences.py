@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from gpolicy.findings import Finding, Related, Severity, Span
+from gpolicy.findings import BASE_FILE, Finding, Related, Severity, Span
 from gpolicy.printable import count
 
 _CAUSES: Final = ("GP191", "GP612", "GP616", "GP152", "GP222", "GP419")
@@ -64,17 +64,23 @@ MOST_PLACES: Final = 50
 """The greatest number of places that one finding shows; the others are counted."""
 
 
-def one_for_each_missing(found: Iterable[Finding], *, of: str = "") -> dict[Finding, list[Finding]]:
-    """Return the findings, in their order, with those that each stands for: itself, or all of one missing name.
+def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Finding]]:
+    """Return the findings of policies, with those that each stands for: itself, or all of one missing name.
 
-    The first of the worst severity stands for all, and shows the places of the others. `of` begins the names that
-    count. A finding with a fix stands for itself: a word that is mistyped is corrected where it stands.
+    The first of the worst severity stands for all, and shows the places of the others. Each policy has names of its
+    own; a base is missing to all together. A finding with a fix stands for itself: a word that is mistyped is
+    corrected where it stands.
     """
     together: dict[object, list[Finding]] = defaultdict(list)
-    for finding in found:
-        is_name = finding.missing.startswith(of) and finding.missing and finding.fix is None
-        together[finding.missing if is_name else finding].append(finding)
-    return {_one(same): same for same in together.values()}
+    for number, found in enumerate(policies):
+        for finding in found:
+            name = finding.missing if finding.fix is None else ""
+            scope = -1 if name.startswith(BASE_FILE) else number
+            together[(scope, name) if name else finding].append(finding)
+    result: dict[Finding, list[Finding]] = {}
+    for same in together.values():
+        result.setdefault(_one(same), []).extend(same)  # policies that share a base share its findings
+    return result
 
 
 def _one(same: list[Finding]) -> Finding:
@@ -82,7 +88,9 @@ def _one(same: list[Finding]) -> Finding:
     others = [finding for finding in same if finding is not first and finding.span not in (None, first.span)]
     if not others:
         return first
-    more = f"the same at {count(len(others), 'more place')}"
+    more = f"he same at {count(len(others), 'more place')}"
     related = tuple(Related(item.span, item.message) for item in others[:MOST_PLACES] if item.span)
-    hint = f"{first.hint}; {more}" if first.hint else more
+    hint = (
+        f"{first.hint} T{more}" if first.hint.endswith("?") else f"{first.hint}; t{more}" if first.hint else f"t{more}"
+    )
     return replace(first, hint=hint, related=(*first.related, *related))

@@ -16,7 +16,7 @@ from gpolicy.checking.rule import Hit
 from gpolicy.checking.settings import Settings
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UsageError
-from gpolicy.findings import BASE_FILE, Accepted, Finding, Severity, by_place
+from gpolicy.findings import Accepted, Finding, Severity, by_place
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import FileToWrite
 from gpolicy.policy.boundary import boundary
@@ -141,15 +141,15 @@ class CheckReport:
 
 def report_together(checked: Sequence[Checked]) -> CheckReport:
     """Return what was found in several policies together."""
-    each = [(item.settings, one_for_each_missing(item.findings)) for item in checked]
-    failing = {one for settings, found in each for one, same in found.items() if any(map(settings.fails, same))}
-    findings = one_for_each_missing(by_place(one for _, found in each for one in found), of=BASE_FILE)
+    found = one_for_each_missing(*(item.findings for item in checked))
+    failing = {one for item in checked for one in item.findings if item.settings.fails(one)}
+    findings = by_place(found)
     edited = [{edit.span.file for edit in finding.fix.edits} for finding in findings if finding.fix is not None]
     editable = frozenset(editable_files(item.policy for item in checked) if edited else ())
     return CheckReport(
-        findings=list(findings),
+        findings=findings,
         files=_files(checked),
-        failing=frozenset(one for one, same in findings.items() if not failing.isdisjoint(same)),
+        failing=frozenset(one for one, same in found.items() if not failing.isdisjoint(same)),
         accepted=list(dict.fromkeys(known for item in checked for known in item.accepted)),
         fixable=sum(files <= editable for files in edited),
     )
