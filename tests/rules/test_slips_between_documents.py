@@ -129,13 +129,3 @@ def test_a_copied_file_is_one_finding(tmp_path: Path) -> None:
     (tmp_path / "copy.yaml").unlink()
     twice = guards + "  - {name: a, max_changes: 2}\n  - {name: b, newly_violating: 1}\n"
     assert [item.code for item in bad(twice, tmp_path) if item.code == "GP803"] == ["GP803", "GP803"]
-
-
-def test_a_tag_in_another_case_is_not_blamed_on_the_node_that_lacks_the_right_one(tmp_path: Path) -> None:
-    group = GOLD.replace("name: gold", "name: gold\nnodes: [n1, n2, n3]")
-    sets = RACK.replace("[n1]", "[n1, n2]") + RACK.replace("name: a", "name: b").replace("[n1]", "[n3]")
-    text = RULES.format("rack") + sets.replace("rack:a", "{}") + group
-    found = [item.code for item in bad(text.replace("{}", "rack:A", 1).replace("{}", "Rack:b"), tmp_path)]
-    assert found == ["GP522"]
-    one_without = RULES.format("rack") + RACK.replace("rack:a", "rack:A") + group
-    assert "GP520" in [item.code for item in bad(one_without, tmp_path)]

@@ -112,8 +112,6 @@ class FailureDomainIncomplete(Rule):
         unknown = unknown_in_sets(context, context.state.nodes if context.state else None)
         slips += [nodes for nodes, _ in unknown]  # their tags may be meant for the node that lacks them
         meant = {begin for nodes in slips for tag in nodes.tags or () for begin in begins_of(tag.value)}
-        begins = {tag.text.partition(":")[0] for tag in context.tags}
-        meant |= {begin.lower() for begin in begins if not begin.islower()}  # in another case: GP522
         at_place: dict[tuple[str, str, int], list[_Lacking]] = {}
         spans: dict[tuple[str, str, int], Span | None] = {}
         for domain, tag, group, nodes in _domains_of_groups(context):
