@@ -88,9 +88,7 @@ def _one(same: list[Finding]) -> Finding:
     others = [finding for finding in same if finding is not first and finding.span not in (None, first.span)]
     if not others:
         return first
-    more = f"he same at {count(len(others), 'more place')}"
+    more = f"the same at {count(len(others), 'more place')}"
+    hint = "; ".join(filter(None, (first.hint, more))).replace("?; the", "? The")
     related = tuple(Related(item.span, item.message) for item in others[:MOST_PLACES] if item.span)
-    hint = (
-        f"{first.hint} T{more}" if first.hint.endswith("?") else f"{first.hint}; t{more}" if first.hint else f"t{more}"
-    )
     return replace(first, hint=hint, related=(*first.related, *related))

@@ -240,3 +240,24 @@ def test_a_document_extends_a_limited_number_of_bases(count: int, found: list[st
     names = ", ".join(f"base{number}" for number in range(count))
     policy = load(tmp_path, *bases, group("gold", extends=f"[{names}]"))
     assert codes(policy) == found
+
+
+@pytest.mark.parametrize(
+    ("extends", "message", "hint"),
+    [
+        ("../../../base.yaml", "leads out of", "keep both in one git repository"),
+        ("../bsae.yaml", "there is no file '../bsae.yaml' to extend", "write the path from this document"),
+        ("../base.yaml#comon", "there is no NodeGroup '../base.yaml#comon' to extend", "Did you mean `common`?"),
+        ("comon", "there is no NodeGroup 'comon' to extend", "name a document of the same kind"),
+    ],
+)
+def test_an_unknown_base_says_what_is_not_there(extends: str, message: str, hint: str, tmp_path: Path) -> None:
+    policy = tmp_path / "a" / "b" / "policy"
+    policy.mkdir(parents=True)
+    base = "gpolicy: v1\nkind: NodeGroup\nname: common\ntemplate: true\n"
+    for place in (tmp_path, policy.parent):
+        (place / "base.yaml").write_text(base, encoding="utf-8")
+    (policy / "gold.yaml").write_text(f"gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: {extends}\n")
+    (finding,) = load_policy(policy).findings
+    assert message in finding.message
+    assert finding.hint.startswith(hint)
