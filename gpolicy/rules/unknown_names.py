@@ -54,4 +54,4 @@ def nodes_like(name: str) -> str:
     return f"nodes like {_NUMBERS.sub('#', name)}"
 
 
-_NUMBERS: Final = re.compile(r"\[[^]]*\]|[\d*?]+")
+_NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
