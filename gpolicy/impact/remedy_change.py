@@ -12,7 +12,9 @@ from gpolicy.impact.comparison import StateComparison
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.remedy import DEFAULT_RATE, faults_of, find_remedy
 
-_SECONDS: Final = 20.0
+_MOST_NODES: Final = 200
+_MOST_WORK: Final = 40_000
+"""What a plan searches: a second or two. It is no time, so that a plan says the same on every machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +32,8 @@ class RemedyChange:
     """What is wrong before and after, and the moves after the change; none are looked for where nothing new is wrong.
 
     `new` are the faults that the change brings, `cured` those of them that the moves end, `cured_old` other ones.
-    `copied` is MiB, `seconds` the time for it at Ganeti's own rate of DRBD. `exhaustive`: the search ended by itself.
+    `copied` is MiB, `seconds` the time for it at Ganeti's own rate of DRBD. `exhaustive`: the search ended by itself;
+    in a cluster that is too large for a plan it does not begin.
     """
 
     kinds: tuple[KindChange, ...] = ()
@@ -54,8 +57,10 @@ def remedy_change(compared: StateComparison, names: PairNames, tell: Callable[[s
     new = {fault for fault in after if fault not in before}
     if not new:
         return RemedyChange(kinds=_kinds(before, after, after))
+    if len(compared.after.nodes) > _MOST_NODES:
+        return RemedyChange(kinds=_kinds(before, after, after), new=len(new), exhaustive=False)
     tell("which moves cure what it does wrong")
-    report = find_remedy(compared.after, names, rate=DEFAULT_RATE, seconds=_SECONDS, tell=tell)
+    report = find_remedy(compared.after, names, rate=DEFAULT_RATE, most_work=_MOST_WORK, tell=tell)
     ended = set(report.faults) - set(report.faults_after)
     return RemedyChange(
         kinds=_kinds(before, after, report.faults_after),

@@ -16,7 +16,7 @@ from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move, failover, replace_secondary
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.policy_check import check_policy
-from gpolicy.remedy.faults import Fault, Gain, Layout, Places, find_faults, gain_of, shortage
+from gpolicy.remedy.faults import Fault, Gain, Layout, Places, find_faults, gain_of, shortage, tag_keys
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
@@ -88,6 +88,12 @@ class Movers:
             found = self.try_move(layout, move)
             if isinstance(found, Trial):
                 yield found
+
+    def most_units(self, layout: Layout, item: Instance) -> int:
+        """Return how many units a move of an instance can end at most."""
+        own = [layout.nodes[index] for index in (item.primary, item.secondary) if index in layout.nodes]
+        tags = sum(len(layout.tagged[key]) > 1 for key in tag_keys(item, layout.nodes))
+        return self.places.units(item, layout.nodes) + tags + sum(shortage(node) > 0 for node in own)
 
     def is_safe(self, layout: Layout, trial: Trial) -> bool:
         """Whether N+1 is no worse than before after each part of a move: no node newly lacks memory for its mirrored

@@ -108,17 +108,24 @@ class RemedyReport:
 
 
 def find_remedy(
-    state: ClusterState, names: PairNames, *, rate: int, seconds: float, tell: Callable[[str], None]
+    state: ClusterState,
+    names: PairNames,
+    *,
+    rate: int,
+    seconds: float = float("inf"),
+    most_work: float = float("inf"),
+    tell: Callable[[str], None],
 ) -> RemedyReport:
     """Return what cures the cluster in `state`. `names` are those of the policy's spec pairs.
 
-    Raise GpolicyError if figures of nodes are missing in all groups.
+    The search ends after `seconds`, or after `most_work` (`Search`). Raise GpolicyError if figures of nodes are missing
+    in all groups.
     """
     loaded = load_known_groups(state)
     cluster = loaded.whole.cluster
     start = Layout(cluster.nodes, cluster.instances, _cpus(loaded))
     movers = _movers(state, loaded)
-    search = Search(start, movers, time.monotonic() + seconds, tell)
+    search = Search(start, movers, time.monotonic() + seconds, tell, most_work)
     tell("what is wrong")
     before = Moves((), start, movers.faults(start))
     found = search.find(before)
@@ -232,8 +239,9 @@ _REFUSED: Final = {
 def _left(before: Moves, found: Moves, movers: Movers, state: ClusterState) -> Iterator[tuple[Fault, str]]:
     crowded = {item.tag: item for item in LocationFacts(state, {}).unsatisfiable()}
     numbers = {item.name: index for index, item in found.layout.instances.items()}
+    known, tries = set(before.faults), 0
     for fault in found.faults:
-        if fault not in before.faults:
+        if fault not in known:
             continue
         if fault.kind in {FaultKind.EXCLUSION, FaultKind.EXCLUSION_DOMAIN} and fault.key[0] in crowded:
             item = crowded[fault.key[0]]
@@ -242,16 +250,20 @@ def _left(before: Moves, found: Moves, movers: Movers, state: ClusterState) -> I
                 fault,
                 f"{len(item.instances)} instances of group {item.group} have the tag, for {len(item.places)} {places}",
             )
+        elif tries > _MOST_TRIES:
+            yield fault, "why was not looked into: too much is left"
         else:
-            yield fault, _reason([numbers[name] for name in fault.instances], found.layout, movers)
+            reason, tried = _reason([numbers[name] for name in fault.instances], found.layout, movers)
+            tries += tried
+            yield fault, reason
 
 
-def _reason(numbers: Sequence[int], layout: Layout, movers: Movers) -> str:
-    """Return why no move of the instances cures a fault."""
+def _reason(numbers: Sequence[int], layout: Layout, movers: Movers) -> tuple[str, int]:
+    """Return why no move of the instances cures a fault, and the number of moves that were tried."""
     fixed = {movers.fixed[number]: layout.instances[number].name for number in numbers if number in movers.fixed}
     free = [number for number in numbers if number not in movers.fixed][:_MOST_EXPLAINED]
     if not free:
-        return "; ".join(f"{name}: {reason}" for reason, name in fixed.items()) or "there is no instance to move"
+        return "; ".join(f"{name}: {reason}" for reason, name in fixed.items()) or "there is no instance to move", 0
     refused: Counter[str] = Counter()
     for number in free:
         for move in movers.moves(layout, number):
@@ -264,12 +276,14 @@ def _reason(numbers: Sequence[int], layout: Layout, movers: Movers) -> str:
                 refused["would end nothing, or do as much harm"] += 1
     names = some([layout.instances[number].name for number in free], 3)
     if not refused:
-        return f"there is no other node for {names}"
+        return f"there is no other node for {names}", 0
     words = [f"{number} {text}" for text, number in refused.most_common()]
-    return f"of {count(sum(refused.values()), 'move')} of {names}, {listed(words)}"
+    tried = refused.total()
+    return f"of {count(tried, 'move')} of {names}, {listed(words)}", tried
 
 
 _MOST_EXPLAINED: Final = 20
+_MOST_TRIES: Final = 20_000
 
 
 def _sizes(state: ClusterState, names: PairNames, layout: Layout) -> Iterator[SizeCure]:

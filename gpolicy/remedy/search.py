@@ -10,7 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count as counter
+from itertools import dropwhile, groupby, takewhile
 from typing import Final
 
 from gpolicy.allocator.balancing import Balanced, EngineSearch, Goal, balance, is_split
@@ -55,13 +58,19 @@ class Moves:
 
 @dataclass
 class Search:
-    """One search; `exhaustive` says at the end whether it ended by itself."""
+    """One search; `exhaustive` says at the end whether it ended by itself.
+
+    It ends at `until` (of the monotonic clock), or after `most_work`: moves that are tried, nodes and instances that
+    are looked at anew.
+    """
 
     start: Layout
     movers: Movers
     until: float
     tell: Callable[[str], None]
+    most_work: float = float("inf")
     exhaustive: bool = True
+    _spent: int = field(default=0, init=False)
     _tried: int = field(default=0, init=False)
     _tried_losses: int = field(default=0, init=False)
 
@@ -77,10 +86,12 @@ class Search:
         return best
 
     def _moves(self, steps: tuple[Balanced, ...], layout: Layout) -> Moves:
+        self._spend(len(layout.instances))
         return Moves(steps, layout, self.movers.faults(layout))
 
-    def _check_time(self) -> None:
-        if time.monotonic() > self.until:
+    def _spend(self, work: int = 0) -> None:
+        self._spent += work
+        if self._spent > self.most_work or time.monotonic() > self.until:
             raise TimeOverError
 
     # --- one move after the other --------------------------------------------------------------------------------
@@ -107,30 +118,41 @@ class Search:
             yield steps, layout
 
     def _single(self, layout: Layout) -> tuple[Trial, ...]:
-        """Return the best safe move that ends something, and the best ones of other instances on other nodes."""
-        found = []
+        """Return the best safe move that ends something; none if there is none.
+
+        Moves are tried in the order of the least that they can copy for each unit, until none can be better.
+        """
+        waiting: list[tuple[tuple[float, ...], int, Trial]] = []
+        numbers = counter()  # of equal ones the first found counts
+        for least, moves in [*self._offers(layout), ((2, 0.0), ())]:
+            while waiting and waiting[0][0][:2] < least:
+                equal = [heappop(waiting)]
+                while waiting and waiting[0][0] == equal[0][0]:
+                    equal.append(heappop(waiting))
+                for trial in _by_score(layout, [trial for _, _, trial in equal]):
+                    if self._is_safe(layout, trial):
+                        return (trial,)
+            for move in moves:
+                self._spend(1)
+                found = self.movers.try_move(layout, move)
+                if isinstance(found, Trial) and _helps(found):
+                    heappush(waiting, (_key(found), next(numbers), found))
+        return ()
+
+    def _offers(self, layout: Layout) -> list[tuple[tuple[float, float], Iterable[InstanceMove]]]:
+        """Return the moves of the instances concerned, each with the least (MiB) that they copy for a unit they end."""
+        found: list[tuple[tuple[float, float], Iterable[InstanceMove]]] = []
         for number in self._concerned(layout):
-            self._check_time()
-            found += [trial for trial in self.movers.trials(layout, number) if _helps(trial)]
-        chosen: list[Trial] = []
-        seen, busy = set[int](), set[int]()
-        here = layout
-        for trial in _ranked(layout, found):
-            number = trial.move.instance.index
-            if number in seen or (chosen and trial.gain.units <= 0):
-                continue
-            again = self.movers.try_move(here, trial.move) if chosen else trial
-            if busy.isdisjoint(trial.moved.changed) and isinstance(again, Trial) and again.gain == trial.gain:
-                if not self._is_safe(here, again):
-                    continue
-                chosen.append(again)
-                here = here.after(again.moved)
-                busy.update(again.moved.changed)
-            seen.add(number)  # its best move is taken, or waits for the next turn
-        return tuple(chosen)
+            moves = partial(self.movers.moves, layout, number)
+            item = layout.instances[number]
+            most = self.movers.most_units(layout, item)
+            copied = sum(disk.size for disk in item.disks) / most if most else 0.0
+            found.append(((not most, 0.0), takewhile(lambda move: not copied_by(move), moves())))
+            found.append(((not most, copied), dropwhile(lambda move: not copied_by(move), moves())))
+        return sorted(found, key=lambda offer: offer[0])
 
     def _is_safe(self, layout: Layout, trial: Trial) -> bool:
-        self._check_time()
+        self._spend(len(layout.nodes))
         return self.movers.is_safe(layout, trial)
 
     def _concerned(self, layout: Layout) -> list[int]:
@@ -181,7 +203,7 @@ class Search:
     def _may_try(self) -> bool:
         self._tried += 1
         if not self._tried % 64:
-            self._check_time()
+            self._spend()
         if self._tried > MOST_TRIALS:
             self.exhaustive = False
         return self._tried <= MOST_TRIALS
@@ -210,7 +232,7 @@ class Search:
                 continue
             trials = (trial for trial in self.movers.trials(layout, item.index) if trial.gain.units >= 0)
             for trial in _ranked(layout, trials):
-                self._check_time()
+                self._spend()
                 self._tried_losses += 1
                 if self._tried_losses > MOST_LOSSES:
                     self.exhaustive = False
@@ -254,7 +276,7 @@ class Search:
         goal = Goal(float("-inf"), MOST_BALANCING, min_gain=0.0)
         search = EngineSearch(own, instances, movable, ANY_MOVE)
         for done in balance(own, instances, ANY_MOVE, goal, search):
-            self._check_time()
+            self._spend()
             trial = self.movers.try_move(layout, done.move)
             if not isinstance(trial, Trial) or not self.movers.is_safe(layout, trial):
                 return
@@ -274,7 +296,7 @@ class Search:
                 idle.append(place)
             layout = layout.reached(step.nodes, step.instances)
         for place in reversed(idle):
-            self._check_time()
+            self._spend()
             shorter = self._replayed([*kept[:place], *kept[place + 1 :]], checked=False)
             if shorter is not None and len(shorter.faults) <= len(moves.faults):
                 kept = list(shorter.steps)
@@ -304,6 +326,16 @@ def _helps(trial: Trial) -> bool:
 
 def _ranked(layout: Layout, trials: Iterable[Trial]) -> Iterator[Trial]:
     """Yield trials, the best first; only those that are equal otherwise are compared by their score."""
+    for _, equal in groupby(sorted(trials, key=_key), _key):
+        yield from _by_score(layout, equal)
+
+
+def _key(trial: Trial) -> tuple[float, ...]:
+    units = trial.gain.units
+    return (units <= 0, trial.copied / max(units, 1), -units, -trial.gain.memory)
+
+
+def _by_score(layout: Layout, trials: Iterable[Trial]) -> list[Trial]:
     stats = statistics(layout.nodes.values())
 
     def score(trial: Trial) -> float:
@@ -312,12 +344,7 @@ def _ranked(layout: Layout, trials: Iterable[Trial]) -> Iterator[Trial]:
             after = replaced(after, layout.nodes[index], node)
         return total_score(after)
 
-    def key(trial: Trial) -> tuple[float, ...]:
-        units = trial.gain.units
-        return (units <= 0, trial.copied / max(units, 1), -units, -trial.gain.memory)
-
-    for _, equal in groupby(sorted(trials, key=key), key):
-        yield from sorted(equal, key=score)
+    return sorted(trials, key=score)
 
 
 def _weight(homeless: Mapping[int, tuple[Homeless, ...]]) -> tuple[int, int]:

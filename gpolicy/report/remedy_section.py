@@ -27,7 +27,7 @@ def remedy_section(change: RemedyChange) -> Section:
         right=frozenset({"now", "then", "after the remedy"}),
         weight=Weight.CHANGED,
     )
-    stopped = () if change.exhaustive else ("the search ended early: more moves may cure more",)
+    stopped = () if change.exhaustive else ("the search of a plan is short: more moves may cure more",)
     return Section(
         key="remedy",
         title=TITLE,
@@ -42,7 +42,7 @@ def remedy_section(change: RemedyChange) -> Section:
 def remedy_figures(change: RemedyChange) -> str:
     """Return what the moves cure, in a few words."""
     if not change.cured:
-        return "no move cures any of them"
+        return "no move cures any of them" if change.exhaustive else "the search of a plan found no moves"
     old = f", and {count(change.cured_old, 'fault')} of before" if change.cured_old else ""
     time = f" (about {duration(change.seconds)})" if change.copied else ""
     verb = "cures" if change.moves == 1 else "cure"
