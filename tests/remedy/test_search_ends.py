@@ -1,0 +1,36 @@
+"""A search that ends early has the best list so far, and says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from broken_clusters import broken, remedied
+
+from gpolicy.analysis.pair_names import PairNames
+from gpolicy.remedy.remedy import find_remedy
+from gpolicy.report.remedy_answer import remedy_answer
+
+SEED = 14  # several moves, and something left
+
+
+def test_without_time_there_is_no_move_and_all_is_left(tmp_path: Path) -> None:
+    report = find_remedy(broken(SEED, tmp_path), PairNames(), rate=60, seconds=0, tell=lambda _: None)
+    assert (report.steps, report.exhaustive) == ((), False)
+    assert len(report.left) == len(report.faults) > 0
+    assert any("the search ended early" in note for note in remedy_answer(report).notes)
+
+
+@pytest.mark.parametrize("turn", [1, 2, 3])
+def test_ctrl_c_leaves_the_best_so_far(turn: int, tmp_path: Path) -> None:
+    state, turns = broken(SEED, tmp_path), 0
+
+    def stop(what: str) -> None:
+        nonlocal turns
+        turns += "so far" in what
+        if turns == turn + 1:
+            raise KeyboardInterrupt
+
+    report = find_remedy(state, PairNames(), rate=60, seconds=600, tell=stop)
+    assert not report.exhaustive
+    assert 0 < report.cured <= remedied(state).cured
