@@ -41,13 +41,14 @@ def sets_of(start: Layout, steps: Sequence[Balanced], movers: Movers) -> list[li
 
 def _in_any_order(layout: Layout, jobs: Sequence[Balanced], movers: Movers) -> bool:
     """Whether each job of the set is possible and safe after any others of it."""
+    reached = {frozenset[int](): layout}
     for number in range(len(jobs)):
-        for before in combinations(jobs, number):
-            here: Layout | None = layout
-            for job in before:
-                here = here and _after(here, job, movers)
-            if here is None or any(_after(here, job, movers) is None for job in jobs if job not in before):
-                return False
+        for done in map(frozenset, combinations(range(len(jobs)), number)):
+            for place in {*range(len(jobs))} - done:
+                after = _after(reached[done], jobs[place], movers)
+                if after is None:
+                    return False
+                reached[done | {place}] = after
     return True
 
 

@@ -87,12 +87,13 @@ class Layout:
         """The instances that find no new node if one node is lost, by that node."""
         engine, found = None, dict[int, tuple[Homeless, ...]]()
         known, changed = self._known
+        groups = {self.nodes[index].facts.group for index in changed}
         for index, node in self.nodes.items():
             residents = [self.instances[number] for number in node.primaries]
             mirrored = all(item.template is DiskTemplate.DRBD for item in residents)
             touched = index in changed or any(item.secondary in changed for item in residents)
-            if known is not None and mirrored and not touched:
-                homeless = known.get(index, ())  # the nodes that they fail over to are as they were
+            if known is not None and not touched and (mirrored or node.facts.group not in groups):
+                homeless = known.get(index, ())  # the nodes that they could go to are as they were
             else:
                 engine = engine or (None if mirrored else engine_cluster(self.nodes, self.instances))
                 cpus = self.cpus.get(node.facts.group, True)

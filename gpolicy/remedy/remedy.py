@@ -89,7 +89,7 @@ class RemedyReport:
     @property
     def cured(self) -> int:
         """How many faults the moves end."""
-        return len(self.faults) - len(self.left)
+        return len(set(self.faults) - set(self.faults_after))
 
     @property
     def new(self) -> tuple[Fault, ...]:
@@ -114,12 +114,13 @@ def find_remedy(
     rate: int,
     seconds: float = float("inf"),
     most_work: float = float("inf"),
+    explain: bool = True,
     tell: Callable[[str], None],
 ) -> RemedyReport:
     """Return what cures the cluster in `state`. `names` are those of the policy's spec pairs.
 
-    The search ends after `seconds`, or after `most_work` (`Search`). Raise GpolicyError if figures of nodes are missing
-    in all groups.
+    The search ends after `seconds`, or after `most_work` (`Search`). `explain`: what is left has its reasons. Raise
+    GpolicyError if figures of nodes are missing in all groups.
     """
     loaded = load_known_groups(state)
     cluster = loaded.whole.cluster
@@ -130,7 +131,8 @@ def find_remedy(
     before = Moves((), start, movers.faults(start))
     found = search.find(before)
     steps, total = _steps(state, start, before, found, movers, rate)
-    left = tuple(Left(fault=fault, reason=reason) for fault, reason in _left(before, found, movers, state))
+    reasons = _left(before, found, movers, state) if explain else ()
+    left = tuple(Left(fault=fault, reason=reason) for fault, reason in reasons)
     return RemedyReport(
         source=state.source,
         cluster_name=state.name,
