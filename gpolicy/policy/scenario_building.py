@@ -7,6 +7,7 @@ from typing import Any
 
 from gpolicy.findings import Span
 from gpolicy.ganeti.number_bounds import parse_bounded_size
+from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.building import Report
 from gpolicy.policy.scenario import (
     Action,
@@ -71,11 +72,10 @@ class _Builder:
             for index, part in enumerate(parts if several else [parts])
         ]
         self._check_nodes(groups)
-        return Stage(
-            snapshot=self._word(written, at, "snapshot"),
-            simulated=tuple(groups),
-            edits=tuple(self._edit(item, (*at, "edits", n)) for n, item in enumerate(written.get("edits", ()))),
-        )
+        edits = tuple(self._edit(item, (*at, "edits", n)) for n, item in enumerate(written.get("edits", ())))
+        if "simulate" in written:
+            self._check_instances(groups, edits)
+        return Stage(snapshot=self._word(written, at, "snapshot"), simulated=tuple(groups), edits=edits)
 
     def _check_nodes(self, groups: list[SimulatedGroup]) -> None:
         seen: set[str] = set()
@@ -89,6 +89,31 @@ class _Builder:
         if len(seen) > MOST_NODES:
             message = f"{len(seen)} simulated nodes; a test has at most {MOST_NODES}"
             self._report(WRONG_VALUE.finding(message, groups[0].span))
+
+    def _check_instances(self, groups: list[SimulatedGroup], edits: tuple[StageEdit, ...]) -> None:
+        """Report instances that are there twice, and those of edits that are not there."""
+        known: set[str] = set()
+        for existing in [item for group in groups for item in group.instances]:
+            self._add(existing, known)
+        for edit in edits:
+            if edit.more is not None:
+                return  # it makes names of its own
+            if edit.add is not None:
+                self._add(edit.add, known)
+            for name in (edit.instance, edit.removed_instance):
+                if name is not None and name.value not in known:
+                    message = f"the cluster of this test has no instance {name.value!r}"
+                    hint = did_you_mean_one_of(name.value, "instances", known) if known else "simulate the instance"
+                    self._report(WRONG_VALUE.finding(message, name.span, hint=hint))
+            if edit.removed_instance is not None:
+                known.discard(edit.removed_instance.value)
+
+    def _add(self, existing: Existing, known: set[str]) -> None:
+        taken = sorted(known.intersection(existing.names))
+        if taken:
+            message = f"a second instance {taken[0]!r}"
+            self._report(WRONG_VALUE.finding(message, existing.name.span, hint="give it another name"))
+        known.update(existing.names)
 
     def _simulated(self, written: dict[str, Any], at: Pointer) -> SimulatedGroup:
         instances = enumerate(written.get("instances", ()))

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES
 from gpolicy.policy.schema_parameters import NAME, NODES, SIZE, TAG, Schema, count_of, flag, list_of, object_of, whole
+
+TEMPLATE: Final[Schema] = {
+    "enum": list(DISK_TEMPLATES),
+    "description": "Disk template. Default: the first enabled one allowed.",
+}
 
 
 def _sizes() -> Schema:
@@ -22,7 +30,7 @@ def _sizes() -> Schema:
         "disks": list_of({"anyOf": [*SIZE["anyOf"], disk]}, "Size of each disk.", most=100),
         "spindle-use": {**count_of("spindle-use"), "description": "Spindle use (where storage is not exclusive)."},
         "nic-count": {**count_of("nic-count"), "description": "Network interfaces."},
-        "disk-template": {"type": "string", "description": "Disk template. Default: the first enabled one allowed."},
+        "disk-template": TEMPLATE,
         "tags": list_of(TAG, "Tags of the instance."),
     }
 

@@ -7,7 +7,7 @@ from typing import Final
 from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS, SPEC_PARAMETERS
 from gpolicy.policy.schema_expectations import EXPECTATIONS
-from gpolicy.policy.schema_instances import checked_instance, existing_instance, wanted_instance
+from gpolicy.policy.schema_instances import TEMPLATE, checked_instance, existing_instance, wanted_instance
 from gpolicy.policy.schema_parameters import NAME, SIZE, Schema, count_of, flag, list_of, object_of, whole
 from gpolicy.policy.schema_stage import cluster_of_test, simulated_group
 
@@ -54,7 +54,7 @@ def _expected(action: str, keys: Schema) -> Schema:
 def _capacity() -> Schema:
     properties: Schema = {
         "group": {**NAME, "description": "Count in this group alone. Default: the only one; else the whole cluster."},
-        "disk-template": {"type": "string", "description": "Disk template. Default: the first enabled one allowed."},
+        "disk-template": TEMPLATE,
         "standard": {
             **object_of(_standard(), minimum=1),
             "description": "The standard instance of this test. Default: the policy's `std`.",

@@ -14,7 +14,6 @@ from gpolicy.analysis.volume_sizes import smallest_volume
 from gpolicy.analysis.wanted_instance import spec_disks
 from gpolicy.cluster.state import ClusterState, Disk, Instance, Node, Resources
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
-from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Existing, Sizes
 from gpolicy.policy.source_file import Located
@@ -74,11 +73,7 @@ def _template(
     named: Located[str] | None, state: ClusterState, group: str, *, mirrored: bool | None = None
 ) -> DiskTemplate:
     if named is not None:
-        known = {template.value: template for template in DiskTemplate}
-        if named.value not in known:
-            hint = did_you_mean_one_of(named.value, "disk templates", known)
-            raise CannotRunError(f"there is no disk template {named.value!r}", named.span, hint=hint)
-        return known[named.value]
+        return DiskTemplate(named.value)
     if mirrored:
         return DiskTemplate.DRBD
     held: InstancePolicy = policy_of(state.groups[group].effective, f"group {group}")

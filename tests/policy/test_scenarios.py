@@ -69,6 +69,21 @@ def test_what_is_written_comes_out(tmp_path: Path) -> None:
     [
         ("'on': {snapshot: policy.yaml, simulate: {nodes: 1}}", 5, "a test runs on a snapshot or on simulated"),
         ("'on': {simulate: {nodes: [{name: a}, {name: a}]}}", 5, "a second node 'a'"),
+        (
+            "'on': {simulate: {nodes: 1, instances: [{name: w, count: 2, nodes: [a]}, {name: w-2, nodes: [b]}]}}",
+            5,
+            "a second instance 'w-2'",
+        ),
+        (
+            "'on': {simulate: {nodes: 1, instances: [{name: w, nodes: [node-1]}]}, edits: [{remove_instance: ww}]}",
+            5,
+            "the cluster of this test has no instance 'ww'",
+        ),
+        (
+            "'on': {simulate: {nodes: 1}, edits: [{instance: w, add_tags: [x]}]}",
+            5,
+            "the cluster of this test has no instance 'w'",
+        ),
         ("'on': {simulate: [{nodes: 900}, {nodes: {empty: 900}}]}", 5, "1800 simulated nodes; a test has at most"),
         ("'on': {simulate: {nodes: 1001}}", 5, "tests[1].on.simulate.nodes is 1001, it must be at most 1000"),
         ("'on': {simulate: {nodes: 1, pv_size: 1G}}", 5, "pv_size and pv_count belong together"),
@@ -91,8 +106,22 @@ def test_an_impossible_test_is_a_finding(body: str, line: int, message: str, tmp
 
 
 @pytest.mark.parametrize(
+    "edits",
+    [
+        "{add_instance: {name: x, nodes: [node-1]}}, {instance: x, add_tags: [t]}, {remove_instance: x}",
+        "{remove_instance: w}, {add_instance: {name: w, nodes: [node-1]}}",
+        "{with: 2x s}, {remove_instance: new-1}",
+    ],
+)
+def test_edits_know_the_instances_of_earlier_ones(edits: str, tmp_path: Path) -> None:
+    stage = f"'on': {{simulate: {{nodes: 1, instances: [{{name: w, nodes: [node-1]}}]}}, edits: [{edits}]}}"
+    assert complaints(load(tmp_path, f"{HEAD}    {stage}\n{CHECK}").findings) == []
+
+
+@pytest.mark.parametrize(
     ("action", "expect", "message"),
     [
+        ("place: {spec: s, disk-template: cloud}", "{refused: true}", "tests[1].place.disk-template cannot be"),
         ("place: {spec: s}", "{pair: s}", 'unknown key "pair" in tests[1].expect'),
         ("place: {spec: s}", "{because: whatever}", "tests[1].expect.because cannot be"),
         ("place: {spec: s}", "{node: 3}", "tests[1].expect.node cannot be 3"),

@@ -112,8 +112,6 @@ def test_a_size_that_is_not_given_is_that_of_the_standard_instance(tmp_path: Pat
         ("place: {spec: tiny}\nexpect: {refused: false}", "there is no spec pair 'tiny' in group main"),
         ("place: {spec: small, group: gold}\nexpect: {refused: false}", "the cluster has no group 'gold'"),
         ("place: {spec: small, disk-template: rbd}\nexpect: {refused: false}", "disk template rbd is not enabled"),
-        ("place: {disk-template: cloud}\nexpect: {refused: false}", "there is no disk template 'cloud'"),
-        ("check_instance: {disk-template: cloud}\nexpect: {refused: false}", "there is no disk template 'cloud'"),
         ("check_instance: {memory-size: 1G, minmem: 2G}\nexpect: {refused: false}", "minmem 2048 is above memory-size"),
         ("capacity: {group: gold}\nexpect: {standard: 1}", "the cluster has no group 'gold'"),
         ("capacity: {disk-template: rbd}\nexpect: {standard: 1}", "disk template rbd is not enabled"),

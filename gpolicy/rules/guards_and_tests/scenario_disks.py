@@ -8,7 +8,6 @@ from typing import Final
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import warning_rule
-from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.scenario import Action, Scenario, Sizes
 from gpolicy.policy.source_file import Located
@@ -47,7 +46,7 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
 
 class TemplateOfTest(Rule):
     info = warning_rule("GP817", "test-template")(
-        summary="A test uses a disk template that is unknown, not enabled or not allowed, but expects no refusal.",
+        summary="A test uses a disk template that is not enabled or not allowed, but expects no refusal.",
         rationale="Ganeti refuses the instance because of its template, whatever else the test is about.",
         bad=_GROUP + _test("10G", ", disk-template: drbd"),
         good=_GOOD,
@@ -63,12 +62,10 @@ class TemplateOfTest(Rule):
                 continue
             declared = asked_of(context, scenario) or context.policy.cluster
             allowed = context.effective(declared, DISK_TEMPLATES) if declared else None
-            reason = missing = ""
-            if template.value not in TEMPLATE_NAMES:
-                reason = "is not a disk template of Ganeti"
-            elif _expects_refusal(scenario) or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
+            if _expects_refusal(scenario) or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
                 continue  # that may be what it shows
-            elif enabled is not None and template.value not in enabled.values:
+            reason = missing = ""
+            if enabled is not None and template.value not in enabled.values:
                 reason, missing = "is not enabled on the cluster", f"enabled {template.value}"
             elif declared is not None and allowed is not None and template.value not in texts(allowed):
                 reason, missing = f"is not allowed in {name_of(declared)}", f"{template.value} in {allowed.span}"
