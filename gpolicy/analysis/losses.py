@@ -21,7 +21,8 @@ from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.allocator.redundancy import evacuate
 from gpolicy.analysis.binding import Cause, accepts
-from gpolicy.analysis.refusals import bounds_detail
+from gpolicy.analysis.refusals import bounds_detail, short_of
+from gpolicy.ganeti.units import compared_sizes, exact_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +125,10 @@ def _failover_detail(state: Nodes, instance: Instance, reason: FailReason) -> st
     match reason:
         case FailReason.MEM:
             wanted = instance.memory if instance.uses_memory else 0
-            return f"{name}: {wanted} MiB memory wanted, {secondary.unallocated_memory} free"
+            return f"{name}: {short_of(secondary, 'memory', wanted, secondary.unallocated_memory)}"
         case FailReason.DISK:
             full = [node for node in (secondary, state[instance.primary]) if node.free_disk <= 0]
-            places = ", ".join(f"{node.facts.name} has {node.free_disk} MiB" for node in full)
+            places = ", ".join(f"{node.facts.name} has {exact_size(node.free_disk)}" for node in full)
             return f"no disk is free: {places or name}"
         case FailReason.MIG:
             return f"{state[instance.primary].facts.name} may not migrate to {name}"
@@ -152,6 +153,11 @@ def _strain(before: Node, node: Node, instance: Instance) -> list[Homeless]:
     return found
 
 
+def _at_most(what: str, wanted: int, free: int) -> str:
+    shown_wanted, shown_free = compared_sizes(wanted, free)
+    return f"{shown_wanted} {what} wanted, at most {shown_free} free"
+
+
 def _nowhere(nodes: Sequence[Node], instance: Instance, causes: Counter[Cause]) -> Homeless:
     """Return why no node of `nodes` takes `instance`: the most frequent cause, and the best figure."""
     if not causes:
@@ -159,10 +165,10 @@ def _nowhere(nodes: Sequence[Node], instance: Instance, causes: Counter[Cause]) 
     cause, number = causes.most_common(1)[0]
     match cause:
         case Cause.MEMORY:
-            wanted = instance.memory if instance.uses_memory else 0
-            text = f"{wanted} MiB memory wanted, at most {max(node.unallocated_memory for node in nodes)} free"
+            memory = instance.memory if instance.uses_memory else 0
+            text = _at_most("memory", memory, max(node.unallocated_memory for node in nodes))
         case Cause.DISK:
-            text = f"{instance.disk} MiB disk wanted, at most {max(node.free_disk for node in nodes)} free"
+            text = _at_most("disk", instance.disk, max(node.free_disk for node in nodes))
         case Cause.SPINDLES:
             wanted_spindles = instance.total_spindles
             most = max(node.free_spindles for node in nodes)

@@ -30,6 +30,7 @@ from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.place_search import Attempted, PlaceSearch
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError
+from gpolicy.ganeti.units import compared_sizes
 
 _MOST_DETAILS: Final = 10
 """Refused candidates whose loss is looked for; the others have the same cause, without numbers."""
@@ -95,9 +96,10 @@ class _Checked:
             node = self._tried.nodes[self._index[item.nodes[0]]]
             left = memory_left(node, self._tried.instances, self._rules)
             if self._instance.memory > left:
-                most = memory_for_instances(node)
-                free = f"{max(0, int(left))} left of {most} MiB {self._rules.oversubscription:g} times"
-                yield item, f"{item.nodes[0]}: {self._instance.memory} MiB wanted, {free}"
+                sizes = self._instance.memory, max(0, int(left)), memory_for_instances(node)
+                wanted, free, most = compared_sizes(*sizes)
+                times = f"{self._rules.oversubscription:g} times"
+                yield item, f"{item.nodes[0]}: {wanted} wanted, {free} left of {most} {times}"
 
     def _chosen(self, items: Sequence[Candidate]) -> Candidate | None:
         """Return the best of `items`, the best first, after which the group survives the failures."""

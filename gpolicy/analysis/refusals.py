@@ -126,7 +126,7 @@ def _primary_detail(node: Node, instance: Instance, cause: Cause) -> str:
     memory = instance.memory if instance.uses_memory else 0
     match cause:
         case Cause.MEMORY:
-            return _short("memory", memory, min(node.unallocated_memory, node.forth_free_memory))
+            return short_of(node, "memory", memory, min(node.unallocated_memory, node.forth_free_memory))
         case Cause.RESERVE:
             wanted, free, kept = compared_sizes(memory, node.unallocated_memory, node.reserved_memory)
             return f"{wanted} memory wanted, {free} free, of which {kept} are reserved for failovers"
@@ -148,7 +148,7 @@ def _secondary_detail(node: Node, instance: Instance, cause: Cause, primary: int
     memory = instance.memory if instance.needs_secondary_memory else 0
     match cause:
         case Cause.MEMORY:
-            return _short("memory for a failover", memory, min(node.unallocated_memory, node.forth_free_memory))
+            return short_of(node, "memory for a failover", memory, min(node.unallocated_memory, node.forth_free_memory))
         case Cause.RESERVE:
             to_keep = max(node.reserved_memory, node.peers.get(primary, 0) + memory)
             kept, free = compared_sizes(to_keep, node.unallocated_memory)
@@ -160,7 +160,7 @@ def _storage_detail(node: Node, instance: Instance, cause: Cause) -> str:
     facts = node.facts
     match cause:
         case Cause.DISK:
-            text = _short("disk", instance.disk, min(node.free_disk, node.forth_free_disk))
+            text = short_of(node, "disk", instance.disk, min(node.free_disk, node.forth_free_disk))
             return f"{text}, {rough_size(facts.low_disk)} must stay free" if facts.low_disk else text
         case Cause.SPINDLE_RATIO:
             use = max(node.instance_spindles, node.forth_instance_spindles)
@@ -174,7 +174,10 @@ def _storage_detail(node: Node, instance: Instance, cause: Cause) -> str:
     return cause.sentence
 
 
-def _short(what: str, wanted: int, free: int) -> str:
+def short_of(node: Node, what: str, wanted: int, free: int) -> str:
+    """Return that `node` has too little of something (MiB)."""
+    if node.facts.offline:
+        return f"offline or drained, so none of its {what.split(maxsplit=1)[0]} counts as free"
     rest = ", some must stay free" if wanted == free else ""
     shown_wanted, shown_free = compared_sizes(wanted, free)
     return f"{shown_wanted} {what} wanted, {shown_free} free{rest}"

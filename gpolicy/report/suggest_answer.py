@@ -24,6 +24,7 @@ from gpolicy.report.answer import (
     Weight,
     names,
     plain_text,
+    rough_size,
 )
 from gpolicy.suggest.suggestion import Mix, OldPair, Size, Suggestion, SuggestReport
 from gpolicy.suggest.tiling import Amounts
@@ -143,8 +144,8 @@ def _stranded(item: Suggestion) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for left in item.stranded:
         nodes = names(node.name for node in item.kinds[left.kind].nodes)
-        last = str(left.left.volumes) if item.exclusive else _human(left.left.disk or 0)
-        figures = (str(left.count), _human(left.left.memory), str(left.left.cpus), *([last] * len(disk)))
+        last = str(left.left.volumes) if item.exclusive else rough_size(left.left.disk or 0)
+        figures = (str(left.count), rough_size(left.left.memory), str(left.left.cpus), *([last] * len(disk)))
         rows.append((Name(left.name), *figures, f"{left.share:.1%}", nodes))
     return Table(
         title="What one size that fills a node leaves",
@@ -160,7 +161,7 @@ def _choices(item: Suggestion) -> Table:
     resources = item.choices[0].unused
     rows = [
         (
-            ", ".join(f"{name} {_human(size.memory)}" for name, size in choice.sizes.items()),
+            ", ".join(f"{name} {rough_size(size.memory)}" for name, size in choice.sizes.items()),
             _counts_words(choice.weights),
             str(choice.outside),
             _counts_words(choice.placed),
@@ -218,7 +219,7 @@ def _notes(item: Suggestion) -> Iterator[str]:
 
 
 def _instance_words(spec: Spec, *, exclusive: bool) -> str:
-    text = f"{_human(spec.memory)} memory, {count(spec.cpus, 'CPU')}, {_human(spec.disk_size)} disk"
+    text = f"{rough_size(spec.memory)} memory, {count(spec.cpus, 'CPU')}, {rough_size(spec.disk_size)} disk"
     return f"{text} on {spec.spindle_use}" if exclusive else text
 
 
@@ -227,17 +228,9 @@ def _counts_words(counts: Mapping[str, int]) -> str:
 
 
 def _left_words(left: Amounts) -> str:
-    parts = [f"{_human(left.memory)} memory", f"{left.cpus} virtual CPUs"]
+    parts = [f"{rough_size(left.memory)} memory", f"{left.cpus} virtual CPUs"]
     if left.volumes is not None:
         parts.append(f"{left.volumes} volumes")
     elif left.disk is not None:
-        parts.append(f"{_human(left.disk)} disk")
+        parts.append(f"{rough_size(left.disk)} disk")
     return ", ".join(parts)
-
-
-def _human(amount: int) -> str:
-    """Return a size as text, to a tenth of its unit: 61.5G, 516M."""
-    for unit, factor in (("T", 1024 * 1024), ("G", 1024)):
-        if amount >= 4 * factor or amount == factor:
-            return f"{amount / factor:.1f}".removesuffix(".0") + unit
-    return f"{amount}M"

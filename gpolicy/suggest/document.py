@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.analysis.capacity import spec_values
 from gpolicy.ganeti.parameter import Path, Values
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.units import format_size
+from gpolicy.ganeti.units import exact_size, format_size
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.ganeti.volume_arithmetic import usable_size
 from gpolicy.printable import some
@@ -104,15 +104,15 @@ def _kind(place: int, kind: NodeKind, made: Suggestion) -> str:
     names = [node.name for node in kind.nodes]
     node = min(kind.nodes, key=lambda node: node.room.memory)
     room = kind.room
-    kept = f"{mib(node.kept_memory)} for the node itself or not free"
+    kept = f"{exact_size(node.kept_memory)} for the node itself or not free"
     cpus = (
         f"of {node.total_cpus} CPUs {made.vcpu_ratio:g} times, less {node.kept_cpus} for the node itself, {room.cpus}"
     )
-    parts = [f"of {mib(node.total_memory)} memory instances may use {mib(room.memory)} ({kept})", cpus]
+    parts = [f"of {exact_size(node.total_memory)} memory instances may use {exact_size(room.memory)} ({kept})", cpus]
     if room.volumes is not None:
         parts.append(f"{room.volumes} physical volumes")
     elif room.disk is not None:
-        parts.append(f"{mib(room.disk)} disk")
+        parts.append(f"{exact_size(room.disk)} disk")
     which = f"Kind {place}: " if len(made.kinds) > 1 else ""
     return f"{which}{len(names)} node{'s' * (len(names) != 1)} ({some(names, _NODES_SHOWN)}): {'; '.join(parts)}."
 
@@ -154,9 +154,9 @@ def _disk(made: Suggestion) -> str:
     if made.volume is not None:
         usable = usable_size(made.volume)
         return (
-            f"Disk: Ganeti counts a physical volume of {mib(made.volume)} as floor({made.volume} / 1.03) = {usable}"
-            " MiB: less 1 % for differences between volumes and 2 % in reserve. A size has the whole volumes of its"
-            " part of the node, and disks that fill them."
+            f"Disk: Ganeti counts a physical volume of {exact_size(made.volume)} as floor({made.volume} / 1.03) ="
+            f" {usable} MiB: less 1 % for differences between volumes and 2 % in reserve. A size has the"
+            " whole volumes of its part of the node, and disks that fill them."
         )
     if made.measure.disk is None:
         return f"Disk: {made.template.value} disks are not on the nodes; their sizes are those of today's policy."
@@ -185,31 +185,28 @@ def _size(size: Size, made: Suggestion) -> str:
     ground, room = made.ground, made.measure
     count = size.divisor
     kept = ground.kept(count)
-    memory = f"{count} x {mib(whole.memory)} memory" + (f" and {kept} x as much reserved for N+1" if kept else "")
+    memory = f"{count} x {exact_size(whole.memory)} memory" + (
+        f" and {kept} x as much reserved for N+1" if kept else ""
+    )
     parts = [
-        f"{memory} = {mib((count + kept) * whole.memory)} of {mib(room.memory)}",
+        f"{memory} = {exact_size((count + kept) * whole.memory)} of {exact_size(room.memory)}",
         f"{count} x {whole.cpus} CPU{'s' * (whole.cpus != 1)} = {count * whole.cpus} of {room.cpus}",
     ]
     if whole.volumes is not None and room.volumes is not None:
         parts.append(f"{count} x {whole.volumes} = {count * whole.volumes} of {room.volumes} volumes")
     elif whole.disk is not None and room.disk is not None:
         times = 2 * count if ground.mirrored else count
-        parts.append(f"{times} x {mib(whole.disk)} disk = {mib(times * whole.disk)} of {mib(room.disk)}")
+        parts.append(
+            f"{times} x {exact_size(whole.disk)} disk = {exact_size(times * whole.disk)} of {exact_size(room.disk)}"
+        )
     return f"{size.name}: {count} fill{'s' * (count == 1)} a node: {', '.join(parts)}."
 
 
 def _std(made: Suggestion) -> str:
-    values = {name: mib(value) if name.endswith("-size") else value for name, value in spec_values(made.std).items()}
     written: dict[str, Node] = {
-        key: value.replace(" MiB", "") if isinstance(value, str) else value for key, value in values.items()
+        name: exact_size(value) if name.endswith("-size") else value for name, value in spec_values(made.std).items()
     }
     return (
         "The cluster's std, which groups cannot set, fits none of these sizes, so hspace will count no standard"
         f" instances here. One that fits: {flow(written)}"
     )
-
-
-def mib(size: int) -> str:
-    """Return a size as text: 62G, 516 MiB."""
-    text = format_size(size)
-    return f"{text} MiB" if text.isdigit() else text

@@ -11,7 +11,7 @@ from gpolicy.analysis.declared_resources import known_states
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.ganeti.units import format_size
+from gpolicy.ganeti.units import rough_size
 from gpolicy.suggest.node_hardware import kinds_of, node_hardware, smallest_volume, usable_volume
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.suggestion import NodeKind, SuggestRequest
@@ -120,10 +120,9 @@ class Grounds:
 
 def _room(kind: NodeKind) -> str:
     room = kind.room
-    parts = [f"{format_size(room.memory)} MiB memory" if room.memory % 1024 else f"{format_size(room.memory)} memory"]
-    parts.append(f"{room.cpus} virtual CPUs")
+    parts = [f"{rough_size(room.memory)} memory", f"{room.cpus} virtual CPUs"]
     if room.disk is not None:
-        parts.append(f"{room.disk} MiB disk")
+        parts.append(f"{rough_size(room.disk)} disk")
     if room.volumes is not None:
         parts.append(f"{room.volumes} physical volumes")
     return f"{', '.join(parts)} for instances"

@@ -22,6 +22,7 @@ from gpolicy.analysis.declared_resources import declared_numbers
 from gpolicy.cluster import state as observed
 from gpolicy.cluster.volume_pools import pools_of
 from gpolicy.errors import GpolicyError, UsageError, about
+from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.volume_arithmetic import sizes_differ, usable_size
 from gpolicy.suggest.suggestion import NodeHardware, NodeKind, SuggestRequest
 from gpolicy.suggest.tiling import Amounts, combined
@@ -158,7 +159,7 @@ def smallest_volume(state: observed.ClusterState, names: Sequence[str], given: i
             )
         sizes.append(measured.disk_total // measured.spindles_total)
     notes.append(
-        f"physical volumes are assumed to be equal on each node: disk / spindles, at least {min(sizes)} MiB"
+        f"physical volumes are assumed to be equal on each node: disk / spindles, at least {rough_size(min(sizes))}"
         " (or use --pv-size)"
     )
     _judge(min(sizes), max(sizes), notes)
@@ -167,8 +168,9 @@ def smallest_volume(state: observed.ClusterState, names: Sequence[str], given: i
 
 def _judge(smallest: int, largest: int, notes: list[str]) -> None:
     if sizes_differ(smallest, largest):
+        small, large = compared_sizes(smallest, largest)
         notes.append(
-            f"physical volumes of {smallest} and {largest} MiB are too different for one group with exclusive storage:"
+            f"physical volumes of {small} and {large} are too different for one group with exclusive storage:"
             " Ganeti calls that an error; all count as the smallest"
         )
 
@@ -178,6 +180,6 @@ def usable_volume(smallest: int) -> int:
     usable = usable_size(smallest)
     if usable < 1:
         raise UsageError(
-            f"a physical volume of {smallest} MiB is too small for any disk", hint="--pv-size takes MiB, or 1T"
+            f"a physical volume of {exact_size(smallest)} is too small for any disk", hint="--pv-size takes MiB, or 1T"
         )
     return usable

@@ -11,6 +11,7 @@ from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.state import ClusterState
+from gpolicy.ganeti.units import exact_size
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Expectation, Scenario, Sizes
 from gpolicy.testing.instances import whole_spec
@@ -132,4 +133,4 @@ def _value(item: Candidate, report: PlaceReport) -> str:
     if item.lost_allocations is None:
         return f"score {item.score:.8f}" if item.score is not None else "no score"
     lost = ", ".join(f"{name} {count}" for name, count in zip(report.sizes, item.lost_allocations, strict=False))
-    return f"lost {lost} and {item.disk_left} MiB left"
+    return f"lost {lost} and {exact_size(item.disk_left or 0)} left"

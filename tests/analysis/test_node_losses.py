@@ -203,7 +203,7 @@ def test_a_failover_without_memory() -> None:
     second = "i2|6000|1024|1|running|Y|b|c|drbd||1|-|N"
     state = cluster([node("a", free=2192), node("b", free=2192), node("c")], [first, second])
     found = only(state)
-    assert trouble(found) == {("a",): [("i1", "memory", "b: 6000 MiB memory wanted, 2192 free")]}
+    assert trouble(found) == {("a",): [("i1", "memory", "b: 5.9G memory wanted, 2.1G free")]}
     assert (found.survives, found.examined) == (0, 3)
     assert [(item.node, item.reserved, item.free) for item in found.shortages] == [("b", 6000, 2192)]
 
@@ -213,8 +213,8 @@ def test_a_copy_without_room_names_the_missing_resource() -> None:
     other = "i2|2000|1024|1|running|Y|b||plain||1|-|N"
     found = only(cluster([node("a", free=1192), node("b", free=6192)], [big, other]))
     assert trouble(found) == {
-        ("a",): [("i1", "memory", "7000 MiB memory wanted, at most 6192 free on 1 nodes")],
-        ("b",): [("i2", "memory", "2000 MiB memory wanted, at most 1192 free on 1 nodes")],
+        ("a",): [("i1", "memory", "6.8G memory wanted, at most 6G free on 1 nodes")],
+        ("b",): [("i2", "memory", "2G memory wanted, at most 1.2G free on 1 nodes")],
     }
 
 

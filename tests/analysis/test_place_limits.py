@@ -57,7 +57,7 @@ def test_any_two_nodes_may_fail(there: int, fits: bool) -> None:
     assert report.reason == "refused by max_node_failures (4)"
     (note,) = [note for note in report.notes if "hail itself" in note]
     assert note.startswith("hail itself would place it on ")
-    text = "without a + b: no place for i1 (memory: 4096 MiB memory wanted, at most 4096 free on 2 nodes)"
+    text = "without a + b: no place for i1 (memory: 4G memory wanted, at most 4G free on 2 nodes)"
     assert refusals(report) == {(name,): ("max_node_failures", text) for name in "abcd"}
 
 
@@ -89,7 +89,7 @@ def test_over_subscription_below_one_leaves_memory_alone() -> None:
     assert not more.ok
     assert refusals(more)["a",] == (
         "oversubscription",
-        "a: 4096 MiB wanted, 2048 left of 16384 MiB 0.5 times",
+        "a: 4G wanted, 2G left of 16G 0.5 times",
     )
 
 

@@ -71,8 +71,9 @@ def test_measured_volumes_count_instead_of_the_average() -> None:
 
 def test_volumes_of_different_sizes_are_noted() -> None:
     odd = replace(EVEN, disk=12 * 1000000)
-    (_, note) = one(group(EVEN, odd, exclusive=True)).notes[:2]
-    assert "too different" in note
+    assumed, note = one(group(EVEN, odd, exclusive=True)).notes[:2]
+    assert "disk / spindles, at least 976.6G (or use" in assumed
+    assert "physical volumes of 976.6G and 1T are too different" in note
 
 
 @pytest.mark.parametrize(
@@ -209,7 +210,7 @@ def test_without_figures_of_the_nodes_there_is_one_clear_error() -> None:
         (
             group(Hardware(memory=100, kept=0), Hardware(memory=100, kept=0)),
             SuggestRequest(),
-            "too small for any instance",
+            "too small for any instance: the largest node has 99M memory, 127 virtual CPUs, 4T disk for",
         ),
         (group(replace(EVEN, cpus=2, own_cpus=2), exclusive=True), SuggestRequest(), "no memory or no CPUs"),
         (group(EVEN, EVEN, templates="plain"), SuggestRequest(template="drbd"), "does not allow drbd"),
