@@ -97,6 +97,8 @@ class _Evacuation:
         """Raise UsageError where no group is left to move to."""
         if not self.to_groups:
             return
+        if self.group in self.targets:
+            raise UsageError(f"--to: group {self.group} is the one to be emptied", hint="name another group")
         wanted = self._wanted(None)
         for name in wanted:
             if (home := self._homes([name]).pop()) in self.targets:

@@ -97,8 +97,8 @@ def place_answer(report: PlaceReport) -> Answer:
 
 
 def _instead(report: PlaceReport) -> Iterator[Section]:
-    """Yield the section of what would fit, if that was looked for."""
-    if report.instead is None:
+    """Yield the section of what would fit, if that was looked for, and if any node can be tried."""
+    if report.instead is None or not report.candidates:
         return
     rows = tuple((item.words, Name(" / ".join(item.nodes))) for item in report.instead)
     if rows:

@@ -62,9 +62,11 @@ def test_both_nodes_of_an_instance_move_where_both_are_emptied() -> None:
     ("words", "said"),
     [
         ((), "what is to be emptied?"),
-        (("node1", "-g", "default"), "what is to be emptied?"),
+        (("node1", "-g", "default"), "NODE and --group exclude one another"),
         (("node99",), "there is no node 'node99'"),
         (("-g", "gold"), "--group: there is no group 'gold'"),
+        (("-g", "default", "--to", "default"), "--to: group default is the one to be emptied"),
+        (("-g", "spare", "--to", "spare"), "--to: group spare is the one to be emptied"),
         (("node1", "--to", "default"), "--to: build1.example.org, which is to move, runs in group default"),
         (("node1", "--primary-only", "--secondary-only"), "exclude one another"),
         (("-g", "default", "--primary-only"), "an instance changes its group with all of its nodes"),
@@ -74,6 +76,14 @@ def test_a_request_that_makes_no_sense_is_refused(words: tuple[str, ...], said: 
     done = gpolicy("evacuate", *SNAPSHOT, *words)
     assert (done.returncode, done.stdout) == (3, "")
     assert said in done.stderr
+
+
+def test_a_secondary_node_that_is_offline_is_named_so() -> None:
+    done = gpolicy("evacuate", *SNAPSHOT, "node1", "--primary-only", "--offline", "node2")
+    assert done.returncode == 1
+    assert "memory: node2.example.org: offline or drained, so none of its memory counts as free [FailMem]" in (
+        done.stdout
+    )
 
 
 def test_a_node_without_instances_is_empty_already() -> None:

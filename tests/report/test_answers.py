@@ -83,6 +83,7 @@ def test_a_placement_says_what_would_fit(state: ClusterState, ignored: bool, wor
     assert [row[0] for table in sections[0].tables for row in table.rows] == [item.words for item in report.instead]
     assert place_answer(replace(report, instead=())).sections[0].summary == words
     assert place_answer(replace(report, instead=None)).sections[0].title == "Possible"
+    assert place_answer(replace(report, instead=(), candidates=())).sections[0].title == "Possible"
 
 
 def test_a_placement_that_goes_nowhere_says_so_first(state: ClusterState) -> None:

@@ -74,7 +74,9 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.report.evacuate_json import evacuate_data  # noqa: PLC0415
 
     display, what_if = display_of("evacuate", form, budget, every=every), suppositions.read()
-    if (nodes is None) == (group is None):
+    if nodes is not None and group is not None:
+        raise UsageError("NODE and --group exclude one another", hint="name either nodes or a group that is emptied")
+    if nodes is None and group is None:
         raise UsageError("what is to be emptied?", hint="name nodes (node1,node2), or a group: --group NAME")
     if primary_only and secondary_only:
         raise UsageError("--primary-only and --secondary-only exclude one another", hint="leave out both: all move")
