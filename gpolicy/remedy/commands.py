@@ -113,5 +113,10 @@ def downtime(step: Balanced, state: ClusterState) -> str:
     if step.move.kind is MoveKind.REPLACE_SECONDARY:
         return ""
     if item.status not in {InstanceStatus.RUNNING, InstanceStatus.ERROR_UP}:
-        return f"is down now, and starts on {step.nodes[step.instance.primary].facts.name}"
+        if observed.admin_state != "up":
+            return ""
+        there = step.nodes[step.instance.primary].facts.name
+        if step.move.kind is MoveKind.REPLACE_PRIMARY:
+            return f"is down now; starts on {step.nodes[item.secondary].facts.name}, then stops and starts on {there}"
+        return f"is down now, and starts on {there}"
     return "stops and starts again (always_failover)" if observed.always_failover else ""

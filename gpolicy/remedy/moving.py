@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
 
 ANY_MOVE = MoveRules(0)
+_FROM_PRIMARY = (MoveKind.REPLACE_SECONDARY, MoveKind.REPLACE_AND_FAILOVER)
+"""The moves that begin with a copy of the disks on the primary node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +40,13 @@ class Trial:
 class Movers:
     """The instances of a cluster and where they may go.
 
-    `fixed` says of instances that nothing moves why.
+    `fixed` says of instances that nothing moves why. `silent` are the nodes that do not answer: nothing is copied from
+    them, and what is on them is down.
     """
 
     places: Places
     fixed: Mapping[int, str]
+    silent: frozenset[int] = frozenset()
 
     def faults(self, layout: Layout) -> tuple[Fault, ...]:
         """Return all that is wrong with a layout."""
@@ -70,6 +74,8 @@ class Movers:
     def try_move(self, layout: Layout, move: InstanceMove) -> Trial | FailReason:
         """Return what a move does, or why its nodes do not take the instance."""
         old = move.instance
+        if old.primary in self.silent and move.kind in _FROM_PRIMARY:
+            return FailReason.INTERNAL  # Ganeti refuses it, hbal does not
         moved = apply_move(layout.nodes, move, force=False)
         if isinstance(moved, FailReason):
             return moved
@@ -97,21 +103,28 @@ class Movers:
 
     def is_safe(self, layout: Layout, trial: Trial) -> bool:
         """Whether N+1 is no worse than before after each part of a move: no node newly lacks memory for its mirrored
-        instances or lacks more, and no more losses of nodes, with no more instances, cannot be absorbed."""
+        instances or lacks more, and no more losses of nodes, with no more instances, cannot be absorbed.
+
+        On the way, that is not asked of an instance that is down with its node: it starts, and is mirrored later."""
         before = _losses(layout)
-        for state in states_during(layout, trial):
+        item = trial.move.instance
+        down = item.name if item.primary in self.silent else None
+        *parts, last = states_during(layout, trial)
+        for state in (*parts, last):
             if state is None or any(
                 shortage(node) > shortage(layout.nodes[index]) for index, node in state.nodes.items()
             ):
                 return False
-            after = _losses(state)
+            after = _losses(state, None if state is last else down)
             if after[0] > before[0] or after[1] > before[1]:
                 return False
         return True
 
 
-def _losses(layout: Layout) -> tuple[int, int]:
-    return len(layout.homeless), sum(map(len, layout.homeless.values()))
+def _losses(layout: Layout, without: str | None = None) -> tuple[int, int]:
+    """Return how many losses of nodes cannot be absorbed, and for how many instances but for `without`."""
+    found = [sum(item.instance != without for item in items) for items in layout.homeless.values()]
+    return sum(map(bool, found)), sum(found)
 
 
 def copied_by(move: InstanceMove) -> int:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
+from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.enumerations import NO_NODE, FailReason, InstanceStatus
 from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.basis import Basis
 from gpolicy.analysis.loaded_state import LoadedState, load_known_groups
-from gpolicy.analysis.location import LocationFacts
+from gpolicy.analysis.location import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.violations import PolicyJudge
@@ -119,13 +120,13 @@ def find_remedy(
 ) -> RemedyReport:
     """Return what cures the cluster in `state`. `names` are those of the policy's spec pairs.
 
-    The search ends after `seconds`, or after `most_work` (`Search`). `explain`: what is left has its reasons. Raise
-    GpolicyError if figures of nodes are missing in all groups.
+    The search ends after `seconds`, or after `most_work` (`Search`). `explain`: what is left has its reasons,
+    and sizes are looked for. Raise GpolicyError if figures of nodes are missing in all groups.
     """
     loaded = load_known_groups(state)
     cluster = loaded.whole.cluster
-    start = Layout(cluster.nodes, cluster.instances, _cpus(loaded))
     movers = _movers(state, loaded)
+    start = Layout(cluster.nodes, _as_they_run(cluster.instances, movers.silent), _cpus(loaded))
     search = Search(start, movers, time.monotonic() + seconds, tell, most_work)
     tell("what is wrong")
     before = Moves((), start, movers.faults(start))
@@ -142,7 +143,7 @@ def find_remedy(
         steps=steps,
         left=left,
         faults_after=found.faults,
-        sizes=tuple(_sizes(state, names, found.layout)),
+        sizes=tuple(_sizes(state, names, found.layout)) if explain else (),
         rate=rate,
         seconds=total,
         score_before=score_of(start.nodes.values()),
@@ -170,14 +171,26 @@ def _movers(state: ClusterState, loaded: LoadedState) -> Movers:
     fixed = {}
     for index, item in cluster.instances.items():
         observed = state.instances[item.name]
+        own = (observed.primary_node, *observed.secondary_nodes)
         reason = why_fixed(item)
         if observed.disk_template != item.template.value:
             reason = "its nodes are in groups of which one is left out"
-        elif item.template is DiskTemplate.PLAIN and not state.nodes[observed.primary_node].is_measured:
-            reason = f"its only disks are on {observed.primary_node}, which is offline"
+        elif item.template.local and not any(state.nodes[name].is_measured for name in own):
+            reason = f"its only disks are on {' and '.join(own)}, which {'is' if len(own) == 1 else 'are'} offline"
         if reason:
             fixed[index] = reason
-    return Movers(Places(cluster.nodes), fixed)
+    silent = frozenset(index for index, node in cluster.nodes.items() if not state.nodes[node.facts.name].is_measured)
+    return Movers(Places(cluster.nodes), fixed, silent)
+
+
+def _as_they_run(instances: Mapping[int, Instance], silent: frozenset[int]) -> dict[int, Instance]:
+    """Return the instances, of which none runs on a node that is offline: it may be so only in a plan."""
+    return {
+        index: replace(item, status=InstanceStatus.NODE_OFFLINE)
+        if item.primary in silent and item.status is InstanceStatus.RUNNING
+        else item
+        for index, item in instances.items()
+    }
 
 
 def _cpus(loaded: LoadedState) -> dict[int, bool]:
@@ -234,30 +247,40 @@ _REFUSED: Final = {
     FailReason.TAGS: "have an instance with the same exclusion tag",
     FailReason.MIG: "may not receive it, by migration tags",
     FailReason.SPINDLES: "lack spindles, or have exclusive storage",
+    FailReason.INTERNAL: "would copy from a node that is offline",
     FailReason.DISK_COUNT: "are in a group whose policy does not allow it",
 }
 
 
 def _left(before: Moves, found: Moves, movers: Movers, state: ClusterState) -> Iterator[tuple[Fault, str]]:
-    crowded = {item.tag: item for item in LocationFacts(state, {}).unsatisfiable()}
+    crowded = tuple(LocationFacts(state, {}).unsatisfiable())
     numbers = {item.name: index for index, item in found.layout.instances.items()}
     known, tries = set(before.faults), 0
     for fault in found.faults:
         if fault not in known:
             continue
-        if fault.kind in {FaultKind.EXCLUSION, FaultKind.EXCLUSION_DOMAIN} and fault.key[0] in crowded:
-            item = crowded[fault.key[0]]
-            places = f"values of {item.domain_kind}" if item.domain_kind else "nodes"
-            yield (
-                fault,
-                f"{len(item.instances)} instances of group {item.group} have the tag, for {len(item.places)} {places}",
-            )
+        if reason := next((_crowding(item) for item in crowded if _explains(item, fault)), ""):
+            yield fault, reason
         elif tries > _MOST_TRIES:
             yield fault, "why was not looked into: too much is left"
         else:
             reason, tried = _reason([numbers[name] for name in fault.instances], found.layout, movers)
             tries += tried
             yield fault, reason
+
+
+def _explains(item: ExclusionUnsatisfiable, fault: Fault) -> bool:
+    """Whether too few places for an exclusion tag in a group are why a conflict stays."""
+    if fault.kind not in {FaultKind.EXCLUSION, FaultKind.EXCLUSION_DOMAIN}:
+        return False
+    tag, place = fault.key
+    of_place = item.domain_kind is None or place.startswith(f"{item.domain_kind}:")
+    return tag == item.tag and of_place and not set(item.instances).isdisjoint(fault.instances)
+
+
+def _crowding(item: ExclusionUnsatisfiable) -> str:
+    places = f"values of {item.domain_kind}" if item.domain_kind else "nodes"
+    return f"{len(item.instances)} instances of group {item.group} have the tag, for {len(item.places)} {places}"
 
 
 def _reason(numbers: Sequence[int], layout: Layout, movers: Movers) -> tuple[str, int]:

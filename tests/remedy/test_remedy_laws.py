@@ -125,7 +125,8 @@ def test_hbal_cures_no_more(seed: int, tmp_path: Path) -> None:
     start = layout_of(state)
     places = Places(start.nodes)
     least = len(remedied(state).faults_after)
-    movers = Movers(places, {})
+    silent = {index for index, node in start.nodes.items() if not state.nodes[node.facts.name].is_measured}
+    movers = Movers(places, {}, frozenset(silent))
     for group in sorted({node.facts.group for node in start.nodes.values()}):
         own = {index: node for index, node in start.nodes.items() if node.facts.group == group}
         instances = {number: item for number, item in start.instances.items() if item.primary in own}
