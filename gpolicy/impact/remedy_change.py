@@ -12,7 +12,8 @@ from gpolicy.impact.comparison import StateComparison
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.remedy import DEFAULT_RATE, faults_of, find_remedy
 
-_MOST_NODES: Final = 200
+MOST_NODES: Final = 200
+"""The nodes of the largest cluster in which a plan looks for moves."""
 _MOST_WORK: Final = 20_000
 """What a plan searches: about a second. It is no time, so that a plan says the same on every machine."""
 
@@ -32,8 +33,8 @@ class RemedyChange:
     """What is wrong before and after, and the moves after the change; none are looked for where nothing new is wrong.
 
     `new` are the faults that the change brings, `cured` those of them that the moves end, `cured_old` other ones.
-    `copied` is MiB, `seconds` the time for it at Ganeti's own rate of DRBD. `exhaustive`: the search ended by itself;
-    in a cluster that is too large for a plan it does not begin.
+    `copied` is MiB, `seconds` the time for it at Ganeti's own rate of DRBD. `exhaustive`: the search ended by itself.
+    In a cluster that is too large for a plan it does not begin: `searched` is false.
     """
 
     kinds: tuple[KindChange, ...] = ()
@@ -44,6 +45,7 @@ class RemedyChange:
     job_sets: int = 0
     copied: int = 0
     seconds: float = 0.0
+    searched: bool = True
     exhaustive: bool = True
 
 
@@ -57,8 +59,8 @@ def remedy_change(compared: StateComparison, names: PairNames, tell: Callable[[s
     new = {fault for fault in after if fault not in before}
     if not new:
         return RemedyChange(kinds=_kinds(before, after, after))
-    if len(compared.after.nodes) > _MOST_NODES:
-        return RemedyChange(kinds=_kinds(before, after, after), new=len(new), exhaustive=False)
+    if len(compared.after.nodes) > MOST_NODES:
+        return RemedyChange(kinds=_kinds(before, after, after), new=len(new), searched=False, exhaustive=False)
     tell("which moves cure what it does wrong")
     report = find_remedy(compared.after, names, rate=DEFAULT_RATE, most_work=_MOST_WORK, explain=False, tell=tell)
     ended = set(report.faults) - set(report.faults_after)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.impact.remedy_change import RemedyChange
+from gpolicy.impact.remedy_change import MOST_NODES, RemedyChange
 from gpolicy.printable import count
 from gpolicy.report.answer import Section, Table, Weight, size
 from gpolicy.report.remedy_answer import KINDS, duration
@@ -16,18 +16,22 @@ def remedy_section(change: RemedyChange) -> Section:
     """Return the figures of the remedy of a plan; nothing where the plan does nothing wrong to places of instances."""
     if not change.new:
         return Section(key="remedy", title=TITLE, weight=Weight.SAME)
+    columns = 4 if change.searched else 3
     rows = tuple(
-        (KINDS[item.kind], f"{item.before:,}", f"{item.after:,}", f"{item.remedied:,}") for item in change.kinds
+        (KINDS[item.kind], f"{item.before:,}", f"{item.after:,}", f"{item.remedied:,}")[:columns]
+        for item in change.kinds
     )
     table = Table(
-        title="Before, after, and after the moves",
+        title="Before, after, and after the moves" if change.searched else "Before and after",
         of="kinds",
-        headings=("fault", "now", "then", "after the remedy"),
+        headings=("fault", "now", "then", "after the remedy")[:columns],
         rows=rows,
         right=frozenset({"now", "then", "after the remedy"}),
         weight=Weight.CHANGED,
     )
-    stopped = () if change.exhaustive else ("the search of a plan is short: more moves may cure more",)
+    stopped = (
+        () if change.exhaustive or not change.searched else ("the search of a plan is short: more moves may cure more",)
+    )
     return Section(
         key="remedy",
         title=TITLE,
@@ -41,6 +45,8 @@ def remedy_section(change: RemedyChange) -> Section:
 
 def remedy_figures(change: RemedyChange) -> str:
     """Return what the moves cure, in a few words."""
+    if not change.searched:
+        return f"a plan looks for no moves in more than {MOST_NODES} nodes"
     if not change.cured:
         return "no move cures any of them" if change.exhaustive else "the search of a plan found no moves"
     old = f", and {count(change.cured_old, 'fault')} of before" if change.cured_old else ""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from impact_samples import capacity_change, full_impact
+from impact_samples import capacity_change, full_impact, remedy_change
 from rendered import text_of
 
 from gpolicy.impact.fit_change import GroupCapacityChange
@@ -140,3 +140,13 @@ def test_colour_is_only_paint() -> None:
 def test_every_part_of_an_impact_has_a_title() -> None:
     shown = text(Impact())
     assert shown.count("not known") == len(PARTS)
+
+
+def test_a_plan_says_where_it_looks_for_no_moves() -> None:
+    change = replace(remedy_change(), cured=0, cured_old=0, moves=0, searched=False, exhaustive=False)
+    said = text(Impact(remedy=change))
+    assert "3 new faults; a plan looks for no moves in more than 200 nodes" in said
+    assert "after the remedy" not in said
+    assert "the search of a plan" not in said
+    found = replace(change, searched=True)
+    assert "the search of a plan found no moves" in text(Impact(remedy=found))
