@@ -64,6 +64,29 @@ def test_a_plan_has_the_remedy_of_its_policy(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "uuid", "said"),
+    [
+        ("other.example.org", None, "is a plan for cluster other.example.org, not for ganeti.example.org"),
+        ("ganeti.example.org", "a-b-c", "is a plan for cluster ganeti.example.org of UUID a-b-c, not "),
+    ],
+)
+def test_a_plan_for_another_cluster_is_refused(name: str, uuid: str | None, said: str, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    gpolicy("plan", POLICY, *SNAPSHOT, "-o", plan)
+    data = json.loads(plan.read_text(encoding="utf-8"))
+    plan.write_text(json.dumps({**data, "cluster": name, "cluster_uuid": uuid}), encoding="utf-8")
+    done = gpolicy("remedy", plan, *SNAPSHOT)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert said in done.stderr
+
+
+def test_a_script_without_a_policy_waits_for_none(tmp_path: Path) -> None:
+    script = tmp_path / "remedy.sh"
+    done = gpolicy("remedy", *SNAPSHOT, "--script", script)
+    assert done.stdout.endswith(f"wrote {script}: read it, and run it on the master of the cluster\n")
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         (("--rate", "fast"), "--rate 'fast': not a size"),

@@ -87,7 +87,8 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
             from gpolicy.remedy.script import remedy_script  # noqa: PLC0415
 
             write_program(file, remedy_script(report).encode())
-            following = (f"wrote {file}: read it, and run it on the master of the cluster once the policy holds",)
+            when = " once the policy holds" if given else ""
+            following = (f"wrote {file}: read it, and run it on the master of the cluster{when}",)
         return Report(
             exit_code=int(ExitCode.FINE),
             answer=lambda: remedy_answer(report),
@@ -118,8 +119,10 @@ def _planned(state: ClusterState, file: Path) -> ClusterState:
     from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
 
     plan = read_plan(file)
-    if plan.cluster != state.name or plan.cluster_uuid not in {None, state.cluster.identity.uuid}:
-        raise UsageError(f"{file} is a plan for cluster {plan.cluster}, not for {state.name}")
+    uuid = state.cluster.identity.uuid
+    if plan.cluster != state.name or plan.cluster_uuid not in {None, uuid}:
+        other = f", not for {state.name}" if plan.cluster != state.name else f" of UUID {plan.cluster_uuid}, not {uuid}"
+        raise UsageError(f"{file} is a plan for cluster {plan.cluster}{other}")
     _, after = before_and_after(state, plan.changes, plan.terms)
     if state_digest(state) in {plan.state_digest, plan.state_digest_rapi}:
         return after
