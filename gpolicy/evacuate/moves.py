@@ -36,8 +36,9 @@ def steps_of(moves: Sequence[InstanceMove], nodes: Nodes) -> Iterator[tuple[str,
 
 
 def copied_by(moves: Sequence[InstanceMove]) -> int:
-    """Return the disk (MiB) that the moves copy from node to node."""
-    return sum(disk.size for move in moves if move.kind is MoveKind.REPLACE_SECONDARY for disk in move.instance.disks)
+    """Return the disk (MiB) that the moves copy from node to node; a forthcoming instance has none yet."""
+    copies = (move.instance for move in moves if move.kind is MoveKind.REPLACE_SECONDARY)
+    return sum(disk.size for instance in copies if not instance.forthcoming for disk in instance.disks)
 
 
 def touched_by(moves: Sequence[InstanceMove], nodes: Mapping[int, Node]) -> frozenset[str]:

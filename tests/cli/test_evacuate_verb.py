@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from command_line import ROOT, gpolicy
@@ -84,6 +85,19 @@ def test_a_secondary_node_that_is_offline_is_named_so() -> None:
     assert "memory: node2.example.org: offline or drained, so none of its memory counts as free [FailMem]" in (
         done.stdout
     )
+
+
+def test_a_forthcoming_instance_has_no_disk_to_copy(tmp_path: Path) -> None:
+    state = json.loads((ROOT / "policies" / "two-groups.snapshot.json").read_text(encoding="utf-8"))
+    words = ("node1", "--secondary-only", "--format", "json")
+    copied = json.loads(gpolicy("evacuate", *SNAPSHOT, *words).stdout)["copied"]
+    git = state["instances"]["git.example.org"]
+    git["forthcoming"] = True
+    file = tmp_path / "forthcoming.json"
+    file.write_text(json.dumps(state), encoding="utf-8")
+    data = json.loads(gpolicy("evacuate", "--state", f"snapshot:{file}", *words).stdout)
+    assert "git.example.org" in {item["instance"] for item in data["moved"]}
+    assert data["copied"] == copied - sum(disk["size"] for disk in git["disks"])
 
 
 def test_a_node_without_instances_is_empty_already() -> None:
