@@ -59,14 +59,16 @@ def examine(
     baseline: Baseline | None = None,
     fleet: Iterable[Hit] = (),
     to_plan: bool = False,
+    to_accept: bool = False,
 ) -> Checked:
     """Check `policy`: return findings about its structure and of the rules, less those that something accepts.
 
     Rules run on what could be read; those that judge by what is absent only when everything could. With `state`
     the rules that need a cluster run as well, and in place of their twins that can do without. `today` decides which
     waivers are still in force. `fleet` is what this policy shows only beside others (`gpolicy.rules.fleet.fleet`). With
-    `to_plan` the caller makes a plan or compares: what its guards say is not said here. An
-    exception in a rule is a fault of gpolicy and not caught.
+    `to_plan` the caller makes a plan or compares: what its guards say is not said here. With `to_accept` the caller
+    accepts all that is found, also what only follows from other findings. An exception in a rule is a fault of gpolicy
+    and not caught.
     """
     if state is not None and settings.ganeti_version is None:
         settings = replace(settings, ganeti_version=release_of(state.software_version))
@@ -83,7 +85,7 @@ def examine(
         else:
             sieve.take(rule.check(context))
     sieve.take(fleet)
-    kept, accepted = without_consequences(sieve.kept), sieve.accepted
+    accepted = sieve.accepted
     codes = frozenset(rule.info.code for rule in rules if rule.knows_enough(context)) | _ALWAYS_RUN - settings.ignored
 
     def ran(key: str) -> bool:
@@ -94,8 +96,8 @@ def examine(
     if context.whole and not policy.is_part:  # else what is accepted may be found in the rest
         labels = [item.label for item in policy.objects]
         about += [*waivers.unused(ran, labels, policy.paths), *suppressions.unused(ran)]
-    kept += [finding for finding in about if settings.counts(finding)]
-    found = by_place(settings.with_severity(finding) for finding in kept)
+    counting = (finding for finding in about if settings.counts(finding))
+    found = by_place(settings.with_severity(finding) for finding in (*sieve.kept, *counting))
     if baseline is not None:
         found, old, met = baseline.split(found, policy.files, ACCEPTABLE)
         accepted += [Accepted(finding, BASELINE) for finding in old]
@@ -103,6 +105,8 @@ def examine(
             stale = baseline.stale(met, policy.paths, ran)
             found += [settings.with_severity(finding) for finding in stale if settings.counts(finding)]
             found.sort(key=Finding.sort_key)
+    if not to_accept:
+        found = without_consequences(found)  # of what is accepted nothing follows
     return Checked(policy, settings, found, sorted(accepted, key=lambda item: item.finding.sort_key()))
 
 

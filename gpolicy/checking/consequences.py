@@ -27,8 +27,9 @@ _TAGS: Final = "GP5"
 def without_consequences(found: Sequence[Finding]) -> list[Finding]:
     """Return the findings without those that follow from another one at their place, or at a place that they name.
 
-    Of errors that follow from one cause the first stays, since a cause may be a warning. A cause at the very place of
-    an error, or of what is said of a tag, says less, and is left out itself.
+    Of those that follow from one cause the first of the worst stays if it is an error, or worse than the cause: what
+    fails a check fails it still. A cause at the very place of an error, or of what is said of a tag, says less, and is
+    left out itself.
     """
     rank = {code: place for place, code in enumerate(_CAUSES)}
     causes: dict[Span, Finding] = {}
@@ -38,17 +39,19 @@ def without_consequences(found: Sequence[Finding]) -> list[Finding]:
             for span in (finding.span, *about):
                 causes.setdefault(span, finding)
     better = {finding.span for finding in found if finding.severity is Severity.ERROR or finding.code.startswith(_TAGS)}
-    told: set[Span] = set()
-    kept = []
+    left_out: set[Finding] = set()
+    following: dict[Finding, list[Finding]] = defaultdict(list)
     for finding in found:
         cause = _cause(finding, causes)
-        if cause is None or cause is finding or cause.span is None:
-            if finding.code not in rank or finding.severity is Severity.ERROR or finding.span not in better:
-                kept.append(finding)
-        elif finding.severity is Severity.ERROR and cause.span not in told:
-            told.add(cause.span)
-            kept.append(finding)
-    return kept
+        if cause is not None and cause is not finding:
+            following[cause].append(finding)
+        elif finding.code in rank and finding.severity is not Severity.ERROR and finding.span in better:
+            left_out.add(finding)
+    for cause, same in following.items():
+        worst = min(same, key=lambda finding: finding.severity.rank)
+        stays = worst.severity is Severity.ERROR or worst.severity.rank < cause.severity.rank
+        left_out.update(finding for finding in same if not (stays and finding is worst))
+    return [finding for finding in found if finding not in left_out]
 
 
 def _cause(finding: Finding, causes: dict[Span, Finding]) -> Finding | None:

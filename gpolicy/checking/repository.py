@@ -38,6 +38,7 @@ class Examination:
     fleet: Sequence[Hit]
     state: ClusterState | None
     today: date
+    to_accept: bool = False
 
     def run(self) -> Checked:
         """Return what is found."""
@@ -48,6 +49,7 @@ class Examination:
             settings=self.settings,
             baseline=self.baseline,
             fleet=self.fleet,
+            to_accept=self.to_accept,
         )
 
 
@@ -69,6 +71,7 @@ class Checker:
         self._roots = roots
         self._state = state
         self._today = today
+        self._to_accept = not baseline
         self._settings = settings_of_each(roots, overrides)
         files = dict.fromkeys(settings.baseline for settings in self._settings if settings.baseline and baseline)
         self._baselines = {path: read_baseline(path, named=overrides.baseline is not None) for path in files}
@@ -89,6 +92,7 @@ class Checker:
                 fleet=fleet,
                 state=self._state,
                 today=self._today,
+                to_accept=self._to_accept,
             )
             for policy, settings, fleet in zip(policies, self._settings, check_fleet(policies), strict=True)
         ]

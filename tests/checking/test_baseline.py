@@ -10,6 +10,7 @@ from run_rules import TODAY, codes
 
 from gpolicy.checking.baseline import Baseline, baseline_text, key_of, read_baseline
 from gpolicy.checking.checking import BASELINE, Checked, check_policy, examine
+from gpolicy.checking.repository import Checker, new_baseline
 from gpolicy.checking.settings import Settings
 from gpolicy.errors import InputError
 from gpolicy.policy.loading import load_policy
@@ -170,3 +171,21 @@ def test_a_later_minor_version_and_unknown_keys_are_read(tmp_path: Path) -> None
     data = {"format_version": "1.7", "findings": [{**GOOD, "new": 1}, GOOD], "more": 1}
     (tmp_path / "b.json").write_text(json.dumps(data), encoding="utf-8")
     assert read_baseline(tmp_path / "b.json").counts == {("GP201", "p.yaml", "0" * 32): 2}
+
+
+def test_what_follows_from_an_accepted_finding_is_told(tmp_path: Path) -> None:
+    """One pair takes 32 MiB (GP152); from that follows the gap between the pairs (GP215)."""
+    low = "min: {memory-size: 32M, cpu-count: 1, disk-size: 10G, disk-count: 1, nic-count: 1, spindle-use: 1}"
+    high = "max: {memory-size: 32M, cpu-count: 8, disk-size: 1T, disk-count: 4, nic-count: 4, spindle-use: 4}"
+    head = HEAD.replace("ndparams:", "ipolicy:\n  minmax:")
+    small = f"    - {low}\n      {high}\n"
+    text = head + small.replace("32M", "4G") + small
+    path = write(tmp_path, text).path
+    found = Checker([tmp_path / "policies"], None, today=TODAY, baseline=False).check()
+    written = new_baseline(found, path)
+    assert {"GP152", "GP215"} <= set(codes(found[0].findings))
+    path.write_text(written.text, encoding="utf-8")
+    assert checked(tmp_path, read_baseline(path)).findings == []
+    assert "GP215" not in codes(check_policy(load_policy(tmp_path / "policies"), today=TODAY))
+    write(tmp_path, head + small)
+    assert codes(checked(tmp_path, read_baseline(path), text).findings) == ["GP215"]

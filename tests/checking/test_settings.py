@@ -413,3 +413,33 @@ def test_a_key_of_thousands_of_parts_is_refused_before_it_is_read(tmp_path: Path
 def test_dots_inside_quotes_do_not_separate_keys(tmp_path: Path) -> None:
     (tmp_path / "gpolicy.toml").write_text('[check.per-file-ignores]\n"' + "a." * 100 + '" = ["GP201"]\n# ' + "a." * 99)
     assert len(read_settings(tmp_path / "gpolicy.toml").per_file) == 1
+
+
+UNLIKELY = """\
+gpolicy: v1
+kind: NodeGroup
+name: gold
+ipolicy:
+  minmax:
+    - min: {memory-size: 4G, cpu-count: 1, disk-size: 10G, disk-count: 1, nic-count: 1, spindle-use: 1}
+      max: {memory-size: 16G, cpu-count: 8, disk-size: 1T, disk-count: 4, nic-count: 4, spindle-use: 4}
+    - min: {memory-size: 16M, cpu-count: 1, disk-size: 10G, disk-count: 1, nic-count: 1, spindle-use: 1}
+      max: {memory-size: 32M, cpu-count: 8, disk-size: 1T, disk-count: 4, nic-count: 4, spindle-use: 4}
+"""
+"""The gap between the pairs (GP215, a warning) and the short span (GP219, info) follow from GP152, a warning."""
+
+
+@pytest.mark.parametrize(
+    ("severities", "following"),
+    [
+        ({}, set()),
+        ({"GP215": Severity.ERROR}, {"GP215"}),
+        ({"GP219": Severity.ERROR}, {"GP219"}),
+        ({"GP152": Severity.INFO}, {"GP215"}),
+    ],
+)
+def test_what_fails_a_check_fails_it_also_where_it_follows_from_a_lesser_finding(
+    severities: dict[str, Severity], following: set[str], tmp_path: Path
+) -> None:
+    found = checked(tmp_path, Settings(severities=severities), UNLIKELY)
+    assert set(codes(found)) == {"GP152"} | following
