@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Spec
-from gpolicy.printable import count
+from gpolicy.printable import count, listed
 from gpolicy.report.answer import (
     NOTHING,
     Answer,
@@ -183,11 +183,11 @@ def _choices(item: Suggestion) -> Table:
 def _unused(item: Suggestion) -> tuple[str, ...]:
     if not item.choices:
         return ()
-    kept = "" if item.exclusive else ", and what N+1 keeps"
-    unused = f"unused is what no instance would need then: what sizes are larger, what is left over{kept}"
+    kept = () if item.exclusive else ("what N+1 keeps",)
+    parts = listed(("what sizes have more than the instances", "what no size fills", *kept))
     return (
         f"each instance counts, as {item.template.value}, as the smallest size that holds it",
-        f"in these proportions the sizes fill the empty group until none fits; {unused}",
+        f"in these proportions the sizes fill the empty group until none fits; unused is then {parts}",
     )
 
 

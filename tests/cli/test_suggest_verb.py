@@ -73,3 +73,17 @@ def test_impossible_requests_are_one_clear_line(arguments: tuple[str, ...], mess
     assert (done.returncode, done.stdout) == (3, "")
     assert message in done.stderr
     assert "\x1b" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("group", "unused"),
+    [
+        ("dedicated", "what sizes have more than the instances and what no size fills"),
+        ("default", "what sizes have more than the instances, what no size fills and what N+1 keeps"),
+    ],
+)
+def test_the_text_says_what_is_unused(group: str, unused: str) -> None:
+    done = gpolicy("suggest", "--state", STATE, "--real-mix", "--group", group, cwd=ROOT)
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    words = "in these proportions the sizes fill the empty group until none fits; unused is then"
+    assert f"{words} {unused}" in lines
