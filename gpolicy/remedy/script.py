@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
@@ -17,14 +17,17 @@ from gpolicy.render.script import script_environment
 
 @dataclass(frozen=True, slots=True)
 class ScriptJob:
-    """One move, or its way back: where its instance must be, where it is when this or a later move is done."""
+    """One move, or its way back: where its instance begins, and where it is when this or a later move is done or begun.
+
+    `ends` begins with the end of this one. `lines` are its commands, each with where the instance is before it.
+    """
 
     number: int
     title: str
     instance: str
     begins: str
     ends: tuple[str, ...]
-    lines: tuple[str, ...]
+    lines: tuple[tuple[str, str], ...]
     impossible: str = ""
 
 
@@ -54,33 +57,40 @@ def _set(job: ScriptJob, steps: Sequence[RemedyStep]) -> int:
     return steps[job.number - 1].job_set
 
 
-def _job(step: RemedyStep, steps: Iterable[RemedyStep]) -> ScriptJob:
-    later = _of_instance(step, (other for other in steps if other.number >= step.number))
-    ends = tuple(_place(other.nodes_after) for other in later)
-    title = f"{step.instance}: {_words(step.nodes_before)} to {_words(step.nodes_after)}"
-    return ScriptJob(step.number, title, step.instance, _place(step.nodes_before), ends, _lines(step.commands))
+def _job(step: RemedyStep, steps: Sequence[RemedyStep]) -> ScriptJob:
+    later = [(one.nodes_before, one.commands) for one in steps[step.number :] if one.instance == step.instance]
+    title = f"{step.instance}: {', '.join(step.nodes_before)} to {', '.join(step.nodes_after)}"
+    return _made(step, title, [(step.nodes_before, step.commands), *later])
 
 
-def _way_back(step: RemedyStep, steps: Iterable[RemedyStep]) -> ScriptJob:
-    earlier = _of_instance(step, (other for other in steps if other.number <= step.number))
-    ends = tuple(_place(other.nodes_before) for other in earlier)
-    title = f"{step.instance}: back to {_words(step.nodes_before)}"
-    begins = _place(step.nodes_after)
-    return ScriptJob(step.number, title, step.instance, begins, ends, _lines(step.back), step.no_way_back)
+def _way_back(step: RemedyStep, steps: Sequence[RemedyStep]) -> ScriptJob:
+    earlier = [one for one in reversed(steps[: step.number - 1]) if one.instance == step.instance]
+    title = f"{step.instance}: back to {', '.join(step.nodes_before)}"
+    return _made(step, title, [(one.nodes_after, one.back) for one in (step, *earlier)], step.no_way_back)
 
 
-def _of_instance(step: RemedyStep, steps: Iterable[RemedyStep]) -> Iterator[RemedyStep]:
-    return (other for other in steps if other.instance == step.instance)
+def _made(
+    step: RemedyStep, title: str, moves: Sequence[tuple[Sequence[str], Sequence[Command]]], impossible: str = ""
+) -> ScriptJob:
+    """Return the job of the first of `moves` of an instance, each from its nodes by its commands."""
+    first, *others = (_places(nodes, commands) for nodes, commands in moves)
+    lines = tuple(zip(first, map(command_line, moves[0][1]), strict=False))
+    ends = tuple(dict.fromkeys((first[-1], *(place for places in others for place in places))))
+    return ScriptJob(step.number, title, step.instance, first[0], ends, lines, impossible)
 
 
-def _lines(commands: Iterable[Command]) -> tuple[str, ...]:
-    return tuple(map(command_line, commands))
-
-
-def _place(nodes: Sequence[str]) -> str:
-    """Return nodes as `gnt-instance list --separator=/ -o pnode,snodes` shows them."""
-    return f"{nodes[0]}/{','.join(nodes[1:])}"
-
-
-def _words(nodes: Sequence[str]) -> str:
-    return ", ".join(nodes)
+def _places(nodes: Sequence[str], commands: Iterable[Command]) -> list[str]:
+    """Return where an instance is before and after each command, as `gnt-instance list -o pnode,snodes` shows it."""
+    primary, secondary = nodes[0], ",".join(nodes[1:])
+    found = [f"{primary}/{secondary}"]
+    for command in commands:
+        words = command.argv or ()
+        target = words[words.index("-n") + 1] if "-n" in words else None
+        if target is None:
+            primary, secondary = secondary, primary
+        elif "replace-disks" in words:
+            secondary = target
+        else:
+            primary = target
+        found.append(f"{primary}/{secondary}")
+    return found

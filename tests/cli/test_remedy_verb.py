@@ -25,10 +25,11 @@ program=$(basename "$0")
 verb=$1
 for name do :; done
 read -r primary secondary < "$name"
+[ "$(cat stuck 2>/dev/null)" != "$verb" ] || exit 1
 case "$verb" in
   list) for name do :; done; printf '%s/%s\\n' "$primary" "$secondary" ;;
   migrate | failover) echo "$secondary $primary" > "$name" ;;
-  replace-disks) [ ! -e stuck ] || exit 1; echo "$primary $3" > "$name" ;;
+  replace-disks) echo "$primary $3" > "$name" ;;
   move) echo "$4" > "$name" ;;
 esac
 """
@@ -146,7 +147,7 @@ def test_the_script_leads_where_the_remedy_says_and_back(tmp_path: Path) -> None
 
 def test_a_script_that_fails_goes_on_later_and_leaves_moved_instances_alone(tmp_path: Path) -> None:
     cluster = Pretended(tmp_path)
-    (cluster.instances / "stuck").touch()
+    (cluster.instances / "stuck").write_text("replace-disks")
     failed = cluster.run()
     assert failed.returncode == 1
     assert "set 1 failed; the sets after it were not run" in failed.stderr
@@ -156,3 +157,17 @@ def test_a_script_that_fails_goes_on_later_and_leaves_moved_instances_alone(tmp_
     assert stopped.returncode == 1
     assert "warehouse.example.org is on node8.example.org/node1.example.org" in stopped.stderr
     assert cluster.places()["warehouse.example.org"] == ["node8.example.org", "node1.example.org"]
+
+
+@pytest.mark.parametrize("words", [(), ("--back",)])
+def test_a_move_that_stopped_half_way_goes_on_or_back(words: tuple[str, ...], tmp_path: Path) -> None:
+    cluster = Pretended(tmp_path)
+    before, stuck = cluster.places(), cluster.instances / "stuck"
+    stuck.write_text("migrate")
+    assert cluster.run().returncode == 1
+    assert cluster.places()["ci1.example.org"] == ["node1.example.org", "node8.example.org"]
+    stuck.unlink()
+    done = cluster.run(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    steps = {step["instance"]: step["nodes_after"] for step in cluster.data["steps"]}  # type: ignore[attr-defined]
+    assert cluster.places() == (before if words else {**before, **steps})
