@@ -162,6 +162,8 @@ def _with_size(layout: Layout, observed: Instance, wanted: Instance) -> Layout |
             return f"{layout.nodes[old.secondary].facts.name} cannot hold its next legal size"
         changed[old.secondary] = secondary
     after = layout.after(Moved(changed, new))
+    if smaller:
+        return after  # no loss takes more room than before
     worse = any(shortage(node) > shortage(layout.nodes[index]) for index, node in changed.items())
     worse = worse or len(after.homeless) > len(layout.homeless)
     return "with its next legal size, the loss of a node could not be absorbed" if worse else after
