@@ -212,8 +212,9 @@ def _of_instance(kind: FaultKind, item: Instance, nodes: Nodes) -> Fault:
         case FaultKind.TWO_GROUPS:
             words = f"has its nodes {names} in two groups"
         case FaultKind.STORAGE:
-            exclusive = " and ".join(facts.name for facts in own if facts.exclusive)
-            words = f"has {item.template.value} disks on {exclusive}, which has exclusive storage"
+            exclusive = [facts.name for facts in own if facts.exclusive]
+            verb = "has" if len(exclusive) == 1 else "have"
+            words = f"has {item.template.value} disks on {' and '.join(exclusive)}, which {verb} exclusive storage"
         case FaultKind.DOMAIN:
             shared = ", ".join(sorted(own[0].location_tags & own[1].location_tags))
             words = f"has both nodes, {names}, in failure domain {shared}"

@@ -66,7 +66,7 @@ class RemedyReport:
     """What is wrong with a cluster, what cures it, and what is left.
 
     `rate` is in MiB a second; `seconds` is the time for all sets, one after the other. `exhaustive` says whether the
-    search ended by itself, not by its limits or for lack of time.
+    search ended by itself, not by its limits or for lack of time. `left_out` are groups that lack figures of nodes.
     """
 
     source: str
@@ -86,6 +86,7 @@ class RemedyReport:
     notes: tuple[str, ...] = ()
     snapshot: Snapshot | None = None
     what_if: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def cured(self) -> int:
@@ -156,6 +157,7 @@ def find_remedy(
         ),
         snapshot=state.snapshot,
         what_if=state.supposed,
+        left_out=tuple(loaded.gaps),
     )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gpolicy.printable import count
+from gpolicy.printable import count, listed
 from gpolicy.remedy.commands import command_line
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.legal_sizes import SizeCure
@@ -75,11 +75,13 @@ def remedy_answer(report: RemedyReport) -> Answer:
 
 
 def _verdict(report: RemedyReport) -> str:
-    if not report.faults:
-        return "No instance has to move" + ("" if not report.sizes else f"; {_sizes_words(report)}")
-    cured = f"{remedy_words(report)} of {count(len(report.faults), 'fault')}"
-    rest = f"; {_sizes_words(report)}" if report.sizes else ""
-    return f"{cured[0].upper()}{cured[1:]}{rest}"
+    words = f"{remedy_words(report)} of {count(len(report.faults), 'fault')}"
+    said = [f"{words[0].upper()}{words[1:]}" if report.faults else "No instance has to move"]
+    if report.sizes:
+        said.append(_sizes_words(report))
+    if report.left_out:
+        said.append(f"not looked at: {'group' if len(report.left_out) == 1 else 'groups'} {listed(report.left_out)}")
+    return "; ".join(said)
 
 
 def remedy_words(report: RemedyReport) -> str:

@@ -9,8 +9,9 @@ import pytest
 from broken_clusters import remedied
 
 from gpolicy.cluster.sources import SourceOptions, read_state
-from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.remedy.remedy import RemedyReport
+from gpolicy.report.remedy_answer import remedy_answer
 from gpolicy.what_if.load import offline
 
 SNAPSHOT = Path(__file__).resolve().parents[2] / "policies/two-groups.snapshot.json"
@@ -63,3 +64,14 @@ def test_only_a_crowded_group_is_why_a_tag_stays() -> None:
     said = {item.fault.key[1]: item.reason for item in remedied(replace(state, instances=tagged)).left}
     assert said["node node1.example.org"] == "17 instances of group default have the tag, for 4 nodes"
     assert "default" not in said["node node6.example.org"]
+
+
+def test_a_group_without_figures_is_not_said_to_be_well() -> None:
+    state = cluster()
+    nodes = {
+        name: replace(node, resources=Resources()) if node.group == "dedicated" else node
+        for name, node in state.nodes.items()
+    }
+    verdict = remedy_answer(remedied(replace(state, nodes=nodes))).verdict
+    assert verdict.startswith("No instance has to move; ")
+    assert verdict.endswith("; not looked at: group dedicated")
