@@ -23,6 +23,7 @@ from gpolicy.allocator.redundancy import evacuate
 from gpolicy.analysis.binding import Cause, accepts
 from gpolicy.analysis.refusals import bounds_detail, short_of
 from gpolicy.ganeti.units import compared_sizes, exact_size
+from gpolicy.printable import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +186,8 @@ def _nowhere(nodes: Sequence[Node], instance: Instance, causes: Counter[Cause]) 
         case _:
             text = cause.sentence
     others = sum(causes.values()) - number
-    rest = f"; {others} nodes for other reasons" if others else ""
-    return _homeless(instance, cause, f"{text} on {number} nodes{rest}" if cause in _COUNTED else text)
+    rest = f"; {count(others, 'node')} for other reasons" if others else ""
+    return _homeless(instance, cause, f"{text} on {count(number, 'node')}{rest}" if cause in _COUNTED else text)
 
 
 _COUNTED = (Cause.MEMORY, Cause.DISK, Cause.SPINDLES, Cause.VCPU_RATIO)

@@ -213,8 +213,8 @@ def test_a_copy_without_room_names_the_missing_resource() -> None:
     other = "i2|2000|1024|1|running|Y|b||plain||1|-|N"
     found = only(cluster([node("a", free=1192), node("b", free=6192)], [big, other]))
     assert trouble(found) == {
-        ("a",): [("i1", "memory", "6.8G memory wanted, at most 6G free on 1 nodes")],
-        ("b",): [("i2", "memory", "2G memory wanted, at most 1.2G free on 1 nodes")],
+        ("a",): [("i1", "memory", "6.8G memory wanted, at most 6G free on 1 node")],
+        ("b",): [("i2", "memory", "2G memory wanted, at most 1.2G free on 1 node")],
     }
 
 
