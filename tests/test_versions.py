@@ -27,7 +27,7 @@ def test_pages_and_files_for_services_name_this_version() -> None:
         for path in pages()
         for match in NAMED.finditer(path.read_text(encoding="utf-8"))
     }
-    assert ("docs/guides/ci.md", __version__, "") in named  # the example of pre-commit
+    assert ("docs/guides/install.md", "", __version__) in named  # the names of packages
     assert {item for item in named if __version__ not in item[1:]} == set()
 
 

@@ -16,7 +16,7 @@ RISK_OF_ACTION = {ChangeAction.REMOVE: Risk.HIGH, ChangeAction.MOVE: Risk.MEDIUM
 
 MOVE_UNCHECKED = "Ganeti checks neither the policy nor the node parameters of the new group"
 MOVE_CHANGES = "its node parameters change with it: "
-MAY_VIOLATE = "existing instances may violate the new policy; Ganeti only warns"
+MAY_VIOLATE = "existing instances may violate the new policy; Ganeti warns, and refuses to modify them later"
 STANDS_IN = "Ganeti cannot remove this value; it is set to what would be inherited"
 _POOL_GROWS = (
     "Ganeti promotes nodes, in no given order, with this job or a later one; on 3.0.2 the job that does may end in"

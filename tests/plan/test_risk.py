@@ -21,7 +21,7 @@ CLUSTER = "Cluster\nname: cluster.example.org\n"
         ("ndparams: {ssh_port: 24}", "ndparams.ssh_port", Risk.MEDIUM, "answer on the new port"),
         ("enabled_hypervisors: [kvm]", "enabled_hypervisors", Risk.MEDIUM, "on every node"),
         ("volume_group_name: vg", "volume_group_name", Risk.MEDIUM, "on every node"),
-        ("ipolicy: {disk-templates: [plain]}", "ipolicy.disk-templates", Risk.MEDIUM, "only warns"),
+        ("ipolicy: {disk-templates: [plain]}", "ipolicy.disk-templates", Risk.MEDIUM, "refuses to modify"),
         ("enabled_disk_templates: [rbd, plain, drbd, file]", "enabled_disk_templates", Risk.LOW, ""),
         ("enabled_disk_templates: [rbd]", "enabled_disk_templates", Risk.MEDIUM, "disables drbd, file, plain"),
         ("ipolicy: {vcpu-ratio: 3}", "ipolicy.vcpu-ratio", Risk.LOW, ""),

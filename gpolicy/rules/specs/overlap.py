@@ -38,7 +38,7 @@ class SpecOverlap(Rule):
             region = first.overlap(second)
             if region is not None and not first.contains(second) and not second.contains(first):
                 message = f"{second.title} overlaps {first.title}: both allow {describe_region(region)}"
-                hint = "start one above the maximum of the other in at least one parameter (bounds are inclusive)"
+                hint = "start above the maximum of the other in at least one parameter: a size 4 MiB above, a count 1"
                 yield self.hit(declared, message, second.span, hint=hint, related=first.here)
 
 
@@ -56,7 +56,7 @@ class SpecContained(Rule):
             inner, outer = (second, first) if first.contains(second) else (first, second)
             if outer.contains(inner) and not inner.same_as(outer):
                 message = f"{inner.title} lies inside {outer.title}: it allows nothing more"
-                hint = "remove it, or cut its range out of the other"
+                hint = "remove it, or let the other end below its minimum, or begin above its maximum, in one parameter"
                 related = outer.here
                 yield self.hit(declared, message, inner.span, hint=hint, related=related)
 
