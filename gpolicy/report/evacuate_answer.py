@@ -56,6 +56,7 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
         ),
         sections=(_moves(report), _stays(report), _commands(report), _candidates(report)),
         notes=(
+            *_for_a_reboot(report),
             *(f"hail, {_asked(item)}: {item.info}" for item in report.requests),
             *report.objections,
             *_short(report),
@@ -64,6 +65,14 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
         source=report.source,
         snapshot=report.snapshot,
         rows_with="with --all-candidates, or in --format json",
+    )
+
+
+def _for_a_reboot(report: EvacuationReport) -> tuple[str, ...]:
+    if report.group is not None or report.asked.mode is not EvacuationMode.ALL or not report.copied:
+        return ()
+    return (
+        "for a reboot, --primary-only is enough: what runs on the nodes leaves them, and mirrored disks stay there",
     )
 
 

@@ -104,3 +104,14 @@ def test_a_node_without_instances_is_empty_already() -> None:
     done = gpolicy("evacuate", *SNAPSHOT, "--with", "like:node1", "node1.example.org+1")
     assert done.returncode == 0
     assert "node1.example.org+1 has no instances to move" in done.stdout
+
+
+def test_what_a_reboot_needs_is_said_where_disks_would_be_copied() -> None:
+    assert "for a reboot, --primary-only is enough" in gpolicy("evacuate", *SNAPSHOT, "node2").stdout
+    assert "for a reboot" not in gpolicy("evacuate", *SNAPSHOT, "node2", "--primary-only").stdout
+
+
+def test_a_second_word_of_nodes_says_how_to_write_several() -> None:
+    done = gpolicy("evacuate", *SNAPSHOT, "node1", "node2")
+    assert done.returncode == 3
+    assert "too many arguments: `node2`\n  write several names as one word, with commas" in done.stderr
