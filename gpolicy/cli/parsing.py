@@ -48,8 +48,8 @@ def _hint(error: BaseException, verb: str) -> str:
     if context is None:
         return help_of
     known = [name for item in context.command.params for name in (*item.opts, *item.secondary_opts)]
-    lists = any(",..." in (getattr(item, "metavar", None) or "") for item in context.command.params)
-    if lists and _TOO_MANY.fullmatch(_text(error)):
+    arguments = [item for item in context.command.params if item.param_type_name == "argument"]
+    if any(",..." in (item.metavar or "") for item in arguments) and _TOO_MANY.fullmatch(_text(error)):
         return "write several names as one word, with commas and without blanks"
     if "--group" in known and (extra := _TOO_MANY.fullmatch(_text(error))) and " " not in extra["words"]:
         return f"is it a group? Write `--group {extra['words']}`"
