@@ -90,7 +90,7 @@ def test_t25_new_bounds_are_marked_since_ganeti_only_warns() -> None:
         "group/default",
         "ipolicy.minmax",
     )
-    assert (found.risk, "only warns" in found.reason) == (Risk.MEDIUM, True)
+    assert (found.risk, "Ganeti warns" in found.reason) == (Risk.MEDIUM, True)
     assert found.takes_effect == TakesEffect.NEW_INSTANCES
 
 

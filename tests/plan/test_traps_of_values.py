@@ -241,7 +241,7 @@ def test_t56_a_raised_bound_of_the_cluster_names_the_groups_that_it_reaches() ->
     )
     found = change(plan, "cluster", "ipolicy.minmax")
     assert found.affects == ("group/follows",)
-    assert (found.risk, "only warns" in found.reason) == (Risk.MEDIUM, True)
+    assert (found.risk, "Ganeti warns" in found.reason) == (Risk.MEDIUM, True)
 
 
 def test_t59_bodies_hold_json_types() -> None:
