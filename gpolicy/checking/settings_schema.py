@@ -9,7 +9,9 @@ from gpolicy.checking.settings import reason_to_keep
 from gpolicy.checking.settings_tables import FAIL_ON
 from gpolicy.cluster.credentials import LOGIN
 from gpolicy.findings import HOUSE, RuleInfo, Severity
+from gpolicy.policy.schema_parameters import SHAPE, object_of
 from gpolicy.policy.schema_rules import RULE_NAME
+from gpolicy.policy.schema_sharing import share_shapes
 from gpolicy.settings import rollout_settings
 from gpolicy.settings.named_clusters import KEYS, LABEL, NAME
 
@@ -20,7 +22,7 @@ _FAMILY: Final = "^[Gg][Pp][0-9]{0,2}$"
 
 def settings_schema() -> dict[str, Any]:
     """Return the schema (draft 7). What it cannot say, the reader of the file does."""
-    return {
+    schema = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "gpolicy.toml",
         "description": "Settings of `gpolicy check`: which rules count, their severities and their parameters; the"
@@ -34,7 +36,6 @@ def settings_schema() -> dict[str, Any]:
         },
         "additionalProperties": False,
         "definitions": {
-            "rule": {"anyOf": [{"enum": _words(CATALOGUE)}, _family(), _HOUSE_RULE], "description": _RULE},
             "ignorable": {
                 "anyOf": [
                     {"enum": _words(info for info in CATALOGUE if not reason_to_keep(info))},
@@ -43,8 +44,16 @@ def settings_schema() -> dict[str, Any]:
                 ],
                 "description": f"{_RULE} Errors of structure (GP0) and of a policy against its cluster (GP7) stay.",
             },
+            "rule": {
+                "anyOf": [
+                    {"$ref": "#/definitions/ignorable"},
+                    {"enum": _words(info for info in CATALOGUE if reason_to_keep(info))},
+                ],
+                "description": _RULE,
+            },
         },
     }
+    return share_shapes(schema)
 
 
 _RULE: Final = "A rule by its code or name, or a family by the beginning of its codes."
@@ -161,7 +170,7 @@ def _numbers(info: RuleInfo) -> dict[str, Any]:
         }
         for parameter in info.parameters
     }
-    return {"type": "object", "description": info.summary, "properties": numbers, "additionalProperties": False}
+    return {SHAPE: info.name, "description": info.summary, **object_of(numbers)}
 
 
 def _list(definition: str, description: str) -> dict[str, Any]:

@@ -276,9 +276,10 @@ def _address(word: str, schemes: Mapping[str, str]) -> Choices:
 def _rules(line: _Line, word: str) -> Choices:  # noqa: ARG001
     from gpolicy.data import data_directory  # noqa: PLC0415
 
-    schema = json.loads((data_directory("schemas") / "gpolicy-toml.json").read_text("utf-8"))
+    known = json.loads((data_directory("schemas") / "gpolicy-toml.json").read_text("utf-8"))["definitions"]
     done = word[: word.rfind(",") + 1]
-    return _plain(f"{done}{name}" for name in schema["definitions"]["rule"]["anyOf"][0]["enum"])
+    names = known["ignorable"]["anyOf"][0]["enum"] + known["rule"]["anyOf"][1]["enum"]
+    return _plain(f"{done}{name}" for name in names)
 
 
 def _severities(line: _Line, word: str) -> Choices:

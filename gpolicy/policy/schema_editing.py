@@ -13,6 +13,7 @@ from typing import Any, Final
 from gpolicy.ganeti.text_forms import FORMS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.schema_parameters import PATTERNS, Schema
+from gpolicy.policy.schema_sharing import share_shapes
 
 _PATTERN_MESSAGES: Final = {
     **{pattern: words.message for pattern, words in PATTERNS.items()},
@@ -104,7 +105,7 @@ def filled(body: str) -> str:
 
 def for_editors(schema: Schema) -> Schema:
     """Return a copy of `schema` with the parts for editors."""
-    return {key: _walk(value) for key, value in schema.items()}
+    return {key: _walk(value) for key, value in share_shapes(schema).items()}
 
 
 def _walk(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
-from gpolicy.policy.schema_parameters import COUNT, NAME, NODES, SIZE, Schema, flag, list_of, map_of, object_of
+from gpolicy.policy.schema_parameters import COUNT, NAME, NODES, SHAPE, SIZE, Schema, flag, list_of, map_of, object_of
 
 REFUSALS: Final = (
     "memory",
@@ -34,6 +34,7 @@ REFUSALS: Final = (
 
 
 _FITS: Final[Schema] = {
+    SHAPE: "number-that-fits",
     "anyOf": [
         COUNT,
         object_of(
@@ -44,9 +45,9 @@ _FITS: Final[Schema] = {
             },
             minimum=1,
         ),
-    ]
+    ],
 }
-_REFUSAL: Final[Schema] = {"enum": list(REFUSALS)}
+_REFUSAL: Final[Schema] = {SHAPE: "binding-resource", "enum": list(REFUSALS)}
 _LOST: Final[Schema] = map_of(COUNT)
 _CANDIDATE: Final[Schema] = object_of(
     {

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from gpolicy.data import data_directory
+from gpolicy.policy.schema_sharing import with_own_shapes
 
 
 def file_name(kind: str) -> str:
@@ -19,5 +20,4 @@ def file_name(kind: str) -> str:
 def schema_of(kind: str) -> dict[str, Any]:
     """Return the JSON Schema of a kind of document."""
     text = (data_directory("schemas") / file_name(kind)).read_text(encoding="utf-8")
-    schema: dict[str, Any] = json.loads(text)
-    return schema
+    return with_own_shapes(json.loads(text))

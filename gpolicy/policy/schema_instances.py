@@ -5,9 +5,22 @@ from __future__ import annotations
 from typing import Final
 
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES
-from gpolicy.policy.schema_parameters import NAME, NODES, SIZE, TAG, Schema, count_of, flag, list_of, object_of, whole
+from gpolicy.policy.schema_parameters import (
+    NAME,
+    NODES,
+    SHAPE,
+    SIZE,
+    TAG,
+    Schema,
+    count_of,
+    flag,
+    list_of,
+    object_of,
+    whole,
+)
 
 TEMPLATE: Final[Schema] = {
+    SHAPE: "disk-template",
     "enum": list(DISK_TEMPLATES),
     "description": "Disk template. Default: the first enabled one allowed.",
 }
@@ -27,7 +40,7 @@ def _sizes() -> Schema:
         "bound": {"enum": ["min", "max"], "description": "Which end of the spec is meant. Default: min."},
         "memory-size": {**SIZE, "description": "Memory."},
         "cpu-count": {**count_of("cpu-count"), "description": "Virtual CPUs."},
-        "disks": list_of({"anyOf": [*SIZE["anyOf"], disk]}, "Size of each disk.", most=100),
+        "disks": {SHAPE: "disks"} | list_of({"anyOf": [*SIZE["anyOf"], disk]}, "Size of each disk.", most=100),
         "spindle-use": {**count_of("spindle-use"), "description": "Spindle use (where storage is not exclusive)."},
         "nic-count": {**count_of("nic-count"), "description": "Network interfaces."},
         "disk-template": TEMPLATE,

@@ -122,11 +122,6 @@ def _document(kind: str, description: str, properties: Schema, *, required: tupl
 
 def _definitions() -> Schema:
     return {
-        "size": {
-            **SIZE,
-            "description": "MiB as a number, or a number with M, G or T (powers of 1024). Rounded up to 4 MiB, as"
-            " Ganeti's command line does.",
-        },
         "spec": {
             "type": "object",
             "description": "All six parameters of one bound.",

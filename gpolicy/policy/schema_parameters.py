@@ -70,11 +70,15 @@ UID_RANGE: Final[Schema] = {
     "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": UID_PATTERN}],
     "description": 'A range of user IDs, both ends included ("1000-1010"), or one user ID (2000).',
 }
+SHAPE: Final = "$shape"
+"""The key that names a shape while schemas are made: `gpolicy.policy.schema_sharing` writes it once in a file."""
+
 SIZE: Final[Schema] = {
+    SHAPE: "size",
     "anyOf": [
         {"type": "string", "pattern": SIZE_PATTERN},
         {"type": "integer", "minimum": 0},
-    ]
+    ],
 }
 
 TAG: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,128}$"}
@@ -125,10 +129,31 @@ def _leaf(parameter: Parameter, level: Level) -> Schema:
     schema = _plain_leaf(parameter)
     if level is not Level.CLUSTER and parameter.family != "alloc_policy":
         text = "the group's or cluster's" if level is Level.NODE else "the cluster's"
-        follow = f"; {text} applies" if parameter.family in INHERITED_FAMILIES else ""
+        inherits = parameter.family in INHERITED_FAMILIES
+        follow = f"; {text} applies" if inherits else ""
         inherit = {"const": INHERIT, "description": f"Remove the own value{follow}."}
-        schema = {"anyOf": [*schema.get("anyOf", [schema]), inherit]}
+        whose = f"its-{'group' if level is Level.NODE else 'cluster'}s" if inherits else "none"
+        schema = {SHAPE: f"{_shape(parameter)}-or-{whose}", "anyOf": [*schema.get("anyOf", [schema]), inherit]}
+    elif parameter.choices:
+        schema = {SHAPE: _shape(parameter), **schema}
     return {**schema, "description": _describe(parameter), **_examples(parameter)}
+
+
+def _shape(parameter: Parameter) -> str:
+    """Return a name for the shape of the parameter's values."""
+    if parameter.unit == RATE_UNIT:
+        return "rate"
+    match parameter.type:
+        case Type.SIZE | Type.MIB:
+            return "size"
+        case Type.INT | Type.FLOAT if not parameter.numbers:
+            bounds = (("from", parameter.minimum), ("to", parameter.maximum))
+            return "-".join(["number", *(f"{word}-{bound}" for word, bound in bounds if bound is not None)])
+        case Type.STRING if not parameter.form:
+            return "text" if parameter.can_be_empty else "words"
+        case Type.BOOL:
+            return "boolean"
+    return parameter.path[-1]
 
 
 def _examples(parameter: Parameter) -> Schema:
@@ -196,7 +221,7 @@ def _text(parameter: Parameter) -> Schema:
 
 def _number(parameter: Parameter) -> Schema:
     if parameter.unit == RATE_UNIT:
-        return {"anyOf": [{"type": "string", "pattern": RATE_PATTERN}, {"type": "integer"}]}
+        return {SHAPE: "rate", "anyOf": [{"type": "string", "pattern": RATE_PATTERN}, {"type": "integer"}]}
     if parameter.numbers:
         return {"type": "integer", "enum": [*parameter.numbers]}
     bounds = {"minimum": parameter.minimum, "maximum": parameter.maximum}
@@ -250,7 +275,8 @@ def parameter_properties(level: Level) -> Schema:
             if key == "*":
                 continue
             text = _BELOW_TEXT[parameter.family].format(key) if depth else _FAMILY_TEXT[key]
-            entry = below.setdefault(key, {"type": "object", "description": text})
+            name = {SHAPE: f"hypervisor-figures-of-{level}"} if depth and parameter.family == "hv_state" else {}
+            entry = below.setdefault(key, {**name, "type": "object", "description": text})
             if parameter.path[depth + 1] == "*":
                 names = {
                     "type": "object",
