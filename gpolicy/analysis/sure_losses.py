@@ -8,11 +8,11 @@ CPUs where they count, for all of its fail-overs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import islice
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import Nodes
@@ -25,14 +25,17 @@ class SureLosses:
     def __init__(self, nodes: Nodes, instances: Mapping[int, Instance], most: int, *, cpus: bool = True) -> None:
         counts = sorted((len(node.primaries) for node in nodes.values()), reverse=True)
         self._enough = sum(counts[:most]) + most  # each resident of a set changes one node, and the set itself is lost
-        self._nodes, self._cpus = nodes, cpus
-        self._needs = {index: self._needs_of(nodes, instances, index) for index in nodes}
+        self._nodes, self._instances, self._cpus = nodes, instances, cpus
+        self._known: dict[int, dict[int, tuple[int, int]] | None] = {}
+        self._takers: dict[Hashable, tuple[int, ...]] = {}
 
     def absorb(self, lost: Sequence[int]) -> bool:
         """Whether losing `lost` at once surely leaves no instance without a new node; False if unsure."""
         total: dict[int, tuple[int, int]] = {}
         for index in lost:
-            needs = self._needs[index]
+            if index not in self._known:
+                self._known[index] = self._needs_of(self._nodes, self._instances, index)
+            needs = self._known[index]
             if needs is None:
                 return False
             for target, (memory, cpus) in needs.items():
@@ -49,14 +52,11 @@ class SureLosses:
     ) -> dict[int, tuple[int, int]] | None:
         """Return the memory (MiB) and CPUs that fail-overs from a node take, by target; None if it is not easy."""
         node = nodes[lost]
-        others = [index for index in nodes if index != lost]
         needs: dict[int, tuple[int, int]] = {}
         for number in node.primaries:
             instance = instances[number]
             if instance.template is not DiskTemplate.DRBD:
-                found = obstacles(nodes, instance, others, cpus=self._cpus)
-                taking = (True for obstacle in found if obstacle is None)
-                if sum(islice(taking, self._enough)) < self._enough:
+                if sum(index != lost for index in self._takers_of(instance)) < self._enough:
                     return None
             elif needs_only_memory(nodes, instance, node) and instance.vcpus >= 0:
                 memory, cpus = needs.get(instance.secondary, (0, 0))
@@ -65,3 +65,16 @@ class SureLosses:
             else:
                 return None
         return needs
+
+    def _takers_of(self, instance: Instance) -> tuple[int, ...]:
+        """Return nodes that take an instance that is not mirrored, or a copy of it: one more than are enough."""
+        source = instance.primary if instance.template.movable_foreign else NO_NODE
+        size = (instance.memory, instance.disk, instance.disks, instance.vcpus, instance.spindle_use, instance.nics)
+        kind = (instance.template, instance.status, instance.forthcoming, instance.ignores_policy)
+        key = (source, size, kind)
+        if key not in self._takers:
+            others = [index for index in self._nodes if index != source]
+            found = zip(others, obstacles(self._nodes, instance, others, cpus=self._cpus), strict=True)
+            taking = (index for index, obstacle in found if obstacle is None)
+            self._takers[key] = tuple(islice(taking, self._enough + 1))
+        return self._takers[key]

@@ -14,7 +14,7 @@ from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.rapi_calls import call
 from gpolicy.htools.hbal_commands import arguments, job_sets, touched_nodes
 from gpolicy.remedy.faults import Layout
-from gpolicy.remedy.moving import Movers
+from gpolicy.remedy.moving import Movers, Trial
 
 if TYPE_CHECKING:
     from gpolicy.allocator.balancing import Balanced
@@ -40,7 +40,13 @@ def sets_of(start: Layout, steps: Sequence[Balanced], movers: Movers) -> list[li
 
 
 def _in_any_order(layout: Layout, jobs: Sequence[Balanced], movers: Movers) -> bool:
-    """Whether each job of the set is possible and safe after any others of it."""
+    """Whether each job of the set is possible and safe after any others of it.
+
+    Jobs that touch no common node do so if each alone makes no loss worse, where all instances are mirrored: what a
+    mirrored instance needs when its node is lost is on its other node alone.
+    """
+    if all(_alone(layout, job, movers) for job in jobs):
+        return True
     reached = {frozenset[int](): layout}
     for number in range(len(jobs)):
         for done in map(frozenset, combinations(range(len(jobs)), number)):
@@ -50,6 +56,16 @@ def _in_any_order(layout: Layout, jobs: Sequence[Balanced], movers: Movers) -> b
                     return False
                 reached[done | {place}] = after
     return True
+
+
+def _alone(layout: Layout, job: Balanced, movers: Movers) -> bool:
+    """Whether a job is possible, safe and makes no loss worse, in a group where all instances are mirrored."""
+    groups = {layout.nodes[index].facts.group for index in touched_nodes(job)}
+    if groups & layout.unmirrored:
+        return False
+    item = layout.instances[job.move.instance.index]
+    trial = movers.try_move(layout, InstanceMove(job.move.kind, item, job.move.target))
+    return isinstance(trial, Trial) and movers.is_safe(layout, trial, alone=True)
 
 
 def _after(layout: Layout, job: Balanced, movers: Movers) -> Layout | None:

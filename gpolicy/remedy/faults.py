@@ -6,21 +6,22 @@ a search looks at many layouts, and a move changes two or three nodes.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.analysis.losses import Homeless, lose
+from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.ganeti.units import compared_sizes
 from gpolicy.printable import some
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.engines import EngineCluster
     from gpolicy.allocator.instance_moves import Moved
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Nodes
@@ -50,77 +51,159 @@ class Fault:
     sentence: str = field(compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class _Since:
+    """The layout before the last move, and the nodes and instances that it changed."""
+
+    layout: Layout
+    nodes: frozenset[int]
+    instances: frozenset[int]
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """All nodes and instances, with each instance where it is.
 
-    `cpus` says of groups whether nodes that take over must keep their vcpu-ratio. `since` is the layout before the last
-    move, and the nodes that it changed.
+    `cpus` says of groups whether nodes that take over must keep their vcpu-ratio. What is asked of a layout `since`
+    another one is worked out anew only for what has changed.
     """
 
     nodes: Nodes
     instances: Mapping[int, Instance]
     cpus: Mapping[int, bool]
-    since: tuple[Layout, frozenset[int]] | None = None
+    since: _Since | None = None
 
     def after(self, moved: Moved) -> Layout:
         """Return the layout after a move."""
         nodes, instances = {**self.nodes, **moved.changed}, {**self.instances, moved.instance.index: moved.instance}
-        return Layout(nodes, instances, self.cpus, (self, frozenset(moved.changed)))
+        return Layout(
+            nodes, instances, self.cpus, _Since(self, frozenset(moved.changed), frozenset({moved.instance.index}))
+        )
 
     def reached(self, nodes: Nodes, instances: Mapping[int, Instance]) -> Layout:
         """Return the layout with `nodes` and `instances`, some of which are other ones than here."""
-        changed = frozenset(index for index, node in nodes.items() if node is not self.nodes[index])
-        return Layout(nodes, instances, self.cpus, (self, changed))
+        changed = (index for index, node in nodes.items() if node is not self.nodes[index])
+        moved = (number for number, item in instances.items() if item is not self.instances[number])
+        return Layout(nodes, instances, self.cpus, _Since(self, frozenset(changed), frozenset(moved)))
 
     @cached_property
-    def tagged(self) -> Mapping[tuple[str, str], list[int]]:
+    def tagged(self) -> Mapping[str, Mapping[str, frozenset[int]]]:
         """The instances with an exclusion tag in each place: a node (`node NAME`) or a failure domain."""
-        found: dict[tuple[str, str], list[int]] = {}
-        for item in self.instances.values():
-            for key in tag_keys(item, self.nodes):
-                found.setdefault(key, []).append(item.index)
-        return found
+        known = self._known("tagged")
+        if known is None:
+            members: dict[str, set[int]] = {}
+            for item in self.instances.values():
+                for tag in item.exclusion_tags:
+                    members.setdefault(tag, set()).add(item.index)
+            return {tag: self._places_of(numbers) for tag, numbers in members.items()}
+        tagged = known.layout.tagged
+        changed = {tag for number in known.instances for tag in self.instances[number].exclusion_tags}
+        return {**tagged, **{tag: self._places_of(set().union(*tagged[tag].values())) for tag in changed}}
+
+    def _places_of(self, numbers: set[int]) -> Mapping[str, frozenset[int]]:
+        found: dict[str, set[int]] = {}
+        for number in numbers:
+            for place in tag_places(self.instances[number], self.nodes):
+                found.setdefault(place, set()).add(number)
+        return {place: frozenset(here) for place, here in found.items()}
 
     @cached_property
     def homeless(self) -> Mapping[int, tuple[Homeless, ...]]:
         """The instances that find no new node if one node is lost, by that node."""
-        engine, found = None, dict[int, tuple[Homeless, ...]]()
-        known, changed = self._known
-        groups = {self.nodes[index].facts.group for index in changed}
-        for index, node in self.nodes.items():
-            residents = [self.instances[number] for number in node.primaries]
-            mirrored = all(item.template is DiskTemplate.DRBD for item in residents)
-            touched = index in changed or any(item.secondary in changed for item in residents)
-            if known is not None and not touched and (mirrored or node.facts.group not in groups):
-                homeless = known.get(index, ())  # the nodes that they could go to are as they were
-            else:
-                engine = engine or (None if mirrored else engine_cluster(self.nodes, self.instances))
-                cpus = self.cpus.get(node.facts.group, True)
-                homeless = lose(self.nodes, self.instances, (index,), None if mirrored else engine, cpus=cpus).homeless
+        known = self._known("homeless")
+        if known is None:
+            lost, found = set(self.nodes), dict[int, tuple[Homeless, ...]]()
+        else:
+            lost = self._concerned_by(known.nodes)
+            found = {index: items for index, items in known.layout.homeless.items() if index not in lost}
+        groups: dict[int, _Group] = {}
+        for index in lost:
+            group = self.nodes[index].facts.group
+            if group not in groups:
+                groups[group] = _Group(self, group)
+            homeless = groups[group].lose(index)
             if homeless:
                 found[index] = homeless
+        return dict(sorted(found.items()))
+
+    def _concerned_by(self, changed: frozenset[int]) -> set[int]:
+        """Return the nodes whose loss asks for the changed nodes: mirrored instances have one new node, others all."""
+        found = set(changed)
+        found.update(self.instances[number].primary for index in changed for number in self.nodes[index].secondaries)
+        groups = self.unmirrored & {self.nodes[index].facts.group for index in changed}
+        for index, node in self.nodes.items() if groups else ():
+            if node.facts.group in groups and index not in found:
+                templates = (self.instances[number].template for number in node.primaries)
+                if any(template is not DiskTemplate.DRBD for template in templates):
+                    found.add(index)
         return found
 
     @property
-    def _known(self) -> tuple[Mapping[int, tuple[Homeless, ...]] | None, frozenset[int]]:
-        """What `homeless` was when it was asked last, and the nodes that have changed since."""
-        layout, changed = self, frozenset[int]()
+    def unmirrored(self) -> frozenset[int]:
+        """The groups with instances that are not mirrored, which no move changes."""
+        first = self
+        while first.since is not None:
+            first = first.since.layout
+        return first._unmirrored
+
+    @cached_property
+    def _unmirrored(self) -> frozenset[int]:
+        unmirrored = (item for item in self.instances.values() if item.template is not DiskTemplate.DRBD)
+        return frozenset(self.nodes[item.primary].facts.group for item in unmirrored if item.primary in self.nodes)
+
+    def _known(self, name: str) -> _Since | None:
+        """Return the last layout of which `name` is known, and what has changed since."""
+        layout, nodes, instances = self, frozenset[int](), frozenset[int]()
         while layout.since is not None:
-            layout, nodes = layout.since
-            changed |= nodes
-            if "homeless" in layout.__dict__:
-                return layout.homeless, changed
-        return None, changed
+            nodes, instances, layout = (
+                nodes | layout.since.nodes,
+                instances | layout.since.instances,
+                layout.since.layout,
+            )
+            if name in layout.__dict__:
+                return _Since(layout, nodes, instances)
+        return None
 
 
-def tag_keys(item: Instance, nodes: Nodes) -> list[tuple[str, str]]:
-    """Return the exclusion tags of an instance with each place where it counts."""
+class _Group:
+    """The losses of the nodes of one group: most are surely absorbed, the others are simulated."""
+
+    def __init__(self, layout: Layout, group: int) -> None:
+        self._layout, self._cpus = layout, layout.cpus.get(group, True)
+        self._own = {index: node for index, node in layout.nodes.items() if node.facts.group == group}
+        self._sure = SureLosses(self._own, layout.instances, 1, cpus=self._cpus)
+
+    def lose(self, index: int) -> tuple[Homeless, ...]:
+        """Return the instances that find no new node if a node is lost."""
+        if self._sure.absorb((index,)):
+            return ()
+        nodes, instances = self._layout.nodes, self._layout.instances
+        residents = (instances[number] for number in nodes[index].primaries)
+        engine = None if all(item.template is DiskTemplate.DRBD for item in residents) else self._engine
+        return lose(nodes, instances, (index,), engine, cpus=self._cpus).homeless
+
+    @cached_property
+    def _engine(self) -> EngineCluster | None:
+        instances = {number: item for number, item in self._layout.instances.items() if item.primary in self._own}
+        if any(item.secondary not in {NO_NODE, *self._own} for item in instances.values()):
+            return engine_cluster(self._layout.nodes, self._layout.instances)
+        return engine_cluster(self._own, instances)
+
+
+def tag_places(item: Instance, nodes: Nodes) -> tuple[str, ...]:
+    """Return the places where the exclusion tags of an instance count."""
     if not item.exclusion_tags or item.primary not in nodes:
-        return []
-    facts = nodes[item.primary].facts
-    places = [f"node {facts.name}", *sorted(facts.location_tags)]
-    return [(tag, place) for tag in dict.fromkeys(item.exclusion_tags) for place in places]
+        return ()
+    return _places_at(nodes[item.primary])
+
+
+def _places_at(node: Node) -> tuple[str, ...]:
+    return _places(node.facts.name, node.facts.location_tags)
+
+
+@lru_cache(maxsize=4096)
+def _places(name: str, locations: frozenset[str]) -> tuple[str, ...]:
+    return (f"node {name}", *sorted(locations))
 
 
 def shortage(node: Node) -> int:
@@ -142,15 +225,30 @@ class Places:
             if node.facts.migration_tags
             for targets in [[other.facts.receivable_tags for other in _others(node, nodes)]]
         }
+        self._known: dict[tuple[int, int, DiskTemplate], tuple[tuple[FaultKind, int], ...]] = {}
 
-    def wrong(self, item: Instance, nodes: Nodes) -> Iterator[tuple[FaultKind, int]]:
-        """Yield what is wrong with the nodes of an instance, and with how many of them."""
-        primary, secondary = nodes.get(item.primary), nodes.get(item.secondary)
+    def wrong(self, item: Instance, nodes: Nodes) -> tuple[tuple[FaultKind, int], ...]:
+        """Return what is wrong with the nodes of an instance, and with how many of them."""
+        return self.wrong_at(item.primary, item.secondary, item.template, nodes)
+
+    def wrong_at(
+        self, primary: int, secondary: int, template: DiskTemplate, nodes: Nodes
+    ) -> tuple[tuple[FaultKind, int], ...]:
+        """Return what is wrong with these nodes for an instance of `template`."""
+        key = (primary, secondary, template)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = tuple(self._wrong(nodes.get(primary), nodes.get(secondary), template))
+        return found
+
+    def _wrong(
+        self, primary: Node | None, secondary: Node | None, template: DiskTemplate
+    ) -> Iterator[tuple[FaultKind, int]]:
         own = [node for node in (primary, secondary) if node is not None]
         if unusable := sum(node.facts.offline for node in own):
             yield FaultKind.NODE, unusable
         exclusive = sum(node.facts.exclusive for node in own)
-        if exclusive and item.template not in _WITHOUT_FAULT:
+        if exclusive and template not in _WITHOUT_FAULT:
             yield FaultKind.STORAGE, exclusive
         if primary is None:
             return
@@ -161,7 +259,7 @@ class Places:
                 yield FaultKind.DOMAIN, 1
             if not secondary.facts.offline and not primary.facts.migration_tags <= secondary.facts.receivable_tags:
                 yield FaultKind.MIGRATION, 1
-        elif item.template.externally_mirrored and self._without_target.get(item.primary):
+        elif template.externally_mirrored and self._without_target.get(primary.facts.index):
             yield FaultKind.MIGRATION, 1
 
     def units(self, item: Instance, nodes: Nodes) -> int:
@@ -181,7 +279,8 @@ def find_faults(layout: Layout, places: Places) -> tuple[Fault, ...]:
     """Return all that is wrong."""
     nodes, instances = layout.nodes, layout.instances
     found = [_of_instance(kind, item, nodes) for item in instances.values() for kind, _ in places.wrong(item, nodes)]
-    for (tag, place), numbers in sorted(layout.tagged.items()):
+    crowds = ((tag, place, numbers) for tag, places_of in layout.tagged.items() for place, numbers in places_of.items())
+    for tag, place, numbers in sorted(crowds, key=lambda crowd: crowd[:2]):
         if len(numbers) > 1:
             names = tuple(sorted(instances[number].name for number in numbers))
             kind = FaultKind.EXCLUSION if place.startswith("node ") else FaultKind.EXCLUSION_DOMAIN
@@ -223,6 +322,17 @@ def _of_instance(kind: FaultKind, item: Instance, nodes: Nodes) -> Fault:
     return Fault(kind, (item.name,), (item.name,), f"{item.name} {words}")
 
 
+def tag_units(layout: Layout, item: Instance, primary: int) -> int:
+    """Return how many conflicts of exclusion tags an instance ends, less those that it makes, on another primary."""
+    before, after = ({*_places_at(layout.nodes[index])} for index in (item.primary, primary))
+    units = 0
+    for tag in {*item.exclusion_tags}:
+        here = layout.tagged[tag]
+        units += sum(len(here[place]) > 1 for place in before - after)
+        units -= sum(place in here for place in after - before)
+    return units
+
+
 @dataclass(frozen=True, slots=True)
 class Gain:
     """What a move ends: units of what is wrong, and memory (MiB) that nodes lack for N+1. Negative: it does harm."""
@@ -236,9 +346,7 @@ def gain_of(layout: Layout, places: Places, old: Instance, moved: Moved) -> Gain
     nodes, changed = layout.nodes, moved.changed
     units = places.units(old, nodes) - places.units(moved.instance, nodes)
     if old.exclusion_tags and old.primary != moved.instance.primary:
-        before, after = Counter(tag_keys(old, nodes)), Counter(tag_keys(moved.instance, nodes))
-        units += sum(len(layout.tagged.get(key, ())) > 1 for key in before - after)
-        units -= sum(bool(layout.tagged.get(key)) for key in after - before)
+        units += tag_units(layout, old, moved.instance.primary)
     memory = 0
     for index, node in changed.items():
         was, now = shortage(nodes[index]), shortage(node)

@@ -16,7 +16,7 @@ from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move, failover, replace_secondary
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.policy_check import check_policy
-from gpolicy.remedy.faults import Fault, Gain, Layout, Places, find_faults, gain_of, shortage, tag_keys
+from gpolicy.remedy.faults import Fault, Gain, Layout, Places, find_faults, gain_of, shortage, tag_places
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
@@ -88,37 +88,37 @@ class Movers:
                 return FailReason.DISK_COUNT  # stands for any reason of the policy
         return Trial(move, moved, gain_of(layout, self.places, old, moved), copied_by(move))
 
-    def trials(self, layout: Layout, number: int) -> Iterator[Trial]:
-        """Yield the moves of an instance that its nodes take."""
-        for move in self.moves(layout, number):
-            found = self.try_move(layout, move)
-            if isinstance(found, Trial):
-                yield found
-
     def most_units(self, layout: Layout, item: Instance) -> int:
         """Return how many units a move of an instance can end at most."""
         own = [layout.nodes[index] for index in (item.primary, item.secondary) if index in layout.nodes]
-        tags = sum(len(layout.tagged[key]) > 1 for key in tag_keys(item, layout.nodes))
+        places = tag_places(item, layout.nodes)
+        tags = sum(len(layout.tagged[tag][place]) > 1 for tag in {*item.exclusion_tags} for place in places)
         return self.places.units(item, layout.nodes) + tags + sum(shortage(node) > 0 for node in own)
 
-    def is_safe(self, layout: Layout, trial: Trial) -> bool:
+    def is_safe(self, layout: Layout, trial: Trial, *, alone: bool = False) -> bool:
         """Whether N+1 is no worse than before after each part of a move: no node newly lacks memory for its mirrored
         instances or lacks more, and no more losses of nodes, with no more instances, cannot be absorbed.
 
-        On the way, that is not asked of an instance that is down with its node: it starts, and is mirrored later."""
+        On the way, that is not asked of an instance that is down with its node: it starts, and is mirrored later.
+        `alone`: no instance may newly find no node, even if others find one then."""
         before = _losses(layout)
         item = trial.move.instance
         down = item.name if item.primary in self.silent else None
+        touched = {item.primary, item.secondary, trial.move.target} & layout.nodes.keys()
         *parts, last = states_during(layout, trial)
         for state in (*parts, last):
-            if state is None or any(
-                shortage(node) > shortage(layout.nodes[index]) for index, node in state.nodes.items()
-            ):
+            if state is None or any(shortage(state.nodes[index]) > shortage(layout.nodes[index]) for index in touched):
                 return False
             after = _losses(state, None if state is last else down)
             if after[0] > before[0] or after[1] > before[1]:
                 return False
+            if alone and not _who(state) <= _who(layout):
+                return False
         return True
+
+
+def _who(layout: Layout) -> set[tuple[int, str]]:
+    return {(index, item.instance) for index, items in layout.homeless.items() for item in items}
 
 
 def _losses(layout: Layout, without: str | None = None) -> tuple[int, int]:

@@ -10,11 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from heapq import heappop, heappush
-from itertools import count as counter
-from itertools import dropwhile, groupby, takewhile
-from typing import Final
+from itertools import groupby
+from typing import Final, NamedTuple
 
 from gpolicy.allocator.balancing import Balanced, EngineSearch, Goal, balance, is_split
 from gpolicy.allocator.cluster_score import cluster_score, replaced, statistics, total_score
@@ -24,9 +22,12 @@ from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count
 from gpolicy.remedy.faults import Fault, Layout, shortage
 from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial, copied_by
+from gpolicy.remedy.trials import Key, Trials, key_of
 
 MOST_TRIALS: Final = 20_000
 """How many second moves a search tries where no single one helps."""
+MOST_SCORED: Final = 256
+"""How many moves are compared by their scores at once, of those that are equal otherwise."""
 MOST_LOSSES: Final = 300
 """How many moves a search tries, each with all losses of nodes, where only losses are left."""
 MOST_BALANCING: Final = 400
@@ -35,6 +36,15 @@ MOST_BALANCING: Final = 400
 
 class TimeOverError(Exception):
     """The time of the search is over; the best list so far is the answer."""
+
+
+class _Waiting(NamedTuple):
+    """Candidates of the offer `rank` from the `first` on, or `alone` the move at that place; `key` is of the best."""
+
+    key: Key
+    rank: int
+    first: int
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +83,10 @@ class Search:
     _spent: int = field(default=0, init=False)
     _tried: int = field(default=0, init=False)
     _tried_losses: int = field(default=0, init=False)
+    _trials: Trials = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._trials = Trials(self.movers, self._spend)
 
     def find(self, best: Moves) -> Moves:
         """Return the best list of moves that is found; `best` is the one without a move."""
@@ -120,35 +134,69 @@ class Search:
     def _single(self, layout: Layout) -> tuple[Trial, ...]:
         """Return the best safe move that ends something; none if there is none.
 
-        Moves are tried in the order of the least that they can copy for each unit, until none can be better.
+        Candidates come in the order of the best that they can be judged by, and are tried until none can be better.
         """
-        waiting: list[tuple[tuple[float, ...], int, Trial]] = []
-        numbers = counter()  # of equal ones the first found counts
-        for least, moves in [*self._offers(layout), ((2, 0.0), ())]:
-            while waiting and waiting[0][0][:2] < least:
-                equal = [heappop(waiting)]
-                while waiting and waiting[0][0] == equal[0][0]:
-                    equal.append(heappop(waiting))
-                for trial in _by_score(layout, [trial for _, _, trial in equal]):
-                    if self._is_safe(layout, trial):
-                        return (trial,)
-            for move in moves:
-                self._spend(1)
-                found = self.movers.try_move(layout, move)
-                if isinstance(found, Trial) and _helps(found):
-                    heappush(waiting, (_key(found), next(numbers), found))
+        queue: list[_Waiting] = []
+        offers = self._offers(layout)
+        for rank, (least, number, copying) in enumerate([*offers, ((2, 0.0), 0, False)]):
+            while queue and queue[0].key[:2] < least:
+                found = self._best_of_equal(layout, queue, offers)
+                if found is not None:
+                    return (found,)
+            if rank < len(offers):
+                candidates = self._trials.candidates(layout, number, copying=copying)
+                if candidates:
+                    heappush(queue, _Waiting(candidates[0].key, rank, 0))
         return ()
 
-    def _offers(self, layout: Layout) -> list[tuple[tuple[float, float], Iterable[InstanceMove]]]:
-        """Return the moves of the instances concerned, each with the least (MiB) that they copy for a unit they end."""
-        found: list[tuple[tuple[float, float], Iterable[InstanceMove]]] = []
+    def _best_of_equal(
+        self, layout: Layout, queue: list[_Waiting], offers: Sequence[tuple[Key, int, bool]]
+    ) -> Trial | None:
+        """Take candidates of the least key from the queue; return the one with the best score that is safe."""
+        key, equal = queue[0].key, list[tuple[int, int]]()
+        while queue and queue[0].key == key and len(equal) < MOST_SCORED:
+            _, rank, first, alone = heappop(queue)
+            if alone:
+                equal.append((rank, first))
+                continue
+            _, number, copying = offers[rank]
+            candidates = self._trials.candidates(layout, number, copying=copying)
+            end = next((end for end in range(first, len(candidates)) if candidates[end].key != key), len(candidates))
+            if end < len(candidates):
+                heappush(queue, _Waiting(candidates[end].key, rank, end))
+            equal += ((rank, candidate.place) for candidate in candidates[first:end])
+        equal.sort()
+        if len(equal) > MOST_SCORED:  # they are of few instances: their roomiest targets first
+
+            def room(one: tuple[int, int]) -> tuple[int, float]:
+                node = layout.nodes.get(self._trials.move(offers[one[0]][1], one[1]).target)
+                return one[0], -(node.ratio_memory + node.ratio_disk) if node else 0.0
+
+            equal.sort(key=room)
+        for first in range(0, len(equal), MOST_SCORED):
+            tried = []
+            for rank, place in equal[first : first + MOST_SCORED]:
+                found = self._trials.at(layout, offers[rank][1], place)
+                if isinstance(found, Trial) and _helps(found):
+                    if _key(found) == key:
+                        tried.append(found)
+                    else:  # it ends less than it could
+                        heappush(queue, _Waiting(_key(found), rank, place, alone=True))
+            for trial in _by_score(layout, tried):
+                if self._is_safe(layout, trial):
+                    return trial
+        return None
+
+    def _offers(self, layout: Layout) -> list[tuple[Key, int, bool]]:
+        """Return the instances concerned, twice: for moves that copy disks (true) and others, each with the least disk
+        (MiB) that they copy for a unit they end."""
+        found: list[tuple[Key, int, bool]] = []
         for number in self._concerned(layout):
-            moves = partial(self.movers.moves, layout, number)
             item = layout.instances[number]
             most = self.movers.most_units(layout, item)
             copied = sum(disk.size for disk in item.disks) / most if most else 0.0
-            found.append(((not most, 0.0), takewhile(lambda move: not copied_by(move), moves())))
-            found.append(((not most, copied), dropwhile(lambda move: not copied_by(move), moves())))
+            found.append(((not most, 0.0), number, False))
+            found.append(((not most, copied), number, True))
         return sorted(found, key=lambda offer: offer[0])
 
     def _is_safe(self, layout: Layout, trial: Trial) -> bool:
@@ -158,7 +206,8 @@ class Search:
     def _concerned(self, layout: Layout) -> list[int]:
         """Return the instances that something is wrong with, or that are on a node with which something is."""
         found = {number for number, item in layout.instances.items() if self.movers.places.units(item, layout.nodes)}
-        found.update(number for numbers in layout.tagged.values() if len(numbers) > 1 for number in numbers)
+        crowds = (numbers for places in layout.tagged.values() for numbers in places.values() if len(numbers) > 1)
+        found.update(number for numbers in crowds for number in numbers)
         for node in layout.nodes.values():
             if shortage(node):
                 found.update((*node.primaries, *node.secondaries))
@@ -181,15 +230,17 @@ class Search:
         return ()
 
     def _pairs(self, layout: Layout, number: int) -> Iterator[tuple[Trial, Trial]]:
-        for first in self.movers.trials(layout, number):  # by another node
+        for first in self._trials.possible(layout, number):  # by another node
             if first.gain.units == 0:
                 yield from ((first, second) for second in self._after(layout, first, number))
-        for move in self.movers.moves(layout, number):
-            refused = self.movers.try_move(layout, move)
+        for place, refused in enumerate(self._trials.all(layout, number)):
             if isinstance(refused, FailReason) and refused is not FailReason.MIG:
+                move = self._trials.move(number, place)
                 for other in self._in_the_way(layout, move):
-                    for first in self.movers.trials(layout, other):
-                        if first.gain.units >= 0 and self._may_try():
+                    for first in self._trials.possible(layout, other):
+                        if first.gain.units >= 0:
+                            if not self._may_try():
+                                return
                             second = self.movers.try_move(layout.after(first.moved), move)
                             if isinstance(second, Trial):
                                 yield first, second
@@ -197,7 +248,9 @@ class Search:
     def _after(self, layout: Layout, first: Trial, number: int) -> Iterator[Trial]:
         there = layout.after(first.moved)
         for move in self.movers.moves(there, number):
-            if self._may_try() and isinstance(trial := self.movers.try_move(there, move), Trial):
+            if not self._may_try():
+                return
+            if isinstance(trial := self.movers.try_move(there, move), Trial):
                 yield trial
 
     def _may_try(self) -> bool:
@@ -230,7 +283,7 @@ class Search:
         for item in first:
             if item.index in self.movers.fixed:
                 continue
-            trials = (trial for trial in self.movers.trials(layout, item.index) if trial.gain.units >= 0)
+            trials = (trial for trial in self._trials.possible(layout, item.index) if trial.gain.units >= 0)
             for trial in _ranked(layout, trials):
                 self._spend()
                 self._tried_losses += 1
@@ -330,9 +383,8 @@ def _ranked(layout: Layout, trials: Iterable[Trial]) -> Iterator[Trial]:
         yield from _by_score(layout, equal)
 
 
-def _key(trial: Trial) -> tuple[float, ...]:
-    units = trial.gain.units
-    return (units <= 0, trial.copied / max(units, 1), -units, -trial.gain.memory)
+def _key(trial: Trial) -> Key:
+    return key_of(trial.gain.units, trial.gain.memory, trial.copied)
 
 
 def _by_score(layout: Layout, trials: Iterable[Trial]) -> list[Trial]:

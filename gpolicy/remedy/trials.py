@@ -1,0 +1,158 @@
+"""The moves of instances, each tried as late as possible, and again only when a node that it touches has changed.
+
+What a move ends follows from where it leads, unless a node that it touches lacks memory for N+1: then it is known at
+most. So most moves need no trial: only those do that can be the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from gpolicy.allocator.enumerations import FailReason
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
+from gpolicy.remedy.faults import Layout, shortage, tag_units
+from gpolicy.remedy.moving import Movers, Trial, copied_by
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.node import Node
+
+Key = tuple[float, ...]
+"""What a move is judged by, less is better: the disk (MiB) to copy for each unit that it ends, units, memory."""
+
+
+def key_of(units: int, memory: int, copied: int) -> Key:
+    """Return what a move is judged by that ends so many units of what is wrong, and so much lack of memory."""
+    return (units <= 0, copied / max(units, 1), -units, -memory)
+
+
+class Candidate(NamedTuple):
+    """A move that may help: the best that it can be judged by, and its place among the moves of its instance."""
+
+    key: Key
+    place: int
+
+
+@dataclass(slots=True)
+class _Known:
+    """The moves of one instance, as its own nodes and those of the others with its tags are."""
+
+    own: tuple[Node | None, ...]
+    crowds: tuple[Mapping[str, frozenset[int]], ...]
+    moves: tuple[InstanceMove, ...]
+    found: list[Trial | FailReason | None]
+    targets: dict[int, Node]
+    places: dict[int, list[int]]
+    candidates: tuple[list[Candidate], list[Candidate]] | None = None
+
+
+@dataclass(slots=True)
+class Trials:
+    """What is known of the moves of instances in the layout that was asked for last. `spend` is told of each trial."""
+
+    movers: Movers
+    spend: Callable[[int], None]
+    _known: dict[int, _Known] = field(default_factory=dict)
+
+    def candidates(self, layout: Layout, number: int, *, copying: bool) -> list[Candidate]:
+        """Return the moves of an instance that may help, the best first: those that copy disks, or the others."""
+        known = self._of(layout, number)
+        if known.candidates is None:
+            known.candidates = self._judged(layout, layout.instances[number], known)
+        return known.candidates[copying]
+
+    def move(self, number: int, place: int) -> InstanceMove:
+        """Return a move of an instance by its place."""
+        return self._known[number].moves[place]
+
+    def at(self, layout: Layout, number: int, place: int) -> Trial | FailReason:
+        """Return what the move at a place does, or why its nodes do not take the instance."""
+        known = self._known[number]
+        found = known.found[place]
+        if found is None:
+            self.spend(1)
+            found = known.found[place] = self.movers.try_move(layout, known.moves[place])
+        return found
+
+    def all(self, layout: Layout, number: int) -> Iterator[Trial | FailReason]:
+        """Yield what each move of an instance does, or why its nodes do not take it."""
+        known = self._of(layout, number)
+        for place in range(len(known.moves)):
+            yield self.at(layout, number, place)
+
+    def possible(self, layout: Layout, number: int) -> Iterator[Trial]:
+        """Yield the moves of an instance that its nodes take."""
+        return (found for found in self.all(layout, number) if isinstance(found, Trial))
+
+    def _of(self, layout: Layout, number: int) -> _Known:
+        item = layout.instances[number]
+        own = tuple(layout.nodes.get(index) for index in (item.primary, item.secondary))
+        crowds = tuple(layout.tagged[tag] for tag in item.exclusion_tags)
+        known = self._known.get(number)
+        if known is None or not _same(known.own, own) or not _same(known.crowds, crowds):
+            known = self._known[number] = _begin(layout, own, crowds, tuple(self.movers.moves(layout, number)))
+        for index in [index for index, node in known.targets.items() if layout.nodes[index] is not node]:
+            for place in known.places[index]:
+                known.found[place] = None
+            if known.targets[index].fails_n1 or layout.nodes[index].fails_n1:
+                known.candidates = None
+            known.targets[index] = layout.nodes[index]
+        return known
+
+    def _judged(self, layout: Layout, item: Instance, known: _Known) -> tuple[list[Candidate], list[Candidate]]:
+        places = self.movers.places
+        now = places.units(item, layout.nodes)
+        lacking = [shortage(node) for node in known.own if node is not None]
+        of_tags: dict[int, int] = {item.primary: 0}
+        found: tuple[list[Candidate], list[Candidate]] = ([], [])
+        for place, move in enumerate(known.moves):
+            primary, secondary = _after(move)
+            wrong = places.wrong_at(primary, secondary, item.template, layout.nodes)
+            units = now - sum(number for _, number in wrong)
+            if item.exclusion_tags:
+                if primary not in of_tags:
+                    of_tags[primary] = tag_units(layout, item, primary)
+                units += of_tags[primary]
+            lacks = [*lacking, shortage(known.targets[move.target])] if move.target in known.targets else lacking
+            units, memory = units + sum(map(bool, lacks)), sum(lacks)
+            if (units, memory) > (0, 0):
+                copied = copied_by(move)
+                found[copied > 0].append(Candidate(key_of(units, memory, copied), place))
+        for part in found:
+            part.sort()
+        return found
+
+
+def _begin(
+    layout: Layout,
+    own: tuple[Node | None, ...],
+    crowds: tuple[Mapping[str, frozenset[int]], ...],
+    moves: tuple[InstanceMove, ...],
+) -> _Known:
+    places: dict[int, list[int]] = {}
+    for place, move in enumerate(moves):
+        if move.kind is not MoveKind.FAILOVER:
+            places.setdefault(move.target, []).append(place)
+    targets = {index: layout.nodes[index] for index in places}
+    return _Known(own, crowds, moves, [None] * len(moves), targets, places)
+
+
+def _same(these: tuple[object, ...], those: tuple[object, ...]) -> bool:
+    return all(this is that for this, that in zip(these, those, strict=True))
+
+
+def _after(move: InstanceMove) -> tuple[int, int]:
+    """Return the primary and the secondary after a move."""
+    item, target = move.instance, move.target
+    match move.kind:
+        case MoveKind.FAILOVER:
+            return item.secondary, item.primary
+        case MoveKind.REPLACE_SECONDARY:
+            return item.primary, target
+        case MoveKind.REPLACE_AND_FAILOVER:
+            return target, item.primary
+        case MoveKind.FAILOVER_AND_REPLACE:
+            return item.secondary, target
+    return target, item.secondary  # FAILOVER_TO, REPLACE_PRIMARY
