@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from heapq import heappop, heappush
 from itertools import groupby
 from typing import Final, NamedTuple
@@ -26,7 +27,7 @@ from gpolicy.remedy.trials import Key, Trials, key_of
 
 MOST_TRIALS: Final = 20_000
 """How many second moves a search tries where no single one helps."""
-MOST_SCORED: Final = 256
+MOST_SCORED: Final = 64
 """How many moves are compared by their scores at once, of those that are equal otherwise."""
 MOST_LOSSES: Final = 300
 """How many moves a search tries, each with all losses of nodes, where only losses are left."""
@@ -47,7 +48,7 @@ class _Waiting(NamedTuple):
     alone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Moves:
     """A list of moves, the layout after them, and what is wrong then."""
 
@@ -60,7 +61,7 @@ class Moves:
         """The disk (MiB) that the moves copy."""
         return sum(copied_by(step.move) for step in self.steps)
 
-    @property
+    @cached_property
     def rank(self) -> tuple[float, ...]:
         """What the list is judged by; less is better."""
         return len(self.faults), self.copied, len(self.steps), cluster_score(self.layout.nodes.values())

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from gpolicy.allocator.enumerations import FailReason
+from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.remedy.faults import Layout, shortage, tag_units
 from gpolicy.remedy.moving import Movers, Trial, copied_by
@@ -18,6 +18,7 @@ from gpolicy.remedy.moving import Movers, Trial, copied_by
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.node import Node
+    from gpolicy.allocator.placement import Nodes
 
 Key = tuple[float, ...]
 """What a move is judged by, less is better: the disk (MiB) to copy for each unit that it ends, units, memory."""
@@ -37,13 +38,16 @@ class Candidate(NamedTuple):
 
 @dataclass(slots=True)
 class _Known:
-    """The moves of one instance, as its own nodes and those of the others with its tags are."""
+    """The moves of one instance, as its own nodes are, and where others with its tags are.
 
+    `found` is what each move does, as far as it was tried. `places` are those of the moves to each node.
+    """
+
+    item: Instance
     own: tuple[Node | None, ...]
     crowds: tuple[Mapping[str, frozenset[int]], ...]
     moves: tuple[InstanceMove, ...]
     found: list[Trial | FailReason | None]
-    targets: dict[int, Node]
     places: dict[int, list[int]]
     candidates: tuple[list[Candidate], list[Candidate]] | None = None
 
@@ -55,6 +59,7 @@ class Trials:
     movers: Movers
     spend: Callable[[int], None]
     _known: dict[int, _Known] = field(default_factory=dict)
+    _nodes: Nodes = field(default_factory=dict)
 
     def candidates(self, layout: Layout, number: int, *, copying: bool) -> list[Candidate]:
         """Return the moves of an instance that may help, the best first: those that copy disks, or the others."""
@@ -87,36 +92,50 @@ class Trials:
         return (found for found in self.all(layout, number) if isinstance(found, Trial))
 
     def _of(self, layout: Layout, number: int) -> _Known:
+        self._follow(layout)
         item = layout.instances[number]
         own = tuple(layout.nodes.get(index) for index in (item.primary, item.secondary))
         crowds = tuple(layout.tagged[tag] for tag in item.exclusion_tags)
         known = self._known.get(number)
-        if known is None or not _same(known.own, own) or not _same(known.crowds, crowds):
-            known = self._known[number] = _begin(layout, own, crowds, tuple(self.movers.moves(layout, number)))
-        for index in [index for index, node in known.targets.items() if layout.nodes[index] is not node]:
-            for place in known.places[index]:
-                known.found[place] = None
-            if known.targets[index].fails_n1 or layout.nodes[index].fails_n1:
+        if known is None or known.item is not item:
+            known = self._known[number] = _begin(item, own, crowds, tuple(self.movers.moves(layout, number)))
+        elif not _same(known.own, own) or not _same(known.crowds, crowds):
+            known.found = [None] * len(known.moves)
+            if not _same(known.crowds, crowds) or any(node.fails_n1 for node in (*known.own, *own) if node):
                 known.candidates = None
-            known.targets[index] = layout.nodes[index]
+            known.own, known.crowds = own, crowds
         return known
+
+    def _follow(self, layout: Layout) -> None:
+        """Forget the moves to nodes that are not as they were."""
+        before, self._nodes = self._nodes, layout.nodes
+        if before is self._nodes:
+            return
+        for index in [index for index, node in layout.nodes.items() if before.get(index) is not node]:
+            lacks = any(node.fails_n1 for node in (before.get(index), layout.nodes[index]) if node)
+            for known in self._known.values():
+                for place in known.places.get(index, ()):
+                    known.found[place] = None
+                if lacks and index in known.places:
+                    known.candidates = None
 
     def _judged(self, layout: Layout, item: Instance, known: _Known) -> tuple[list[Candidate], list[Candidate]]:
         places = self.movers.places
         now = places.units(item, layout.nodes)
-        lacking = [shortage(node) for node in known.own if node is not None]
+        lacking = [lack for node in known.own if node is not None and (lack := shortage(node))]
+        lacks_at = {index: shortage(layout.nodes[index]) for index in known.places if index != NO_NODE}
         of_tags: dict[int, int] = {item.primary: 0}
         found: tuple[list[Candidate], list[Candidate]] = ([], [])
         for place, move in enumerate(known.moves):
             primary, secondary = _after(move)
             wrong = places.wrong_at(primary, secondary, item.template, layout.nodes)
-            units = now - sum(number for _, number in wrong)
+            units = now - sum(number for _, number in wrong) if wrong else now
             if item.exclusion_tags:
                 if primary not in of_tags:
                     of_tags[primary] = tag_units(layout, item, primary)
                 units += of_tags[primary]
-            lacks = [*lacking, shortage(known.targets[move.target])] if move.target in known.targets else lacking
-            units, memory = units + sum(map(bool, lacks)), sum(lacks)
+            lack = lacks_at.get(move.target, 0)
+            units, memory = units + len(lacking) + bool(lack), sum(lacking) + lack
             if (units, memory) > (0, 0):
                 copied = copied_by(move)
                 found[copied > 0].append(Candidate(key_of(units, memory, copied), place))
@@ -126,17 +145,15 @@ class Trials:
 
 
 def _begin(
-    layout: Layout,
+    item: Instance,
     own: tuple[Node | None, ...],
     crowds: tuple[Mapping[str, frozenset[int]], ...],
     moves: tuple[InstanceMove, ...],
 ) -> _Known:
     places: dict[int, list[int]] = {}
     for place, move in enumerate(moves):
-        if move.kind is not MoveKind.FAILOVER:
-            places.setdefault(move.target, []).append(place)
-    targets = {index: layout.nodes[index] for index in places}
-    return _Known(own, crowds, moves, [None] * len(moves), targets, places)
+        places.setdefault(move.target, []).append(place)
+    return _Known(item, own, crowds, moves, [None] * len(moves), places)
 
 
 def _same(these: tuple[object, ...], those: tuple[object, ...]) -> bool:
