@@ -17,6 +17,12 @@ HOUSE_CODE: Final = "GP950"
 BASE_FILE: Final = "base "
 """Before the path of a file in what is `missing` of a finding: what several policies may extend."""
 
+REFUSED: Final = "Ganeti refuses it, whoever accepts it"
+UNREADABLE: Final = "a policy that cannot be read as a whole cannot be planned"
+AMBIGUOUS: Final = "the policy says two things, and gpolicy does not choose"
+NO_PLAN: Final = "gpolicy makes no plan with it"
+"""Why nobody can accept what a rule finds."""
+
 LONGEST_MESSAGE: Final = 2000
 """The greatest length of a message or a hint: a policy may contain longer texts, with thousands of errors."""
 
@@ -147,7 +153,8 @@ class RuleInfo:
     """Documentation of a rule, for `explain`, the docs and rule catalogues.
 
     `bad` and `good` are whole policies (YAML); the tests run both. `source` says where the fact comes from, if not from
-    gpolicy itself. `fix` says in one sentence what `check --fix` does, or nothing where there is no safe fix.
+    gpolicy itself. `fix` says in one sentence what `check --fix` does, or nothing where there is no safe fix. `stays`
+    says why a finding must stay an error (`REFUSED` and the like), or nothing where a user may accept it.
     """
 
     code: str
@@ -159,6 +166,7 @@ class RuleInfo:
     bad: str = ""
     good: str = ""
     fix: str = ""
+    stays: str = ""
     parameters: tuple[RuleParameter, ...] = ()
 
     @property
@@ -190,9 +198,9 @@ def copied(span: Span | None, first: Span | None) -> str:
     return f"{span.file} beside {first.file}" if span and first and span.file != first.file else ""
 
 
-def error_rule(code: str, name: str) -> partial[RuleInfo]:
+def error_rule(code: str, name: str, stays: str = "") -> partial[RuleInfo]:
     """Begin the documentation of a rule that finds errors: call the result with the rest of it."""
-    return partial(RuleInfo, code=code, name=name, severity=Severity.ERROR)
+    return partial(RuleInfo, code=code, name=name, severity=Severity.ERROR, stays=stays)
 
 
 def warning_rule(code: str, name: str) -> partial[RuleInfo]:

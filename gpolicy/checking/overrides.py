@@ -15,7 +15,7 @@ from gpolicy.checking.selection import (
     selects_nothing,
     severities_by_code,
 )
-from gpolicy.checking.settings import DEFAULT, Settings, reason_to_keep
+from gpolicy.checking.settings import DEFAULT, Settings
 from gpolicy.checking.settings_tables import FAIL_ON, NEVER, read_settings, settings_for
 from gpolicy.errors import UsageError
 from gpolicy.findings import Severity
@@ -102,7 +102,7 @@ def _words(option: str, given: Iterable[str]) -> Iterator[str]:
 
 def _refuse_if_always_on(word: str, option: str, what: str) -> None:
     (info, *_), _ = rules_named(word)
-    if not is_family(word) and (reason := reason_to_keep(info)):
+    if not is_family(word) and (reason := info.stays):
         raise UsageError(f"{option}: {info.code} {info.name} cannot be {what}: {reason}", hint="fix what it finds")
 
 

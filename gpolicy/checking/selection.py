@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE, DRIFT, find_rule
-from gpolicy.checking.settings import reason_to_keep
 from gpolicy.findings import HOUSE, HOUSE_CODE, RuleInfo, Severity
 from gpolicy.guessing import did_you_mean
 
@@ -69,7 +68,7 @@ def ignored_codes(select: Iterable[str] | None, ignore: Iterable[str]) -> frozen
     """
     selected = {DRIFT.code: len(EVERY_RULE), **_precision((EVERY_RULE,) if select is None else select)}
     ignored = _precision(ignore)
-    keys = [info.key for info in CATALOGUE if not reason_to_keep(info)]
+    keys = [info.key for info in CATALOGUE if not info.stays]
     keys += [key for key in {**selected, **ignored} if key.startswith(HOUSE)]
 
     def is_ignored(key: str) -> bool:
@@ -99,7 +98,7 @@ def severities_by_code(words: Mapping[str, Severity]) -> dict[str, Severity]:
     result: dict[str, Severity] = {}
     for word in sorted(words, key=_precision_of):
         for info in rules_named(word)[0]:
-            if words[word] is Severity.ERROR or not reason_to_keep(info):
+            if words[word] is Severity.ERROR or not info.stays:
                 result[info.key] = words[word]
     return result
 

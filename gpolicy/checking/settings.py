@@ -87,12 +87,3 @@ class Settings:
 
 
 DEFAULT: Final = Settings()
-
-
-def reason_to_keep(info: RuleInfo) -> str:
-    """Return why a rule must stay an error; an empty text if it may be ignored or made less."""
-    if info.severity is not Severity.ERROR:
-        return ""
-    if info.code.startswith("GP0"):
-        return "a policy that cannot be read as a whole cannot be planned"
-    return "gpolicy makes no plan with it" if info.code.startswith("GP7") else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
-from gpolicy.checking.settings import reason_to_keep
 from gpolicy.checking.settings_tables import FAIL_ON
 from gpolicy.cluster.credentials import LOGIN
 from gpolicy.findings import HOUSE, RuleInfo, Severity
@@ -38,16 +37,16 @@ def settings_schema() -> dict[str, Any]:
         "definitions": {
             "ignorable": {
                 "anyOf": [
-                    {"enum": _words(info for info in CATALOGUE if not reason_to_keep(info))},
+                    {"enum": _words(info for info in CATALOGUE if not info.stays)},
                     _family(),
                     _HOUSE_RULE,
                 ],
-                "description": f"{_RULE} Errors of structure (GP0) and of a policy against its cluster (GP7) stay.",
+                "description": f"{_RULE} Errors that no plan can have (see `gpolicy explain`) stay.",
             },
             "rule": {
                 "anyOf": [
                     {"$ref": "#/definitions/ignorable"},
-                    {"enum": _words(info for info in CATALOGUE if reason_to_keep(info))},
+                    {"enum": _words(info for info in CATALOGUE if info.stays)},
                 ],
                 "description": _RULE,
             },

@@ -17,7 +17,7 @@ from gpolicy.checking.selection import (
     selects_nothing,
     severities_by_code,
 )
-from gpolicy.checking.settings import DEFAULT, PerFile, Settings, reason_to_keep
+from gpolicy.checking.settings import DEFAULT, PerFile, Settings
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.opening import reason
 from gpolicy.policy.boundary import boundary
@@ -107,7 +107,7 @@ class _Reader:
 
     def _refuse_if_always_on(self, word: str, place: Place, what: str) -> None:
         infos = rules_named(word)[0]
-        if reason := next((reason_to_keep(info) for info in infos if not is_family(word)), ""):
+        if reason := next((info.stays for info in infos if not is_family(word)), ""):
             message = f"{infos[0].code} {infos[0].name} cannot be {what}: {reason}"
             raise self._file.error(place, message, "fix what it finds", word)
 
@@ -131,7 +131,7 @@ class _Reader:
             for word in words:
                 self._refuse_if_always_on(word, item, "ignored")
             every = (info for word in words for info in rules_named(word)[0])
-            codes = frozenset(info.key for info in every if not reason_to_keep(info))
+            codes = frozenset(info.key for info in every if not info.stays)
             yield PerFile(
                 glob=item.path[-1], codes=codes, directory=self._file.path.parent.resolve(), span=self._file.span(item)
             )

@@ -45,8 +45,8 @@ SUPPRESSION_UNKNOWN_RULE: Final = warning_rule("GP913", "suppression-unknown-rul
 )
 SUPPRESSION_NOT_POSSIBLE: Final = warning_rule("GP914", "suppression-not-possible")(
     summary="A comment accepts findings that cannot be accepted.",
-    rationale="A policy that cannot be read as a whole cannot be planned, whoever accepts it. And comments that accept"
-    " findings about comments would never end.",
+    rationale="A policy that cannot be read as a whole, or that Ganeti refuses, cannot be planned, whoever accepts it."
+    " And comments that accept findings about comments would never end.",
     bad=f"{_BAD}  # gpolicy: ignore[unknown-key]\n",
     good=_GOOD,
 )
@@ -167,7 +167,8 @@ class Suppressions:
             if codes:
                 self._accepted.setdefault((comment.span.file, comment.line), []).append((number, word, codes))
             elif infos:
-                message = f"{word} cannot be accepted by a comment"
+                reason = infos[0].stays or "it is about what accepts findings"
+                message = f"{word} cannot be accepted by a comment: {reason}"
                 self.findings.append(SUPPRESSION_NOT_POSSIBLE.finding(message, comment.span, hint="fix what it finds"))
             elif self._is_own(comment) or not word.startswith(HOUSE):  # another policy's rules are not known here
                 message = f"there is no rule {word[:60]!r}"

@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from typing import Final
 
 from gpolicy.checking.rule import Hit
-from gpolicy.checking.settings import reason_to_keep
 from gpolicy.findings import Finding, Fix, RuleInfo, error_rule, warning_rule
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import edits
@@ -58,8 +57,8 @@ WAIVER_UNKNOWN_RULE: Final = error_rule("GP903", "waiver-unknown-rule")(
 )
 WAIVER_NOT_POSSIBLE: Final = error_rule("GP904", "waiver-not-possible")(
     summary="A waiver names a rule that cannot be waived.",
-    rationale="A policy that cannot be read as a whole cannot be planned, whoever accepts it. And waivers of findings"
-    " about waivers would never end.",
+    rationale="A policy that cannot be read as a whole, or that Ganeti refuses, cannot be planned, whoever accepts it."
+    " And waivers of findings about waivers would never end.",
     bad=_GROUP + _waiver("unknown-key", "2099-12-31"),
     good=_GOOD,
 )
@@ -135,7 +134,8 @@ class Waivers:
             message = f"there is no rule {waiver.rule!r}"
             self.findings.append(WAIVER_UNKNOWN_RULE.finding(message, waiver.span, hint=hint, missing=message))
         elif not can_be_waived(info):
-            message = f"{info.code} {info.name} cannot be waived"
+            reason = info.stays or "it is about what accepts findings"
+            message = f"{info.code} {info.name} cannot be waived: {reason}"
             self.findings.append(WAIVER_NOT_POSSIBLE.finding(message, waiver.span, hint="fix what it finds"))
         else:
             return info if self._is_current(waiver) else None
@@ -159,10 +159,9 @@ class Waivers:
 def can_be_waived(info: RuleInfo) -> bool:
     """Return whether findings of the rule may be waived.
 
-    Not errors without which there is no plan (GP0xx, GP7xx), not those about waivers, suppressions and the baseline
-    (GP90x, GP91x).
+    Not errors that stay, not those about waivers, suppressions and the baseline (GP90x, GP91x).
     """
-    return not reason_to_keep(info) and not info.code.startswith(("GP90", "GP91"))
+    return not info.stays and not info.code.startswith(("GP90", "GP91"))
 
 
 def _is_there(where: str, hit: Hit) -> bool:

@@ -7,33 +7,33 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.findings import error_rule, warning_rule
+from gpolicy.findings import UNREADABLE, error_rule, warning_rule
 
 _CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 
-UNREADABLE_FILE: Final = error_rule("GP001", "unreadable-file")(
+UNREADABLE_FILE: Final = error_rule("GP001", "unreadable-file", UNREADABLE)(
     summary="A file of the policy cannot be read.",
     rationale="If gpolicy planned the part that it could read, it would treat the rest as if it did not exist.",
 )
-YAML_SYNTAX: Final = error_rule("GP002", "yaml-syntax")(
+YAML_SYNTAX: Final = error_rule("GP002", "yaml-syntax", UNREADABLE)(
     summary="The file is not valid YAML.",
     rationale="gpolicy cannot read what follows the error.",
     source="YAML 1.2",
     bad=f"{_CLUSTER}ndparams: {{ssh_port: 22\n",
     good=f"{_CLUSTER}ndparams: {{ssh_port: 22}}\n",
 )
-DUPLICATE_KEY: Final = error_rule("GP003", "duplicate-key")(
+DUPLICATE_KEY: Final = error_rule("GP003", "duplicate-key", UNREADABLE)(
     summary="A mapping has the same key twice.",
     rationale="YAML readers silently take the last value, while a reviewer sees the first.",
     source="YAML 1.2, 3.2.1.1: keys are unique",
     bad=f"{_CLUSTER}ndparams: {{ssh_port: 22, ssh_port: 2222}}\n",
     good=f"{_CLUSTER}ndparams: {{ssh_port: 2222}}\n",
 )
-ALIAS_BOMB: Final = error_rule("GP004", "too-large")(
+ALIAS_BOMB: Final = error_rule("GP004", "too-large", UNREADABLE)(
     summary="The file is too large or nested too deep, with aliases followed.",
     rationale="A few lines of nested aliases can stand for billions of values and bring a CI job down.",
 )
-UNSUPPORTED_YAML: Final = error_rule("GP005", "unsupported-yaml")(
+UNSUPPORTED_YAML: Final = error_rule("GP005", "unsupported-yaml", UNREADABLE)(
     summary="The file uses YAML that policies do not have: tags, merge keys, keys that are not words, dangling"
     " aliases.",
     rationale="YAML readers disagree about these features, and a policy must mean the same to each of them.",
@@ -41,13 +41,13 @@ UNSUPPORTED_YAML: Final = error_rule("GP005", "unsupported-yaml")(
     bad=f"{_CLUSTER}ndparams: {{<<: {{ssh_port: 22}}}}\n",
     good=f"{_CLUSTER}ndparams: {{ssh_port: 22}}\n",
 )
-NOT_A_POLICY: Final = error_rule("GP010", "not-a-policy")(
+NOT_A_POLICY: Final = error_rule("GP010", "not-a-policy", UNREADABLE)(
     summary="A document is not `gpolicy: v1` of a known kind.",
     rationale="gpolicy does not guess what a document is meant to be.",
     bad="gpolicy: v1\nkind: NodeGrup\nname: gold\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: gold\n",
 )
-UNKNOWN_KEY: Final = error_rule("GP011", "unknown-key")(
+UNKNOWN_KEY: Final = error_rule("GP011", "unknown-key", UNREADABLE)(
     summary="A key is unknown in this place.",
     rationale="If gpolicy ignored a misspelt key, the cluster would not get what the policy seems to say.",
     source="the schemas",
@@ -55,7 +55,7 @@ UNKNOWN_KEY: Final = error_rule("GP011", "unknown-key")(
     good=f"{_CLUSTER}ndparams: {{spindle_count: 4}}\n",
     fix="Replaces a misspelt key, where it is close to one known key only.",
 )
-WRONG_VALUE: Final = error_rule("GP012", "wrong-value")(
+WRONG_VALUE: Final = error_rule("GP012", "wrong-value", UNREADABLE)(
     summary="A value has the wrong type, or is outside what the parameter allows.",
     rationale="Ganeti would refuse the value, or store something else.",
     source="the schemas; resource model and the parameters' own types",
@@ -63,14 +63,14 @@ WRONG_VALUE: Final = error_rule("GP012", "wrong-value")(
     good=f"{_CLUSTER}ndparams: {{spindle_count: 4}}\n",
     fix="Corrects a word that can mean one thing only: a misspelt word, `yes` for true, missing or superfluous quotes.",
 )
-MISSING_KEY: Final = error_rule("GP013", "missing-key")(
+MISSING_KEY: Final = error_rule("GP013", "missing-key", UNREADABLE)(
     summary="A required key is missing.",
     rationale="Ganeti requires all six parameters in min and max of a spec, and an object needs a name.",
     source="the schemas; partitioned Ganeti, Constrained instance sizes",
     bad="gpolicy: v1\nkind: NodeGroup\nalloc_policy: preferred\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: gold\nalloc_policy: preferred\n",
 )
-EMPTY_VALUE: Final = error_rule("GP014", "empty-value")(
+EMPTY_VALUE: Final = error_rule("GP014", "empty-value", UNREADABLE)(
     summary="A key has no value.",
     rationale="An empty value could mean unmanaged, inherited or empty. Leave the key out, write `inherit`, or write"
     " the value.",
@@ -86,7 +86,7 @@ SIZE_ROUNDED: Final = warning_rule("GP015", "size-rounded")(
     good=f"{_CLUSTER}beparams: {{maxmem: 132}}\n",
     fix="Writes the number that Ganeti stores.",
 )
-NOT_PLAIN_TEXT: Final = error_rule("GP016", "not-plain-text")(
+NOT_PLAIN_TEXT: Final = error_rule("GP016", "not-plain-text", UNREADABLE)(
     summary="A name or value has a character that is not printable ASCII.",
     rationale="Ganeti's configuration daemon stores an é, but answers every later read of the configuration with"
     " broken UTF-8. Every job then fails, also one that would remove the character. Control characters cannot be shown"
@@ -95,20 +95,20 @@ NOT_PLAIN_TEXT: Final = error_rule("GP016", "not-plain-text")(
     bad='gpolicy: v1\nkind: NodeGroup\nname: "caf\\u00e9"\n',
     good="gpolicy: v1\nkind: NodeGroup\nname: cafe\n",
 )
-DUPLICATE_OBJECT: Final = error_rule("GP020", "duplicate-object")(
+DUPLICATE_OBJECT: Final = error_rule("GP020", "duplicate-object", UNREADABLE)(
     summary="Two documents describe the same object.",
     rationale="The order of the files would decide which of the two documents holds.",
     bad="gpolicy: v1\nkind: NodeGroup\nname: gold\n---\ngpolicy: v1\nkind: NodeGroup\nname: gold\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: gold\n---\ngpolicy: v1\nkind: NodeGroup\nname: silver\n",
 )
-EXTENDS_UNKNOWN: Final = error_rule("GP021", "extends-unknown")(
+EXTENDS_UNKNOWN: Final = error_rule("GP021", "extends-unknown", UNREADABLE)(
     summary="`extends` names a document that does not exist.",
     rationale="The shared values would silently be missing.",
     bad="gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: base\n",
     good="gpolicy: v1\nkind: NodeGroup\nname: base\ntemplate: true\n---\n"
     "gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: base\n",
 )
-EXTENDS_CYCLE: Final = error_rule("GP022", "extends-cycle")(
+EXTENDS_CYCLE: Final = error_rule("GP022", "extends-cycle", UNREADABLE)(
     summary="Documents extend one another in a cycle, or in a chain of more than 32.",
     rationale="A cycle has no first base, and nobody can follow such a long chain.",
     bad="gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: silver\n---\n"
@@ -125,7 +125,7 @@ EXTENDS_CONFLICT: Final = warning_rule("GP023", "extends-conflict")(
     "gpolicy: v1\nkind: NodeGroup\nname: b\ntemplate: true\nndparams: {ssh_port: 2222}\n---\n"
     "gpolicy: v1\nkind: NodeGroup\nname: gold\nextends: [a, b]\nndparams: {ssh_port: 2222}\n",
 )
-SEVERAL_CLUSTERS: Final = error_rule("GP024", "several-clusters")(
+SEVERAL_CLUSTERS: Final = error_rule("GP024", "several-clusters", UNREADABLE)(
     summary="A policy has more than one Cluster document.",
     rationale="A policy describes one cluster. Keep each cluster in its own directory, and share values with"
     " `extends`.",
@@ -133,7 +133,7 @@ SEVERAL_CLUSTERS: Final = error_rule("GP024", "several-clusters")(
     good=_CLUSTER,
 )
 _TEST = "gpolicy: v1\nkind: Test\ntests:\n  - name: two CPUs are legal\n"
-UNKNOWN_SNAPSHOT: Final = error_rule("GP025", "unknown-snapshot")(
+UNKNOWN_SNAPSHOT: Final = error_rule("GP025", "unknown-snapshot", UNREADABLE)(
     summary="A test uses a snapshot that does not exist, or that lies outside the policy's directory.",
     rationale="The test cannot run. A policy must not make gpolicy read arbitrary files, so a snapshot must lie in the"
     " directory of the policy and be at most 64 MiB large.",

@@ -12,7 +12,6 @@ from typing import Final
 from gpolicy.checking.catalogue import CATALOGUE, find_rule
 from gpolicy.checking.context import MINMAX
 from gpolicy.checking.selection import is_family, rules_named
-from gpolicy.checking.settings import reason_to_keep
 from gpolicy.checking.waiving import can_be_waived
 from gpolicy.errors import EXIT_CODES, UsageError
 from gpolicy.findings import RuleInfo
@@ -185,7 +184,7 @@ def _of_rules(word: str) -> Iterator[Meaning]:
 
 def _accepting(info: RuleInfo) -> str:
     """Return how to accept a finding of a rule."""
-    if reason := reason_to_keep(info):
+    if reason := info.stays:
         return f"No finding of this rule can be accepted: {reason}."
     settings = f'`ignore = ["{info.key}"]` in gpolicy.toml'
     if not can_be_waived(info):

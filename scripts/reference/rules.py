@@ -18,7 +18,7 @@ _SEVERITIES: Final = {
             "Ganeti, htools or gpolicy refuses it, or it breaks what runs; or it cannot be meant: two values exclude"
             " each other, a name occurs twice, or is the name of nothing (a group, spec, node, base, file or rule)."
         ),
-        "No plan is made.",
+        "No plan is made. Findings of a rule that stays cannot be accepted.",
     ),
     Severity.WARNING: (
         (
@@ -70,7 +70,11 @@ def rules_page(rules: Iterable[RuleInfo] = CATALOGUE) -> Iterator[Block]:
 
 
 def _row(info: RuleInfo) -> tuple[Link | str, ...]:
-    return Link(info.code, f"#{anchor(_title(info))}", literal=False), str(info.severity), info.summary
+    return Link(info.code, f"#{anchor(_title(info))}", literal=False), _severity(info), info.summary
+
+
+def _severity(info: RuleInfo) -> str:
+    return f"{info.severity}, stays" if info.stays else str(info.severity)
 
 
 def _title(info: RuleInfo) -> str:

@@ -14,7 +14,7 @@ from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.checking import check_policy
 from gpolicy.checking.overrides import Overrides, settings_of_each
 from gpolicy.checking.selection import ignored_codes, rules_named, selects_nothing, severities_by_code
-from gpolicy.checking.settings import DEFAULT, Settings, reason_to_keep
+from gpolicy.checking.settings import DEFAULT, Settings
 from gpolicy.checking.settings_tables import read_settings, settings_for
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
@@ -22,7 +22,7 @@ from gpolicy.policy.loading import load_policy
 from gpolicy.settings.toml_places import toml_places
 
 POLICY = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {spindle_count: 0, ssh_port: 0}\n"  # GP107, GP106
-STRUCTURE = frozenset(info.code for info in CATALOGUE if reason_to_keep(info))
+STAYING = frozenset(info.code for info in CATALOGUE if info.stays)
 
 
 def settings(directory: Path, text: str, name: str = "gpolicy.toml") -> Settings:
@@ -73,23 +73,30 @@ def test_without_settings_every_rule_counts() -> None:
 def test_the_most_specific_setting_decides() -> None:
     every = counting(None, [])
     assert counting(["GP2"], []) == every
-    assert counting(["GP3"], []) == set()
+    stay = every & STAYING
+    assert counting(["GP3"], []) == stay
     assert counting(["GP2"], ["GP201"]) == every - {"GP201"}
-    assert counting(["GP2", "spec-overlap"], ["GP20"]) == {code for code in every if code[:4] != "GP20"} | {"GP201"}
-    assert counting(["GP201"], ["GP201"]) == set()
-    assert counting(["GP201"], ["GP2"]) == {"GP201"}
-    assert counting(["GP2"], ["GP2"]) == set()
+    others = {code for code in every if code[:4] != "GP20"}
+    assert counting(["GP2", "spec-overlap"], ["GP20"]) == others | {"GP201"} | stay
+    assert counting(["GP201"], ["GP201"]) == stay
+    assert counting(["GP201"], ["GP2"]) == {"GP201"} | stay
+    assert counting(["GP2"], ["GP2"]) == stay
 
 
 @given(st.lists(st.sampled_from(["GP", "GP0", "GP01", "GP7", "GP2", "spec-overlap", "size-rounded"])))
-def test_errors_of_structure_always_count(words: list[str]) -> None:
-    assert not ignored_codes(words, ["GP", "GP0", "GP01"]) & STRUCTURE
-    assert not ignored_codes([], words) & STRUCTURE
+def test_errors_that_stay_always_count(words: list[str]) -> None:
+    assert not ignored_codes(words, ["GP", "GP0", "GP01"]) & STAYING
+    assert not ignored_codes([], words) & STAYING
 
 
-def test_structure_and_the_cluster_have_errors_that_reason_to_keep() -> None:
-    assert {"GP002", "GP011", "GP701"} <= STRUCTURE
-    assert not {"GP015", "GP201", "GP903"} & STRUCTURE
+def test_what_cannot_be_read_or_planned_and_what_ganeti_refuses_stays() -> None:
+    assert {"GP002", "GP011", "GP206", "GP301", "GP602", "GP701"} <= STAYING
+    assert not {"GP015", "GP107", "GP201", "GP216", "GP903"} & STAYING
+
+
+def test_what_stays_is_an_error_and_so_are_all_of_structure_and_against_the_cluster() -> None:
+    errors = {info.code for info in CATALOGUE if info.severity is Severity.ERROR}
+    assert errors >= STAYING >= {code for code in errors if code.startswith(("GP0", "GP7"))}
 
 
 def test_severities_of_families_and_rules() -> None:
@@ -188,7 +195,8 @@ GP2 = "info"
 def test_a_whole_file(tmp_path: Path) -> None:
     made = settings(tmp_path, WHOLE)
     assert "GP106" in made.ignored
-    assert "GP301" in made.ignored
+    assert "GP302" in made.ignored
+    assert "GP301" not in made.ignored  # it stays
     assert "GP107" not in made.ignored
     assert made.fail_on is Severity.WARNING
     assert made.baseline == tmp_path / "old" / "baseline.json"

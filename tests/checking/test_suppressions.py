@@ -170,7 +170,8 @@ def test_one_file_among_others_says_nothing_about_unused_comments(tmp_path: Path
 
 
 def test_a_comment_for_a_rule_that_needs_a_cluster_is_not_unused(tmp_path: Path) -> None:
-    text = "gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy: {disk-templates: [drbd]}  # gpolicy: ignore[GP301]\n"
+    head = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+    text = f"{head}diskparams: {{drbd: {{resync-rate: 100M}}}}  # gpolicy: ignore[GP307]\n"
     assert check(text, tmp_path) == []
     state = cluster({"gold": {}})
     state.cluster.own["enabled_disk_templates",] = ["plain"]

@@ -303,7 +303,7 @@ gpolicy: v1
 kind: Cluster
 name: cluster.example.org
 ganeti_version: "3.0"
-enabled_disk_templates: [drbd, plain]   # gpolicy: ignore[GP301] as it is
+enabled_disk_templates: [drbd, plain]   # gpolicy: ignore[GP302] as it is
 ipolicy:
   minmax:
     - name: large
@@ -390,7 +390,7 @@ def _scenarios() -> list[bytes]:
 
 def _settings_seeds() -> list[bytes]:
     toml = (
-        b'[check]\nselect = ["GP2", "spec-overlap"]\nignore = ["GP301"]\nfail-on = "warning"\nbaseline = "base.json"\n'
+        b'[check]\nselect = ["GP2", "spec-overlap"]\nignore = ["GP302"]\nfail-on = "warning"\nbaseline = "base.json"\n'
         b'[check.severity]\nGP201 = "info"\n[check.per-file-ignores]\n"groups/*.yaml" = ["GP3"]\n'
         b"[rules.spec-gap]\nmost = 3\n"
     )

@@ -76,7 +76,7 @@ class RealGaneti:
         sent.flush()
         line = received.readline()
         assert line, "the process with Ganeti's modules has ended"
-        COUNTS[next(kind for kind in ("argv", "rapi", "hypervisor", "starts") if kind in request)] += 1
+        COUNTS[next(kind for kind in ("argv", "rapi", "hypervisor", "starts", "tag") if kind in request)] += 1
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise RefusedError(answer["error"])

@@ -5,8 +5,8 @@ Reads one JSON request a line, writes one JSON answer a line. A request has `arg
 opcode as it would be queued, validated as the master does it) and, if asked for, `before` and `stored`: what
 Ganeti's own objects make of `own`, and its own logical units of the change. Or it has `error`. A request with
 `hypervisor` and `values` asks whether that hypervisor takes them beside the defaults of its other parameters; one with
-`starts` asks the same of the code that makes QEMU's command. The answer is empty, or has `error`. Nothing is submitted
-anywhere. The one argument is the directory of Ganeti's modules.
+`starts` asks the same of the code that makes QEMU's command, and one with `tag` whether that can be a tag. The answer
+is empty, or has `error`. Nothing is submitted anywhere. The one argument is the directory of Ganeti's modules.
 """
 
 import contextlib
@@ -309,6 +309,9 @@ def answer(request: dict[str, Any]) -> dict[str, Any]:
                 return {}
             if "starts" in request:
                 check_start(request["starts"], request["devices"])
+                return {}
+            if "tag" in request:
+                objects.TaggableObject.ValidateTag(request["tag"])
                 return {}
             op = parse_argv(request["argv"]) if "argv" in request else parse_rapi(request["rapi"])
             op = as_queued(op)

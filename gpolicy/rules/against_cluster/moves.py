@@ -11,7 +11,7 @@ from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.cluster.state import Instance
-from gpolicy.findings import Related, Span, error_rule, warning_rule
+from gpolicy.findings import NO_PLAN, Related, Span, error_rule, warning_rule
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.rules.examples import GROUP, bounds
 
@@ -24,7 +24,7 @@ def _sized(memory: str) -> str:
 
 
 class LastGroupRemoved(Rule):
-    info = error_rule("GP721", "last-group-removed")(
+    info = error_rule("GP721", "last-group-removed", NO_PLAN)(
         summary="All groups of the cluster are to be removed.",
         rationale="Ganeti does not remove the last group, since a cluster always has one.",
         source="Ganeti 3.0, gnt-group remove",
@@ -45,7 +45,7 @@ class LastGroupRemoved(Rule):
 
 
 class RemovedGroupHasNodes(Rule):
-    info = error_rule("GP722", "removed-group-has-nodes")(
+    info = error_rule("GP722", "removed-group-has-nodes", NO_PLAN)(
         summary="A group is to be removed, but the policy leaves nodes of the cluster in it.",
         rationale="Only an empty group can be removed.",
         source="Ganeti 3.0, gnt-group remove",

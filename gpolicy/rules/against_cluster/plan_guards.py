@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import error_rule, warning_rule
+from gpolicy.findings import NO_PLAN, error_rule, warning_rule
 from gpolicy.ganeti.releases import release_of
 from gpolicy.policy.guard import BUILT_IN
 from gpolicy.rules.against_cluster.moves import LastGroupRemoved, RemovedGroupHasNodes
@@ -52,7 +52,7 @@ def _found(rule: Rule, context: Context, *, overridable: bool, hint: str) -> Ite
 
 
 class PlanImpossible(Rule):
-    info = error_rule("GP741", "plan-impossible")(
+    info = error_rule("GP741", "plan-impossible", NO_PLAN)(
         summary="Ganeti would refuse a part of the plan that the policy leads to.",
         rationale="The guards of `gpolicy plan` object to it, and nothing can override them: the plan could not be"
         " carried out to its end. Guards that other rules know more about (GP301, GP309, GP722) are reported by these.",

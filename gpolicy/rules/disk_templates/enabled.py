@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, Known, texts
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, error_rule, warning_rule
+from gpolicy.findings import REFUSED, Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
@@ -23,7 +23,7 @@ def _where(enabled: Known) -> tuple[Related, ...]:
 
 
 class TemplateNotEnabled(Rule):
-    info = error_rule("GP301", "template-not-enabled")(
+    info = error_rule("GP301", "template-not-enabled", REFUSED)(
         summary="An instance policy allows a disk template that the cluster does not enable.",
         rationale="Ganeti refuses the policy: the cluster's enabled templates limit the cluster and all groups.",
         source=_SOURCE,
@@ -52,7 +52,7 @@ def _index(root: dict[str, dict[str, list[str]]], template: str) -> int:
 
 
 class LvmWithoutVolumeGroup(Rule):
-    info = error_rule("GP304", "lvm-without-volume-group")(
+    info = error_rule("GP304", "lvm-without-volume-group", REFUSED)(
         summary="plain or drbd is enabled, but the cluster is to have no volume group.",
         rationale="Ganeti refuses to enable LVM templates without a volume group, and to remove the volume group while"
         " they are enabled.",
@@ -68,7 +68,7 @@ class LvmWithoutVolumeGroup(Rule):
 
 
 class FilesWithoutDirectory(Rule):
-    info = error_rule("GP311", "files-without-directory")(
+    info = error_rule("GP311", "files-without-directory", REFUSED)(
         summary="file or sharedfile is enabled, but its directory is empty.",
         rationale="Ganeti refuses to unset the directory of a disk template that is enabled.",
         source="Ganeti 3.0, checks of its modify command",
@@ -84,7 +84,7 @@ class FilesWithoutDirectory(Rule):
 
 
 class DrbdWithoutHelper(Rule):
-    info = error_rule("GP305", "drbd-without-helper")(
+    info = error_rule("GP305", "drbd-without-helper", REFUSED)(
         summary="drbd is enabled, but the cluster is to have no DRBD helper.",
         rationale="Ganeti refuses to enable drbd without its user-mode helper, and to remove the helper while drbd is"
         " enabled.",
@@ -196,7 +196,7 @@ class StaleGroupTemplates(Rule):
 
 
 class TemplateInUse(Rule):
-    info = error_rule("GP309", "template-in-use")(
+    info = error_rule("GP309", "template-in-use", REFUSED)(
         summary="A disk template is to be disabled, but instances of the cluster have disks of it.",
         rationale="Ganeti refuses to disable a template while there is a disk of it.",
         source="Ganeti 3.0, run: Cannot disable disk template",

@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import Pair, comparable
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, error_rule, warning_rule
+from gpolicy.findings import NO_PLAN, Related, error_rule, warning_rule
 from gpolicy.fit.fit_rules import RENAME_CLASH
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import GroupPolicy
@@ -83,7 +83,7 @@ def _plain(name: str) -> str:
 
 
 class RenameImpossible(Rule):
-    info = error_rule("GP608", "rename-impossible")(
+    info = error_rule("GP608", "rename-impossible", NO_PLAN)(
         summary="renamed_from names the group itself, another declared group, or what another group comes from; or"
         " groups take one another's names in a circle.",
         rationale="A rename takes one group from its old name to its new one, so the old name must be free afterwards.",

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, error_rule, warning_rule
+from gpolicy.findings import AMBIGUOUS, Related, error_rule, warning_rule
 from gpolicy.fit.desired import is_glob
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Leaf, NodeSetPolicy
@@ -48,7 +48,7 @@ class NodeSetUnknownGroup(NameRule):
 
 
 class NodeSetConflict(Rule):
-    info = error_rule("GP607", "node-set-conflict")(
+    info = error_rule("GP607", "node-set-conflict", AMBIGUOUS)(
         summary="Two node sets set different values for one parameter of the same node, and neither wins.",
         rationale="A name wins over a pattern, and a pattern over a group. But here both sets name the node, or both"
         " name the group. (Patterns that match the same nodes are GP611. With a cluster at hand the same mistake is"

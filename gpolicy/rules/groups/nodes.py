@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, Span, error_rule, warning_rule
+from gpolicy.findings import AMBIGUOUS, Related, Span, error_rule, warning_rule
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.policy import edits
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
@@ -23,7 +23,7 @@ _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
 
 
 class NodeNamedTwice(Rule):
-    info = error_rule("GP602", "node-named-twice")(
+    info = error_rule("GP602", "node-named-twice", AMBIGUOUS)(
         summary="Two groups name the same node.",
         rationale="A node is in exactly one group, and the policy does not say in which. With a cluster at hand the"
         " same mistake is GP702.",

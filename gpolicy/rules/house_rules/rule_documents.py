@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.value_schema import SchemaReader
-from gpolicy.findings import Related, Span, error_rule, warning_rule
+from gpolicy.findings import AMBIGUOUS, Related, Span, error_rule, warning_rule
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.house_rule import SCHEMA, HouseRule
 from gpolicy.policy.source_file import Pointer
@@ -120,7 +120,7 @@ class RuleMatchesNothing(Rule):
 
 
 class RuleNamedTwice(Rule):
-    info = error_rule("GP954", "rule-named-twice")(
+    info = error_rule("GP954", "rule-named-twice", AMBIGUOUS)(
         summary="Two house rules have the same name.",
         rationale="Waivers and settings accept a rule by its name: one name would accept both. Only the first is"
         " checked.",

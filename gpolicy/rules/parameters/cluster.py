@@ -10,7 +10,7 @@ from gpolicy.checking.context import Context, texts
 from gpolicy.checking.in_force import places, together
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import error_rule, warning_rule
+from gpolicy.findings import REFUSED, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Leaf
 from gpolicy.rules.examples import CLUSTER, bounds
@@ -20,7 +20,7 @@ _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify comman
 
 
 class ImageLocation(Rule):
-    info = error_rule("GP104", "image-location")(
+    info = error_rule("GP104", "image-location", REFUSED)(
         summary="install_image or zeroing_image is neither an absolute path nor a URL.",
         rationale="Ganeti refuses the value; for the zeroing image it does so after half of the command is done. For"
         " the same reason an image cannot be set back to empty.",

@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, texts
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Fix, error_rule, warning_rule
+from gpolicy.findings import REFUSED, Fix, error_rule, warning_rule
 from gpolicy.policy.edits import fix, replace_value
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Leaf
@@ -18,7 +18,7 @@ _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify comman
 
 
 class CompressionWithoutGzip(Rule):
-    info = error_rule("GP105", "compression-without-gzip")(
+    info = error_rule("GP105", "compression-without-gzip", REFUSED)(
         summary="compression_tools does not name gzip.",
         rationale="Both ends of an instance move rely on gzip. Ganeti refuses a list without it.",
         source=_SOURCE,
@@ -68,7 +68,7 @@ class CompressionToolMisspelt(Rule):
 
 
 class CompressionToolName(Rule):
-    info = error_rule("GP165", "compression-tool-name")(
+    info = error_rule("GP165", "compression-tool-name", REFUSED)(
         summary="A name in compression_tools is not a plain program name.",
         rationale="Ganeti accepts letters, digits, dashes and underscores: the name of a program in the search path of"
         " both ends, without path or options. `none` means no compression.",

@@ -14,7 +14,7 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force, places, together
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import error_rule, warning_rule
+from gpolicy.findings import REFUSED, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
@@ -98,7 +98,7 @@ CONTRADICTIONS: Final = (
 
 
 class HypervisorContradiction(Rule):
-    info = error_rule("GP170", "hypervisor-parameters-contradict")(
+    info = error_rule("GP170", "hypervisor-parameters-contradict", REFUSED)(
         summary="Two parameters of KVM contradict each other.",
         rationale="Each parameter is valid alone, but Ganeti refuses a command with both. gpolicy knows values that"
         " the policy leaves out only with `--state`.",
@@ -130,7 +130,7 @@ SPICE: Final = tuple(
 
 
 class SpiceWithoutBind(Rule):
-    info = error_rule("GP171", "spice-without-bind")(
+    info = error_rule("GP171", "spice-without-bind", REFUSED)(
         summary="A SPICE parameter is set, but spice_bind is empty.",
         rationale="spice_bind gives instances a SPICE console. Without it Ganeti refuses the other parameters.",
         source=_SOURCE,
@@ -150,7 +150,7 @@ class SpiceWithoutBind(Rule):
 
 
 class SerialSpeed(Rule):
-    info = error_rule("GP172", "serial-speed")(
+    info = error_rule("GP172", "serial-speed", REFUSED)(
         summary="serial_speed is not a speed of a serial line.",
         rationale="Ganeti refuses the value if instances have a serial console. Without one it does not read it.",
         source=_SOURCE,
@@ -175,7 +175,7 @@ _MASKS: Final[tuple[Path, ...]] = tuple(
 
 
 class CpuRangeReversed(Rule):
-    info = error_rule("GP173", "cpu-range-reversed")(
+    info = error_rule("GP173", "cpu-range-reversed", REFUSED)(
         summary="A range of CPUs in cpu_mask ends below its start.",
         rationale="Ganeti refuses the range.",
         source=_SOURCE,

@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import places, together
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import error_rule, warning_rule
+from gpolicy.findings import REFUSED, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip
@@ -41,7 +41,7 @@ MOST_BITS: Final = 128  # of an IPv6 address
 
 
 class NetmaskRange(Rule):
-    info = error_rule("GP162", "netmask-range")(
+    info = error_rule("GP162", "netmask-range", REFUSED)(
         summary="master_netmask is not a prefix length.",
         rationale="It is the number of leading bits (32 for a single IPv4 address), not a dotted mask: at most 32 for"
         " IPv4 and 128 for IPv6. Ganeti cannot set up the master address with another value.",
@@ -63,7 +63,7 @@ _VLAN: Final[Path] = ("nicparams", "vlan")
 
 
 class BridgeMissing(Rule):
-    info = error_rule("GP166", "bridge-missing")(
+    info = error_rule("GP166", "bridge-missing", REFUSED)(
         summary="Network interfaces are bridged, but their link is empty.",
         rationale="The link names the bridge. Ganeti refuses an empty link in this mode; routed interfaces need none.",
         source="Ganeti 3.0.2, run",

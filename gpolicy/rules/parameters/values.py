@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Fix, Related, error_rule, info_rule
+from gpolicy.findings import NO_PLAN, REFUSED, Fix, Related, error_rule, info_rule
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.parameter import Path, Type
 from gpolicy.ganeti.parameters import PARAMETERS, known_in, parameter_at
@@ -30,7 +30,7 @@ def _unknown_in(version: str) -> frozenset[Path]:
 
 
 class ParameterNotInVersion(Rule):
-    info = error_rule("GP101", "parameter-not-in-version")(
+    info = error_rule("GP101", "parameter-not-in-version", REFUSED)(
         summary="The cluster's Ganeti release does not know a parameter, or a word for one.",
         rationale="Ganeti refuses the whole command that sets it.",
         source="Ganeti's constants, releases 2.15 to 3.1",
@@ -63,7 +63,7 @@ class ParameterNotInVersion(Rule):
 
 
 class AccessInherit(Rule):
-    info = error_rule("GP103", "access-inherit")(
+    info = error_rule("GP103", "access-inherit", REFUSED)(
         summary="A group shall inherit the access mode of a disk template.",
         rationale="Ganeti cannot reset this parameter: it accepts only the two modes, and refuses the word that would"
         " remove the group's value. All other disk parameters can be reset.",
@@ -89,7 +89,7 @@ IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
 
 
 class NotExpressible(Rule):
-    info = error_rule("GP102", "not-expressible")(
+    info = error_rule("GP102", "not-expressible", NO_PLAN)(
         summary="Ganeti's commands cannot store a value as it is written.",
         rationale="Ganeti would refuse the command or store another value, so the cluster could never become what the"
         " policy says.",

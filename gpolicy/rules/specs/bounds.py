@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.context import DISK_TEMPLATES, Context, texts
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleParameter, error_rule, warning_rule
+from gpolicy.findings import REFUSED, Related, RuleParameter, error_rule, warning_rule
 from gpolicy.ganeti.sensible_ranges import SENSIBLE, is_without_limit
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy import edits
@@ -18,7 +18,7 @@ from gpolicy.rules.specs.examples import GOOD, LARGE, SIZES, group_with
 
 
 class MinAboveMax(Rule):
-    info = error_rule("GP206", "spec-min-above-max")(
+    info = error_rule("GP206", "spec-min-above-max", REFUSED)(
         summary="A spec's minimum is above its maximum.",
         rationale="Ganeti refuses the policy, since no instance could fit.",
         source=f"{SIZES}; Ganeti 3.0 checks it",

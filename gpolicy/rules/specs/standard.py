@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import MINMAX, Context, number
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, error_rule, warning_rule
+from gpolicy.findings import REFUSED, Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.model import GroupPolicy, Leaf
@@ -17,7 +17,7 @@ from gpolicy.rules.specs.examples import SIZES, SMALL
 
 
 class StdOutside(Rule):
-    info = error_rule("GP205", "std-outside")(
+    info = error_rule("GP205", "std-outside", REFUSED)(
         summary="The standard spec (std) lies in none of the cluster's specs.",
         rationale="Ganeti refuses the policy: all six parameters of std must lie inside one spec.",
         source=f"{SIZES}; Ganeti 3.0 checks it on the cluster",

@@ -11,7 +11,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS, Tag
-from gpolicy.findings import error_rule, warning_rule
+from gpolicy.findings import REFUSED, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
 from gpolicy.guessing import did_you_mean
@@ -32,7 +32,7 @@ _FAMILIES: Final = (*(prefix.rstrip(":") for prefix in TAG_FAMILIES.values()), _
 
 
 class TagGrammar(Rule):
-    info = error_rule("GP501", "tag-grammar")(
+    info = error_rule("GP501", "tag-grammar", REFUSED)(
         summary="A tag is too long, or has characters that tags cannot have.",
         rationale="A tag has 1 to 128 of the characters A-Z a-z 0-9 _ . + * / : @ and -. The entries of TagRules"
         " become longer when gpolicy puts the htools prefix before them.",
