@@ -102,6 +102,12 @@ def large_cluster() -> ClusterState:
     return _made("large", PLANS, (LARGE,))
 
 
+def cluster_of(nodes: int) -> ClusterState:
+    """Return a cluster like the one of 200 nodes, with this many, and as many instances in proportion."""
+    plans = (replace(plan, nodes=plan.nodes * nodes // 200, instances=plan.instances * nodes // 200) for plan in PLANS)
+    return _made("large", tuple(plans), (LARGE,))
+
+
 def huge_cluster() -> ClusterState:
     """Return the cluster of 1,000 nodes in five groups, with three spec pairs."""
     return _made("huge", HUGE_PLANS, HUGE)

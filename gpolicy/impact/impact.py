@@ -98,7 +98,9 @@ class Impact:
         lambda given: redundancy_change(given.loaded, given.failures, given.tell)
     )
     location: LocationChange | None = _part(lambda given: location_change(given.states))
-    remedy: RemedyChange | None = _part(lambda given: remedy_change(given.states, given.names, given.tell))
+    remedy: RemedyChange | None = _part(
+        lambda given: remedy_change(given.states, given.loaded, given.names, given.tell)
+    )
     exclusive_storage: ExclusiveStorageChange | None = _part(
         lambda given: exclusive_storage_change(given.states, given.hardware)
     )

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.impact.comparison import StateComparison
+from gpolicy.impact.comparison import LoadedComparison, StateComparison
 from gpolicy.remedy.faults import Fault, FaultKind
-from gpolicy.remedy.remedy import DEFAULT_RATE, faults_of, find_remedy
+from gpolicy.remedy.remedy import DEFAULT_RATE, begin_remedy, find_remedy
 
-MOST_NODES: Final = 200
+MOST_NODES: Final = 1_000
 """The nodes of the largest cluster in which a plan looks for moves."""
-_MOST_WORK: Final = 20_000
+_MOST_WORK: Final = 3_000
 """What a plan searches: about a second. It is no time, so that a plan says the same on every machine."""
 
 
@@ -49,20 +49,27 @@ class RemedyChange:
     exhaustive: bool = True
 
 
-def remedy_change(compared: StateComparison, names: PairNames, tell: Callable[[str], None]) -> RemedyChange:
-    """Return what the change does wrong, and what moves cure of it.
-
-    Raise GpolicyError where figures of nodes are missing in all groups.
-    """
-    before = set(faults_of(compared.before))
-    after = faults_of(compared.after)
+def remedy_change(
+    compared: StateComparison, loaded: LoadedComparison, names: PairNames, tell: Callable[[str], None]
+) -> RemedyChange:
+    """Return what the change does wrong, and what moves cure of it. `loaded` are the two states of `compared`."""
+    beginning = begin_remedy(compared.after, loaded.after)
+    before, after = set(begin_remedy(compared.before, loaded.before).faults), beginning.faults
     new = {fault for fault in after if fault not in before}
     if not new:
         return RemedyChange(kinds=_kinds(before, after, after))
     if len(compared.after.nodes) > MOST_NODES:
         return RemedyChange(kinds=_kinds(before, after, after), new=len(new), searched=False, exhaustive=False)
     tell("which moves cure what it does wrong")
-    report = find_remedy(compared.after, names, rate=DEFAULT_RATE, most_work=_MOST_WORK, explain=False, tell=tell)
+    report = find_remedy(
+        compared.after,
+        names,
+        beginning=beginning,
+        rate=DEFAULT_RATE,
+        most_work=_MOST_WORK,
+        explain=False,
+        tell=tell,
+    )
     ended = set(report.faults) - set(report.faults_after)
     return RemedyChange(
         kinds=_kinds(before, after, report.faults_after),

@@ -21,7 +21,7 @@ from gpolicy.cluster.state import ClusterState, Snapshot
 from gpolicy.ganeti.commands import Command
 from gpolicy.printable import count, listed, some
 from gpolicy.remedy.commands import commands_back, commands_of, downtime, sets_of
-from gpolicy.remedy.faults import Fault, FaultKind, Layout, Places, find_faults
+from gpolicy.remedy.faults import Fault, FaultKind, Layout, Places
 from gpolicy.remedy.legal_sizes import SizeCure, size_cure
 from gpolicy.remedy.moving import Movers, copied_by, why_fixed
 from gpolicy.remedy.search import Moves, Search
@@ -109,10 +109,33 @@ class RemedyReport:
         return self.steps[-1].job_set if self.steps else 0
 
 
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """A cluster as the search for its remedy begins with it, and what is wrong then."""
+
+    loaded: LoadedState
+    movers: Movers
+    before: Moves
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What is wrong with where instances are."""
+        return self.before.faults
+
+
+def begin_remedy(state: ClusterState, loaded: LoadedState) -> Beginning:
+    """Return what is wrong with the cluster in `state`, and which of its instances may move where."""
+    cluster = loaded.whole.cluster
+    movers = _movers(state, loaded)
+    start = Layout(cluster.nodes, _as_they_run(cluster.instances, movers.silent), _cpus(loaded))
+    return Beginning(loaded, movers, Moves((), start, movers.faults(start)))
+
+
 def find_remedy(
     state: ClusterState,
     names: PairNames,
     *,
+    beginning: Beginning | None = None,
     rate: int,
     seconds: float = float("inf"),
     most_work: float = float("inf"),
@@ -121,16 +144,17 @@ def find_remedy(
 ) -> RemedyReport:
     """Return what cures the cluster in `state`. `names` are those of the policy's spec pairs.
 
-    The search ends after `seconds`, or after `most_work` (`Search`). `explain`: what is left has its reasons,
-    and sizes are looked for. Raise GpolicyError if figures of nodes are missing in all groups.
+    `beginning` is that of the state, where it is known already. The search ends after `seconds`, or after `most_work`
+    (`Search`). `explain`: what is left has its reasons, and sizes are looked for. Raise GpolicyError if figures of
+    nodes are missing in all groups.
     """
-    loaded = load_known_groups(state)
-    cluster = loaded.whole.cluster
-    movers = _movers(state, loaded)
-    start = Layout(cluster.nodes, _as_they_run(cluster.instances, movers.silent), _cpus(loaded))
-    search = Search(start, movers, time.monotonic() + seconds, tell, most_work)
-    tell("what is wrong")
-    before = Moves((), start, movers.faults(start))
+    until = time.monotonic() + seconds
+    if beginning is None:
+        tell("what is wrong")
+        beginning = begin_remedy(state, load_known_groups(state))
+    loaded, movers, before = beginning.loaded, beginning.movers, beginning.before
+    start = before.layout
+    search = Search(start, movers, until, tell, most_work)
     found = search.find(before)
     steps, total = _steps(state, start, before, found, movers, rate)
     reasons = _left(before, found, movers, state) if explain else ()
@@ -159,13 +183,6 @@ def find_remedy(
         what_if=state.supposed,
         left_out=tuple(loaded.gaps),
     )
-
-
-def faults_of(state: ClusterState) -> tuple[Fault, ...]:
-    """Return what is wrong with where instances are. Raise GpolicyError as `find_remedy` does."""
-    loaded = load_known_groups(state)
-    cluster = loaded.whole.cluster
-    return find_faults(Layout(cluster.nodes, cluster.instances, _cpus(loaded)), Places(cluster.nodes))
 
 
 def _movers(state: ClusterState, loaded: LoadedState) -> Movers:

@@ -23,7 +23,7 @@ from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count
 from gpolicy.remedy.faults import Fault, Layout, shortage
 from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial, copied_by
-from gpolicy.remedy.trials import Key, Trials, key_of
+from gpolicy.remedy.trials import Key, Part, Trials, key_of
 
 MOST_TRIALS: Final = 20_000
 """How many second moves a search tries where no single one helps."""
@@ -101,7 +101,7 @@ class Search:
         return best
 
     def _moves(self, steps: tuple[Balanced, ...], layout: Layout) -> Moves:
-        self._spend(len(layout.instances))
+        self._spend(len(layout.instances) // 16)
         return Moves(steps, layout, self.movers.faults(layout))
 
     def _spend(self, work: int = 0) -> None:
@@ -139,20 +139,18 @@ class Search:
         """
         queue: list[_Waiting] = []
         offers = self._offers(layout)
-        for rank, (least, number, copying) in enumerate([*offers, ((2, 0.0), 0, False)]):
+        for rank, (least, part) in enumerate([*offers, ((2, 0.0), (0, False))]):
             while queue and queue[0].key[:2] < least:
                 found = self._best_of_equal(layout, queue, offers)
                 if found is not None:
                     return (found,)
             if rank < len(offers):
-                candidates = self._trials.candidates(layout, number, copying=copying)
+                candidates = self._trials.candidates(layout, part)
                 if candidates:
                     heappush(queue, _Waiting(candidates[0].key, rank, 0))
         return ()
 
-    def _best_of_equal(
-        self, layout: Layout, queue: list[_Waiting], offers: Sequence[tuple[Key, int, bool]]
-    ) -> Trial | None:
+    def _best_of_equal(self, layout: Layout, queue: list[_Waiting], offers: Sequence[tuple[Key, Part]]) -> Trial | None:
         """Take candidates of the least key from the queue; return the one with the best score that is safe."""
         key, equal = queue[0].key, list[tuple[int, int]]()
         while queue and queue[0].key == key and len(equal) < MOST_SCORED:
@@ -160,8 +158,7 @@ class Search:
             if alone:
                 equal.append((rank, first))
                 continue
-            _, number, copying = offers[rank]
-            candidates = self._trials.candidates(layout, number, copying=copying)
+            candidates = self._trials.candidates(layout, offers[rank][1])
             end = next((end for end in range(first, len(candidates)) if candidates[end].key != key), len(candidates))
             if end < len(candidates):
                 heappush(queue, _Waiting(candidates[end].key, rank, end))
@@ -188,20 +185,19 @@ class Search:
                     return trial
         return None
 
-    def _offers(self, layout: Layout) -> list[tuple[Key, int, bool]]:
-        """Return the instances concerned, twice: for moves that copy disks (true) and others, each with the least disk
-        (MiB) that they copy for a unit they end."""
-        found: list[tuple[Key, int, bool]] = []
+    def _offers(self, layout: Layout) -> list[tuple[Key, Part]]:
+        """Return the moves of the instances concerned, with the least disk (MiB) that they copy for a unit they end."""
+        found: list[tuple[Key, Part]] = []
         for number in self._concerned(layout):
             item = layout.instances[number]
             most = self.movers.most_units(layout, item)
             copied = sum(disk.size for disk in item.disks) / most if most else 0.0
-            found.append(((not most, 0.0), number, False))
-            found.append(((not most, copied), number, True))
+            found.append(((not most, 0.0), (number, False)))
+            found.append(((not most, copied), (number, True)))
         return sorted(found, key=lambda offer: offer[0])
 
     def _is_safe(self, layout: Layout, trial: Trial) -> bool:
-        self._spend(len(layout.nodes))
+        self._spend(len(layout.nodes) // 16)
         return self.movers.is_safe(layout, trial)
 
     def _concerned(self, layout: Layout) -> list[int]:
@@ -234,9 +230,8 @@ class Search:
         for first in self._trials.possible(layout, number):  # by another node
             if first.gain.units == 0:
                 yield from ((first, second) for second in self._after(layout, first, number))
-        for place, refused in enumerate(self._trials.all(layout, number)):
+        for move, refused in self._trials.all(layout, number):
             if isinstance(refused, FailReason) and refused is not FailReason.MIG:
-                move = self._trials.move(number, place)
                 for other in self._in_the_way(layout, move):
                     for first in self._trials.possible(layout, other):
                         if first.gain.units >= 0:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
@@ -38,7 +39,7 @@ class Candidate(NamedTuple):
 
 @dataclass(slots=True)
 class _Known:
-    """The moves of one instance, as its own nodes are, and where others with its tags are.
+    """Moves of one instance, as its own nodes are, and where others with its tags are.
 
     `found` is what each move does, as far as it was tried. `places` are those of the moves to each node.
     """
@@ -49,7 +50,11 @@ class _Known:
     moves: tuple[InstanceMove, ...]
     found: list[Trial | FailReason | None]
     places: dict[int, list[int]]
-    candidates: tuple[list[Candidate], list[Candidate]] | None = None
+    candidates: list[Candidate] | None = None
+
+
+Part = tuple[int, bool]
+"""Moves of one instance, by its number: those that copy disks (true), or the others."""
 
 
 @dataclass(slots=True)
@@ -58,47 +63,49 @@ class Trials:
 
     movers: Movers
     spend: Callable[[int], None]
-    _known: dict[int, _Known] = field(default_factory=dict)
+    _known: dict[Part, _Known] = field(default_factory=dict)
     _nodes: Nodes = field(default_factory=dict)
 
-    def candidates(self, layout: Layout, number: int, *, copying: bool) -> list[Candidate]:
-        """Return the moves of an instance that may help, the best first: those that copy disks, or the others."""
-        known = self._of(layout, number)
+    def candidates(self, layout: Layout, part: Part) -> list[Candidate]:
+        """Return the moves that may help, the best first."""
+        known = self._of(layout, part)
         if known.candidates is None:
-            known.candidates = self._judged(layout, layout.instances[number], known)
-        return known.candidates[copying]
+            known.candidates = self._judged(layout, known)
+        return known.candidates
 
-    def move(self, number: int, place: int) -> InstanceMove:
-        """Return a move of an instance by its place."""
-        return self._known[number].moves[place]
+    def move(self, part: Part, place: int) -> InstanceMove:
+        """Return a move by its place."""
+        return self._known[part].moves[place]
 
-    def at(self, layout: Layout, number: int, place: int) -> Trial | FailReason:
+    def at(self, layout: Layout, part: Part, place: int) -> Trial | FailReason:
         """Return what the move at a place does, or why its nodes do not take the instance."""
-        known = self._known[number]
+        known = self._known[part]
         found = known.found[place]
         if found is None:
             self.spend(1)
             found = known.found[place] = self.movers.try_move(layout, known.moves[place])
         return found
 
-    def all(self, layout: Layout, number: int) -> Iterator[Trial | FailReason]:
-        """Yield what each move of an instance does, or why its nodes do not take it."""
-        known = self._of(layout, number)
-        for place in range(len(known.moves)):
-            yield self.at(layout, number, place)
+    def all(self, layout: Layout, number: int) -> Iterator[tuple[InstanceMove, Trial | FailReason]]:
+        """Yield each move of an instance and what it does, or why its nodes do not take the instance."""
+        for part in ((number, False), (number, True)):
+            for place, move in enumerate(self._of(layout, part).moves):
+                yield move, self.at(layout, part, place)
 
     def possible(self, layout: Layout, number: int) -> Iterator[Trial]:
         """Yield the moves of an instance that its nodes take."""
-        return (found for found in self.all(layout, number) if isinstance(found, Trial))
+        return (found for _, found in self.all(layout, number) if isinstance(found, Trial))
 
-    def _of(self, layout: Layout, number: int) -> _Known:
+    def _of(self, layout: Layout, part: Part) -> _Known:
         self._follow(layout)
+        number, copying = part
         item = layout.instances[number]
         own = tuple(layout.nodes.get(index) for index in (item.primary, item.secondary))
         crowds = tuple(layout.tagged[tag] for tag in item.exclusion_tags)
-        known = self._known.get(number)
+        known = self._known.get(part)
         if known is None or known.item is not item:
-            known = self._known[number] = _begin(item, own, crowds, tuple(self.movers.moves(layout, number)))
+            chosen = (dropwhile if copying else takewhile)(_copies_nothing, self.movers.moves(layout, number))
+            known = self._known[part] = _begin(item, own, crowds, tuple(chosen))
         elif not _same(known.own, own) or not _same(known.crowds, crowds):
             known.found = [None] * len(known.moves)
             if not _same(known.crowds, crowds) or any(node.fails_n1 for node in (*known.own, *own) if node):
@@ -119,13 +126,13 @@ class Trials:
                 if lacks and index in known.places:
                     known.candidates = None
 
-    def _judged(self, layout: Layout, item: Instance, known: _Known) -> tuple[list[Candidate], list[Candidate]]:
-        places = self.movers.places
+    def _judged(self, layout: Layout, known: _Known) -> list[Candidate]:
+        item, places = known.item, self.movers.places
         now = places.units(item, layout.nodes)
         lacking = [lack for node in known.own if node is not None and (lack := shortage(node))]
         lacks_at = {index: shortage(layout.nodes[index]) for index in known.places if index != NO_NODE}
         of_tags: dict[int, int] = {item.primary: 0}
-        found: tuple[list[Candidate], list[Candidate]] = ([], [])
+        found = []
         for place, move in enumerate(known.moves):
             primary, secondary = _after(move)
             wrong = places.wrong_at(primary, secondary, item.template, layout.nodes)
@@ -137,11 +144,12 @@ class Trials:
             lack = lacks_at.get(move.target, 0)
             units, memory = units + len(lacking) + bool(lack), sum(lacking) + lack
             if (units, memory) > (0, 0):
-                copied = copied_by(move)
-                found[copied > 0].append(Candidate(key_of(units, memory, copied), place))
-        for part in found:
-            part.sort()
-        return found
+                found.append(Candidate(key_of(units, memory, copied_by(move)), place))
+        return sorted(found)
+
+
+def _copies_nothing(move: InstanceMove) -> bool:
+    return not copied_by(move)
 
 
 def _begin(

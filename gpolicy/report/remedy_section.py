@@ -46,7 +46,7 @@ def remedy_section(change: RemedyChange) -> Section:
 def remedy_figures(change: RemedyChange) -> str:
     """Return what the moves cure, in a few words."""
     if not change.searched:
-        return f"a plan looks for no moves in more than {MOST_NODES} nodes"
+        return f"a plan looks for no moves in more than {MOST_NODES:,} nodes"
     if not change.cured:
         return "no move cures any of them" if change.exhaustive else "the search of a plan found no moves"
     old = f", and {count(change.cured_old, 'fault')} of before" if change.cured_old else ""

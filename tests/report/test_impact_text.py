@@ -145,7 +145,7 @@ def test_every_part_of_an_impact_has_a_title() -> None:
 def test_a_plan_says_where_it_looks_for_no_moves() -> None:
     change = replace(remedy_change(), cured=0, cured_old=0, moves=0, searched=False, exhaustive=False)
     said = text(Impact(remedy=change))
-    assert "3 new faults; a plan looks for no moves in more than 200 nodes" in said
+    assert "3 new faults; a plan looks for no moves in more than 1,000 nodes" in said
     assert "after the remedy" not in said
     assert "the search of a plan" not in said
     found = replace(change, searched=True)
