@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
@@ -20,19 +19,17 @@ from gpolicy.policy.schema_guards import guard_properties
 from gpolicy.policy.schema_parameters import (
     DAY_PATTERN,
     NAME,
-    SHARE_PATTERN,
     SIZE,
     TAG,
     Schema,
     count_of,
     flag,
     list_of,
-    object_of,
     parameter_properties,
-    whole,
 )
 from gpolicy.policy.schema_rules import rule_properties, value_schema
 from gpolicy.policy.schema_tag_rules import tag_rule_properties
+from gpolicy.policy.schema_terms import term_properties
 from gpolicy.policy.schema_tests import MOST_TESTS, definitions, test_items
 
 MOST_BASES: Final = 100
@@ -167,69 +164,6 @@ def _nodes(text: str) -> Schema:
     return list_of(NAME, text, unique=True)
 
 
-def _term_properties(of: str) -> Schema:
-    """Return the keys that Ganeti does not know (`gpolicy.cluster.terms`)."""
-    share: Schema = {"type": "string", "pattern": SHARE_PATTERN}
-    names: Schema = {"type": "array", "items": NAME, "uniqueItems": True, "minItems": 1}
-    return {
-        "limits": {
-            **object_of(
-                {
-                    "max_node_failures": whole(
-                        "How many nodes of a group may fail at once, and every instance still has its"
-                        " place. Ganeti's own tools: 1.",
-                        most=MOST_NODE_FAILURES,
-                    ),
-                    "oversubscription": {
-                        "type": "number",
-                        "exclusiveMinimum": 0,
-                        "maximum": GREATEST_OVERSUBSCRIPTION,
-                        "description": "The greatest memories of a node's instances together may be this many times"
-                        " its memory for instances; each instance is guaranteed its least.",
-                    },
-                    "cpus_after_failure": flag(
-                        "True: nodes that take over must keep their vcpu-ratio after as many failures as"
-                        " may be. Default: true for redundancy and guards, false for capacity and place (as hspace and"
-                        " hail count)."
-                    ),
-                },
-                minimum=1,
-            ),
-            "description": f"Limits of capacity of {of}, beyond those that Ganeti knows. All verbs that count honour"
-            " them; no command of Ganeti is made of them.",
-        },
-        "physical_volumes": {
-            **object_of(
-                {
-                    "exclude": {
-                        **names,
-                        "description": "Volumes that instances never get: names or globs (/dev/sda*), such as the one"
-                        " of the root file system.",
-                    },
-                    "volume_groups": {
-                        "type": "object",
-                        "additionalProperties": names,
-                        "minProperties": 1,
-                        "description": "Volumes (names or globs) by the volume group that they are in. Others are in"
-                        " the cluster's own.",
-                    },
-                    "margin": {
-                        **share,
-                        "description": "How far the sizes of volumes may differ under exclusive storage. Ganeti: 1%.",
-                    },
-                    "reserve": {
-                        **share,
-                        "description": "Share of each volume that is not counted under exclusive storage. Ganeti: 2%.",
-                    },
-                },
-                minimum=1,
-            ),
-            "description": f"What counts of the physical volumes of {of}. Ganeti shows all volumes of a node and does"
-            " not say which are in which volume group.",
-        },
-    }
-
-
 def _cluster() -> Schema:
     return _document(
         "Cluster",
@@ -245,7 +179,7 @@ def _cluster() -> Schema:
                 " sources.",
             },
             **parameter_properties(Level.CLUSTER),
-            **_term_properties("each group that does not declare its own"),
+            **term_properties("each group that does not declare its own"),
             "tags": _tags("the cluster"),
         },
         required=("name",),
@@ -286,7 +220,7 @@ def _node_group() -> Schema:
                 },
                 "additionalProperties": False,
             },
-            **_term_properties("the group"),
+            **term_properties("the group"),
             "tags": _tags("the group"),
         },
         required=("name",),

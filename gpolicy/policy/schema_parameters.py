@@ -9,6 +9,7 @@ from gpolicy.ganeti.number_bounds import BOUNDS, LEAST_RATIO
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.ganeti.values import INHERITED_FAMILIES, RATE_UNIT
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES
 
 Schema = dict[str, Any]
 
@@ -189,6 +190,8 @@ def _words(value: Any) -> str:
 
 def _plain_leaf(parameter: Parameter) -> Schema:
     words: Schema = {"enum": list(parameter.choices)} if parameter.choices else {"type": "string"}
+    if parameter.choices == DISK_TEMPLATES:
+        words = {SHAPE: "disk-template", **words}
     several: Schema = {"type": "array", "items": words, "uniqueItems": True}
     if not parameter.can_be_empty:
         several["minItems"] = 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.policy.schema_parameters import NAME, Schema, list_of
+from gpolicy.policy.schema_parameters import NAME, SHAPE, Schema, list_of
 
 _PREFIX: Final[Schema] = {"type": "string", "pattern": "^[A-Za-z0-9_.+*/:@-]{1,100}$"}
 
@@ -21,6 +21,7 @@ TAG_FAMILIES: Final = {
 def tag_rule_properties() -> Schema:
     """Return the properties of a TagRules document."""
     marker: Schema = {
+        SHAPE: "prefix",
         "anyOf": [
             {**_PREFIX, "description": "`service` means tags service:…"},
             {
@@ -30,7 +31,7 @@ def tag_rule_properties() -> Schema:
                 "additionalProperties": False,
                 "description": "A bare prefix, as Ganeti stores it: `raw: a` also means tags abc and a:b.",
             },
-        ]
+        ],
     }
     owned: Schema = {
         "anyOf": [
