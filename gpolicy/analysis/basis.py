@@ -23,7 +23,8 @@ from gpolicy.analysis.allocator_input import cluster_data, missing_figures
 from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported
 from gpolicy.analysis.volume_resources import VolumeResources, volume_resources
-from gpolicy.cluster.state import ClusterState, Node
+from gpolicy.cluster.state import ClusterState, Node, Snapshot
+from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
 from gpolicy.printable import some
@@ -57,6 +58,26 @@ class Basis:
         parts = [f"{what} of {some(nodes, _MOST_NODES)}" for what, nodes in self.declared.items()]
         rest = "" if self.kind is BasisKind.DECLARED else "; all else is measured"
         return f"basis: {self.kind.value}; declared: {', '.join(parts)}{rest}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateReport:
+    """What every answer to a question about one state says: its source, what figures rest on, and what counted.
+
+    `what_if` says what is supposed, or counted otherwise than by Ganeti on request; `limits` are those in force.
+    """
+
+    source: str
+    cluster_name: str
+    basis: Basis
+    snapshot: Snapshot | None = None
+    what_if: tuple[str, ...] = ()
+    limits: tuple[LimitsInForce, ...] = ()
+
+    @property
+    def grounds(self) -> tuple[str, ...]:
+        """What the figures rest on, as sentences."""
+        return (*self.what_if, self.basis.sentence, *(item.sentence for item in self.limits))
 
 
 @dataclass(frozen=True, slots=True)

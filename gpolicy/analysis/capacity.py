@@ -21,7 +21,7 @@ from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.redundancy import CapacityRules
-from gpolicy.analysis.basis import Basis
+from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
@@ -33,8 +33,8 @@ from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
 from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes, what_if_shares
-from gpolicy.cluster.state import ClusterState, Snapshot
-from gpolicy.cluster.terms import NO_LIMITS, Limits, LimitsInForce, limited, limits_in_force
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 Observer = Callable[[str], None]
@@ -125,22 +125,16 @@ class GroupCapacity:
 
 
 @dataclass(frozen=True, slots=True)
-class CapacityReport:
+class CapacityReport(StateReport):
     """The capacity of each group, and of the whole cluster as hspace counts it (None for a request of one group).
 
     `what_if` says what is counted otherwise than by Ganeti on request.
     """
 
-    source: str
-    cluster_name: str
-    basis: Basis
     groups: tuple[GroupCapacity, ...]
     cluster: GroupCapacity | None
     notes: tuple[str, ...] = ()
-    snapshot: Snapshot | None = None
     metadata: tuple[MetadataRoom, ...] = ()
-    limits: tuple[LimitsInForce, ...] = ()
-    what_if: tuple[str, ...] = ()
 
 
 def capacity(

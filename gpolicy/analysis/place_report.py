@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.ghc_numbers import fixed
-from gpolicy.analysis.basis import Basis
+from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Cause
-from gpolicy.cluster.state import Snapshot
-from gpolicy.cluster.terms import LimitsInForce
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ class Instead:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceReport:
+class PlaceReport(StateReport):
     """Where the `instance` goes (`ok`, `group`, `nodes`), hail's own words for it (`info`), and the candidates.
 
     `candidates` are the possible ones, the best first, then the refused ones; of very many pairs only those that are
@@ -73,9 +71,6 @@ class PlaceReport:
     nowhere; None if it was not. `what_if` says what the answer leaves out of account on request.
     """
 
-    source: str
-    cluster_name: str
-    basis: Basis
     instance: Instance
     ok: bool
     info: str
@@ -88,9 +83,6 @@ class PlaceReport:
     candidates: tuple[Candidate, ...] = ()
     objections: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    snapshot: Snapshot | None = None
-    what_if: tuple[str, ...] = ()
-    limits: tuple[LimitsInForce, ...] = ()
     instead: tuple[Instead, ...] | None = None
 
     @property

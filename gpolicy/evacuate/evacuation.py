@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpolicy.allocator.evacuation import EvacuationMode
-from gpolicy.analysis.basis import Basis
+from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.place_report import Candidate
-from gpolicy.cluster.state import Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,16 +86,13 @@ class StayingInstance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EvacuationReport:
+class EvacuationReport(StateReport):
     """How `leaving` nodes (of `group`, if it is emptied as a whole) are emptied, as `asked`.
 
     `objections` tell why Ganeti would refuse what hail accepts. `short_before` and `short_after` are the nodes that
     have too little memory to take over the instances that they mirror (N+1).
     """
 
-    source: str
-    cluster_name: str
-    basis: Basis
     leaving: tuple[str, ...]
     asked: EvacuationRequest
     group: str | None
@@ -107,8 +103,6 @@ class EvacuationReport:
     short_after: tuple[str, ...]
     objections: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    snapshot: Snapshot | None = None
-    what_if: tuple[str, ...] = ()
 
     @property
     def copied(self) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum, IntEnum
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.cluster.state import Snapshot, describe_source
 from gpolicy.colour import Tone
@@ -18,6 +18,9 @@ from gpolicy.ganeti import units
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count
 from gpolicy.provenance import UNKNOWN, Provenance
+
+if TYPE_CHECKING:
+    from gpolicy.analysis.basis import StateReport
 
 NOTHING: Final = "-"
 
@@ -267,6 +270,16 @@ def with_content(sections: Iterable[Section]) -> list[Section]:
 def from_to(low: str, high: str) -> str:
     """Return a range in words; one value for both is said once."""
     return low if low == high else f"{low} to {high}"
+
+
+def about(report: StateReport) -> dict[str, Any]:
+    """Return the fields of an answer that say which state a report is about, and what its figures rest on."""
+    return {
+        "name": report.cluster_name,
+        "basis": report.grounds,
+        "source": report.source,
+        "snapshot": report.snapshot,
+    }
 
 
 def supposing(what_if: Iterable[str]) -> str:

@@ -19,6 +19,7 @@ from gpolicy.report.answer import (
     Section,
     Table,
     Weight,
+    about,
     from_to,
     size,
     supposing,
@@ -52,9 +53,8 @@ def capacity_answer(
     return Answer(
         verb="capacity",
         title="What fits on cluster",
-        name=report.cluster_name,
+        **about(report),
         title_end="beside what runs there",
-        basis=(*report.what_if, report.basis.sentence, *(item.sentence for item in report.limits)),
         verdict=f"{verdict[0].upper()}{verdict[1:]}",
         figures=(
             Figure("standard instances", f"{whole.standard.fits:,}", about="capacity"),
@@ -73,8 +73,6 @@ def capacity_answer(
             *(f"{_place(item)}: {text}" for item in items for text in item.differences),
             *report.notes,
         ),
-        source=report.source,
-        snapshot=report.snapshot,
     )
 
 

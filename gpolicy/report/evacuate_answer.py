@@ -24,6 +24,7 @@ from gpolicy.report.answer import (
     Style,
     Table,
     Weight,
+    about,
     names,
     rough_size,
     supposing,
@@ -44,9 +45,8 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
     return Answer(
         verb="evacuate",
         title="How nodes are emptied on cluster",
-        name=report.cluster_name,
+        **about(report),
         verdict=f"{supposing(report.what_if)}{_verdict(report)}",
-        basis=(*report.what_if, report.basis.sentence),
         tone=Tone.GOOD if good else Tone.BAD,
         figures=(
             Figure("jobs", f"{len(report.moved):,}", about="moves"),
@@ -62,8 +62,6 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
             *_short(report),
             *report.notes,
         ),
-        source=report.source,
-        snapshot=report.snapshot,
         rows_with="with --all-candidates, or in --format json",
     )
 

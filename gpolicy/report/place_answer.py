@@ -21,6 +21,7 @@ from gpolicy.report.answer import (
     Section,
     Table,
     Weight,
+    about,
     rough_size,
     size,
     supposing,
@@ -59,9 +60,8 @@ def place_answer(report: PlaceReport) -> Answer:
     return Answer(
         verb="place",
         title="Where an instance goes on cluster",
-        name=report.cluster_name,
+        **about(report),
         verdict=verdict,
-        basis=(*report.what_if, report.basis.sentence, *(item.sentence for item in report.limits)),
         tone=tone,
         figures=(
             Figure("possible", f"{len(possible):,}", tone=Tone.GOOD if possible else Tone.BAD, about="possible"),
@@ -90,8 +90,6 @@ def place_answer(report: PlaceReport) -> Answer:
             *report.notes,
         ),
         terms=_UNKNOWN_SPINDLES if any(UNKNOWN_SPINDLES in (item.detail or "") for item in refused) else (),
-        source=report.source,
-        snapshot=report.snapshot,
         rows_with="with --all-candidates, or in --format json",
     )
 

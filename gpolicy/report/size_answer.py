@@ -10,7 +10,7 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.analysis.binding import Binding
 from gpolicy.ganeti.units import exact_size
 from gpolicy.printable import count
-from gpolicy.report.answer import NOTHING, Answer, Figure, Name, Section, Table, supposing
+from gpolicy.report.answer import NOTHING, Answer, Figure, Name, Section, Table, about, supposing
 from gpolicy.report.capacity_section import size_words
 from gpolicy.what_if.filling import FullReport
 from gpolicy.what_if.sizing import SizeReport
@@ -52,9 +52,8 @@ def size_answer(report: SizeReport) -> Answer:
     return Answer(
         verb="size",
         title="How many nodes it takes on cluster",
-        name=report.cluster_name,
+        **about(report),
         verdict=f"{supposing(report.what_if)}Group {report.group} {needs} for {wanted}",
-        basis=_basis(report),
         figures=(
             Figure("more nodes", f"{nodes:,}", about="nodes"),
             *((Figure("cost", f"{report.cost:,g}", about="nodes"),) if priced else ()),
@@ -98,13 +97,7 @@ def size_answer(report: SizeReport) -> Answer:
             ("spec", "a pair of sizes: its minimum is wanted, or with :max its maximum"),
             ("still fit then", "how many more of this size alone fit beside all the wanted ones"),
         ),
-        source=report.source,
-        snapshot=report.snapshot,
     )
-
-
-def _basis(report: SizeReport | FullReport) -> tuple[str, ...]:
-    return (*report.what_if, report.basis.sentence, *(item.sentence for item in report.limits))
 
 
 def _whole_memory(report: SizeReport | FullReport) -> Iterator[str]:
@@ -155,9 +148,8 @@ def full_answer(report: FullReport) -> Answer:
     return Answer(
         verb="size",
         title="How many more fit at today's mix on cluster",
-        name=report.cluster_name,
+        **about(report),
         verdict=f"{supposing(report.what_if)}Group {report.group} {takes}",
-        basis=_basis(report),
         figures=(Figure("more instances", f"{more:,}", about="mix"), Figure("instances now", f"{now:,}")),
         sections=(
             Section(
@@ -177,6 +169,4 @@ def full_answer(report: FullReport) -> Answer:
             ),
         ),
         notes=tuple(_whole_memory(report)),
-        source=report.source,
-        snapshot=report.snapshot,
     )

@@ -22,6 +22,7 @@ from gpolicy.report.answer import (
     Section,
     Table,
     Weight,
+    about,
     names,
     plain_text,
     rough_size,
@@ -60,8 +61,7 @@ def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer
     return Answer(
         verb="suggest",
         title="Sizes that tile the nodes of cluster",
-        name=report.cluster_name,
-        basis=(*report.what_if, report.basis.sentence, *(item.sentence for item in report.limits)),
+        **about(report),
         verdict=f"Sizes for {count(len(report.groups), 'group')}, {where}",
         sections=(*itertools.chain.from_iterable(map(_sections, report.groups, itertools.count(1))), passed),
         listings=() if written else documents,
@@ -72,8 +72,6 @@ def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer
         ),
         notes=_limits_left_out(report),
         terms=(*_TERMS, _BY_HAIL) if any(item.exclusive for item in report.groups) else _TERMS,
-        source=report.source,
-        snapshot=report.snapshot,
     )
 
 

@@ -9,11 +9,9 @@ from typing import Literal
 
 from gpolicy.allocator.cluster_data import Spec, SpecPair
 from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.analysis.basis import Basis
+from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import Fit
-from gpolicy.cluster.state import Snapshot
-from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.suggest.tiling import Amounts, Ground
 
 Bounds = Literal["fixed", "ranges"]
@@ -197,14 +195,8 @@ class Suggestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SuggestReport:
+class SuggestReport(StateReport):
     """Suggestions for groups; `passed_over` maps skipped groups to the reason, `what_if` says what is supposed."""
 
-    source: str
-    cluster_name: str
-    basis: Basis
     groups: tuple[Suggestion, ...]
     passed_over: Mapping[str, str]
-    snapshot: Snapshot | None = None
-    what_if: tuple[str, ...] = ()
-    limits: tuple[LimitsInForce, ...] = ()

@@ -17,12 +17,12 @@ from gpolicy.allocator.placement import Candidates
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
-from gpolicy.analysis.basis import Basis
+from gpolicy.analysis.basis import Basis, StateReport
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.cluster.state import ClusterState, Snapshot
-from gpolicy.cluster.terms import Limits, LimitsInForce, limited, limits_in_force
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.printable import some
 from gpolicy.what_if.words import one_of
@@ -127,23 +127,17 @@ class MixPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FullReport:
+class FullReport(StateReport):
     """How many more instances fit in a group at the mix of sizes that it has today, and why no more.
 
     `left_out` instances have sizes that the policy does not allow. Without a `binding` more may fit, but the count
     stopped: at `MOST_MORE`, or when the time was over.
     """
 
-    source: str
-    cluster_name: str
-    basis: Basis
     group: str
     parts: tuple[MixPart, ...]
     binding: Binding | None
     left_out: int
-    snapshot: Snapshot | None = None
-    what_if: tuple[str, ...] = ()
-    limits: tuple[LimitsInForce, ...] = ()
 
 
 MOST_MORE: Final = 5_000

@@ -17,11 +17,11 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.repeated_allocation import AllocationState
-from gpolicy.analysis.basis import Basis
+from gpolicy.analysis.basis import Basis, StateReport
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.cluster.state import ClusterState, Snapshot
-from gpolicy.cluster.terms import Limits, LimitsInForce, limited, limits_in_force
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.printable import count, some
 from gpolicy.what_if.filling import FillingGroup, room_of
@@ -69,7 +69,7 @@ class Shortfall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SizeReport:
+class SizeReport(StateReport):
     """How many more nodes of each of `kinds` group `group` needs (`nodes`), for `wanted` instances.
 
     `shortage` says what is missing with one node fewer; None where none is needed. `more` are the instances that still
@@ -77,9 +77,6 @@ class SizeReport:
     not tried, and all was counted.
     """
 
-    source: str
-    cluster_name: str
-    basis: Basis
     group: str
     wanted: tuple[WantedSize, ...]
     kinds: tuple[NodeOffer, ...]
@@ -88,9 +85,6 @@ class SizeReport:
     more: tuple[int | None, ...]
     trials: int
     exhaustive: bool
-    snapshot: Snapshot | None = None
-    what_if: tuple[str, ...] = ()
-    limits: tuple[LimitsInForce, ...] = ()
 
     @property
     def cost(self) -> float:
