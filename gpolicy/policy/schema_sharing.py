@@ -6,7 +6,7 @@ Readers put them back, so that code which reads a schema sees each value's own s
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from gpolicy.policy.schema_parameters import SHAPE, Schema
@@ -23,13 +23,9 @@ def share_shapes(schema: Schema) -> Schema:
     places = Counter[Any](_names(schema))
     shared: Schema = {}
 
-    def walk(value: Any) -> Any:
-        if isinstance(value, list):
-            return [walk(each) for each in value]
-        if not isinstance(value, dict):
-            return value
-        own = {key: walk(below) for key, below in value.items() if key != SHAPE}
-        name = value.get(SHAPE)
+    def change(part: Schema) -> Schema:
+        own = {key: below for key, below in part.items() if key != SHAPE}
+        name = part.get(SHAPE)
         if places[name] < 2:
             return own
         said = {key: own[key] for key in _SAID_AT_EACH_PLACE if key in own}
@@ -38,7 +34,7 @@ def share_shapes(schema: Schema) -> Schema:
             return own  # two parameters of one name take different values
         return {"$ref": f"{_REFERENCE}{name}", **said}
 
-    whole: Schema = walk(schema)
+    whole: Schema = _rebuilt(schema, change)
     return {**whole, "definitions": {**whole["definitions"], **shared}} if shared else whole
 
 
@@ -53,18 +49,20 @@ def with_own_shapes(schema: Schema) -> Schema:
     """Return a schema that `share_shapes` made with each shape at its places again."""
     shapes = {name: below for name, below in schema["definitions"].items() if name.startswith(_VALUE)}
 
-    def walk(value: Any) -> Any:
-        if isinstance(value, list):
-            return [walk(each) for each in value]
-        if not isinstance(value, dict):
-            return value
-        own = {key: walk(below) for key, below in value.items()}
-        reference = value.get("$ref")
-        if isinstance(reference, str) and reference.startswith(_REFERENCE):
-            return walk(shapes[reference.removeprefix("#/definitions/")]) | {
-                k: v for k, v in own.items() if k != "$ref"
-            }
-        return own
+    def change(part: Schema) -> Schema:
+        reference = part.get("$ref")
+        if not (isinstance(reference, str) and reference.startswith(_REFERENCE)):
+            return part
+        shape: Schema = _rebuilt(shapes[reference.removeprefix("#/definitions/")], change)
+        return shape | {key: below for key, below in part.items() if key != "$ref"}
 
-    whole: Schema = walk({key: below for key, below in schema.items() if key != "definitions"})
-    return whole | {"definitions": {n: walk(below) for n, below in schema["definitions"].items() if n not in shapes}}
+    others = {name: below for name, below in schema["definitions"].items() if name not in shapes}
+    whole: Schema = _rebuilt({**schema, "definitions": others}, change)
+    return whole
+
+
+def _rebuilt(value: Any, change: Callable[[Schema], Schema]) -> Any:
+    """Return a copy of a part of a schema, with each mapping in it changed, the innermost first."""
+    if isinstance(value, dict):
+        return change({key: _rebuilt(below, change) for key, below in value.items()})
+    return [_rebuilt(below, change) for below in value] if isinstance(value, list) else value
