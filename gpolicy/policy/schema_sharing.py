@@ -28,7 +28,7 @@ def share_shapes(schema: Schema) -> Schema:
         name = part.get(SHAPE)
         if places[name] < 2:
             return own
-        said = {key: own[key] for key in _SAID_AT_EACH_PLACE if key in own}
+        said: Schema = {key: own[key] for key in _SAID_AT_EACH_PLACE if key in own}
         shape = {key: below for key, below in own.items() if key not in said}
         if shared.setdefault(f"{_VALUE}{name}", shape) != shape:
             return own  # two parameters of one name take different values
