@@ -69,9 +69,9 @@ def _labels(file: SettingsFile, place: Place, clusters: Sequence[NamedCluster]) 
             known = {f"{key}={value}" for cluster in clusters for key, value in cluster.labels.items()}
             hint = did_you_mean(label, known, "`gpolicy clusters` lists the labels of all")
             raise file.error(place, f"no cluster has the label {shown(label)}", hint, word=label)
-        if not any(_wave_of(cluster, value) == label for cluster in clusters):
-            earlier = next(_wave_of(cluster, value) for cluster in clusters if _has(cluster, label))
-            message = f"the wave {shown(label)} is always empty: {shown(earlier)} before it has all of its clusters"
+        taken = {_wave_of(cluster, value) for cluster in clusters if _has(cluster, label)}
+        if label not in taken and len(taken) == 1:  # of several, it takes what comes later
+            message = f"the wave {shown(label)} is always empty: {shown(*taken)} before it has all of its clusters"
             raise file.error(place, message, "write the most special label first", word=label)
     return tuple(value)
 

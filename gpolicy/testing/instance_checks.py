@@ -61,11 +61,12 @@ def _refused_disk(state: ClusterState, group: str, instance: Instance, *, exclus
 
 
 def _group(state: ClusterState, scenario: Scenario) -> str:
-    """Return the group of the question: the named one, the one with nodes, or the only one."""
+    """Return the group of the question: the named one, the one with nodes, or the only one that hail would choose."""
     if scenario.group is not None:
         return known_name(scenario.group, state.groups, "group")
     simulated = {part.group.value for part in scenario.stage.simulated if part.group is not None}
-    candidates = simulated if len(simulated) == 1 else set(state.groups)
+    open_groups = {name for name, group in state.groups.items() if group.own.get(("alloc_policy",)) != "unallocable"}
+    candidates = simulated if len(simulated) == 1 else open_groups or set(state.groups)
     if len(candidates) != 1:
         hint = f"say `group:`, one of {', '.join(sorted(candidates))}"
         raise CannotRunError("which group is meant?", scenario.span, hint=hint)

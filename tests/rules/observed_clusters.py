@@ -46,6 +46,7 @@ OBSERVED: dict[str, ClusterState] = {
     "GP417": with_instance(_ONE, template="drbd", **_INSTANCE),
     "GP418": with_volumes(_EXCLUSIVE, 1000 * 1024, 1021 * 1024),
     "GP420": with_volumes(_ONE, 1000 * 1024),
+    "GP619": _BOTH,
     "GP721": cluster({"gold": {}}),
     "GP722": _TWO,
     "GP723": with_instance(_MOVING, template="plain", **_INSTANCE),

@@ -36,6 +36,12 @@ def test_a_cluster_is_in_the_first_wave_that_names_it(tmp_path: Path) -> None:
     assert waves_of(clusters[1:], found)[0].label == "site=north"  # no wave is empty
 
 
+def test_a_last_wave_for_clusters_to_come_may_be_empty(tmp_path: Path) -> None:
+    clusters, found = read(tmp_path, '[rollout]\nwaves = ["stage=canary", "site=north", "name=muc", "name=*"]\n')
+    assert found is not None
+    assert [wave.label for wave in waves_of(clusters, found)] == ["stage=canary", "site=north", "name=muc"]
+
+
 def test_a_cluster_that_no_wave_names_is_an_error(tmp_path: Path) -> None:
     clusters, found = read(tmp_path, '[rollout]\nwaves = ["site=north"]\n')
     assert found is not None

@@ -160,6 +160,8 @@ def test_with_several_groups_a_test_must_name_one(tmp_path: Path) -> None:
     assert (found.error, found.hint) == ("the simulated nodes have no group", "say `group:`, one of main, other")
     found = outcome(tmp_path, "check_instance: {spec: small}\nexpect: {refused: false}", policy)
     assert (found.error, found.hint) == ("which group is meant?", "say `group:`, one of main, other")
+    spare = f"{policy}alloc_policy: unallocable\n"  # hail would not choose it
+    assert outcome(tmp_path, "check_instance: {spec: small}\nexpect: {refused: false}", spare).error is None
 
 
 # --- snapshots -----------------------------------------------------------------------------------------------------

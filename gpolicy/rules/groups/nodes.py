@@ -1,4 +1,4 @@
-"""GP602, GP606 and GP611 to GP613: the nodes that groups and node sets name, and their patterns."""
+"""GP602, GP606, GP611 to GP613 and GP619: the nodes that groups and node sets name, and their patterns."""
 
 from __future__ import annotations
 
@@ -66,6 +66,35 @@ class PatternWithoutNode(Rule):
                     yield self.hit(declared, message, entry.span, hint="correct the pattern, or add the nodes first")
 
 
+class PatternStopsShort(Rule):
+    info = warning_rule("GP619", "pattern-stops-short")(
+        summary="A group's pattern leaves out a node of the group whose name differs only in the brackets.",
+        rationale="What the policy does not name stays where it is: the node stays in the group, but plans, drift and"
+        " tests do not look at it. Most likely a range ends too early, as node[1-7] where there is a node8.",
+        bad=f'{GROUP}nodes: ["node[2-9].example.org"]\n',
+        good=f'{GROUP}nodes: ["node[1-9].example.org"]\n',
+    )
+    needs_state = True
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        state, desired = context.state, context.desired
+        if state is None or desired is None:
+            return
+        claimed = [entry.value for group in context.groups for entry in group.nodes or ()]
+        for group in context.groups:
+            ranges = [entry for entry in group.nodes or () if "[" in entry.value]
+            left = (node.name for node in context.members.nodes_in(group)) if ranges else ()
+            for name in sorted(name for name in left if not any(matches(entry, name) for entry in claimed)):
+                near = next((entry for entry in ranges if matches(_BRACKETS.sub("*", entry.value), name)), None)
+                if near is not None:
+                    message = (
+                        f"{name} is in {group.name}, but {near.value} does not match it, and no other group names it"
+                    )
+                    yield self.hit(group, message, near.span, hint="widen the pattern, or name the node in its group")
+
+
+_BRACKETS: Final = re.compile(r"\[[^\]]*\]")
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 _EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
 MOST_LOOKED_AT: Final = 1_000_000

@@ -1,4 +1,4 @@
-"""GP104, GP108, GP109, GP149, GP160, GP163 and GP164: parameters that only the cluster has."""
+"""GP104, GP108, GP109, GP149, GP160, GP163, GP164, GP192 and GP193: parameters that only the cluster has."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterator
 from typing import Final, cast
 
-from gpolicy.checking.context import Context, texts
+from gpolicy.checking.context import Context, number, texts
 from gpolicy.checking.in_force import places, together
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import REFUSED, error_rule, warning_rule
+from gpolicy.findings import REFUSED, Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
+from gpolicy.policy.guard import Measure
 from gpolicy.policy.model import Leaf
-from gpolicy.rules.examples import CLUSTER, bounds
+from gpolicy.policy.promised import promised_nodes
+from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 from gpolicy.rules.parameters.values import IMAGES
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
@@ -245,3 +247,45 @@ class ClusterName(Rule):
             message = f"no cluster can be called {name!r}: {reason}"
             hint = "write the name that `gnt-cluster info` shows"
             yield self.hit(cluster, message, cluster.span, hint=hint)
+
+
+class PoolOfOne(Rule):
+    info = warning_rule("GP192", "candidate-pool-of-one")(
+        summary="The candidate pool has one node, but the cluster has several.",
+        rationale="The configuration is then on the master only. If that node is lost, no other node can take over.",
+        source="Ganeti 3.0, gnt-cluster(8)",
+        bad=f"{CLUSTER}candidate_pool_size: 1\n---\n{GROUP}nodes: [n1, n2]\n",
+        good=f"{CLUSTER}candidate_pool_size: 2\n---\n{GROUP}nodes: [n1, n2]\n",
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(("candidate_pool_size",)):
+            named = {name for group in context.groups for name in promised_nodes(group) or ()}
+            nodes = len(context.state.nodes if context.state else named)
+            if number(leaf) == 1 < nodes:
+                message = f"candidate_pool_size is 1: of {nodes} nodes only the master has the configuration"
+                yield self.hit(declared, message, leaf.span, hint="write how many nodes are to have it, such as 10")
+
+
+class BalanceOff(Rule):
+    info = warning_rule("GP193", "auto-balance-off")(
+        summary="auto_balance is off, but the policy wants nodes to fail without loss.",
+        rationale="N+1 redundancy counts only instances with auto_balance. New instances get the cluster's default:"
+        " hail keeps no memory free for them on their secondary nodes, and no limit or guard speaks of them.",
+        source="Ganeti 3.0, gnt-instance(8), auto_balance; N+1 redundancy of htools",
+        bad=f"{CLUSTER}beparams: {{auto_balance: false}}\n---\n{GROUP}limits: {{max_node_failures: 1}}\n",
+        good=f"{CLUSTER}beparams: {{auto_balance: true}}\n---\n{GROUP}limits: {{max_node_failures: 1}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        limits = (item.limits.get("max_node_failures") for item in context.cluster_and_groups)
+        wanted = [limit.span for limit in limits if limit is not None and limit.value > 0]
+        wanted += [guard.span for guard in context.policy.guards if guard.measure is Measure.NODE_FAILURES]
+        for declared, leaf in context.explicit_at(("beparams", "auto_balance")) if wanted else ():
+            if leaf.value is False:
+                message = (
+                    "auto_balance is off: new instances do not count for the failures that the policy wants survived"
+                )
+                related = (Related(wanted[0], "wanted here"),)
+                yield self.hit(declared, message, leaf.span, hint="write true, or leave it out", related=related)

@@ -67,9 +67,9 @@ class NumberUnlikely(Rule):
                 if not clear <= number(leaf) <= sensible.most:  # few are not
                     yield from self._value(context, declared, leaf, parameter, sensible)
         for declared, pair in context.each_pair():
-            yield from self._pair(declared, pair)
+            yield from self._pair(context, declared, pair)
         for label, title, name, value, span in _others(context):
-            yield self._unlikely(label, title, SENSIBLE[name], value, span)
+            yield self._unlikely(context, label, title, SENSIBLE[name], value, span)
 
     def _value(
         self, context: Context, declared: Declared, leaf: Leaf, parameter: Parameter, sensible: SensibleRange
@@ -82,13 +82,13 @@ class NumberUnlikely(Rule):
             return  # GP015 asks for the unit
         if not sensible.takes(value):
             usual = parameter.default if isinstance(parameter.default, int | float) else 0
-            yield self._unlikely(declared, leaf.dotted, sensible, value, leaf.span, usual)
+            yield self._unlikely(context, declared, leaf.dotted, sensible, value, leaf.span, usual)
         elif parameter.type in (Type.SIZE, Type.MIB) and 0 < value < _GIB and _is_bare(leaf, value):
             whole = context.own(declared, (*leaf.path[:-1], _WHOLE.get(leaf.path[-1], "")))
             if whole is None or value * _GIB <= number(whole):
                 yield self._bare(declared, leaf.dotted, value, leaf.span)
 
-    def _pair(self, declared: Declared, pair: Pair) -> Iterator[Hit]:
+    def _pair(self, context: Context, declared: Declared, pair: Pair) -> Iterator[Hit]:
         for bound, values in (("min", pair.minimum), ("max", pair.maximum)):
             for name, sensible, clear in _SPECS:
                 value = values[name]
@@ -96,7 +96,7 @@ class NumberUnlikely(Rule):
                     continue  # most are
                 title = f"{pair.title}: {bound} {name}"
                 if not sensible.takes(value):
-                    yield self._unlikely(declared, title, sensible, value, pair.at(bound, name))
+                    yield self._unlikely(context, declared, title, sensible, value, pair.at(bound, name))
                 elif (
                     name in SPEC_SIZES
                     and 0 < value < _GIB
@@ -106,9 +106,19 @@ class NumberUnlikely(Rule):
                     yield self._bare(declared, title, value, pair.at(bound, name))
 
     def _unlikely(
-        self, declared: Declared | str, title: str, sensible: SensibleRange, value: float, span: Span, usual: float = 0
+        self,
+        context: Context,
+        declared: Declared | str,
+        title: str,
+        sensible: SensibleRange,
+        value: float,
+        span: Span,
+        usual: float = 0,
     ) -> Hit:
-        message = f"{title} is {sensible.shown(value)}: sensible is {sensible.words}, since {sensible.why}"
+        written, shown = context.policy.files[span.file].written(span), sensible.shown(value)
+        if written.isdecimal() and shown.removesuffix("/s") != written and shown[-1].isalpha():
+            shown = f"{written}, that is {shown}"
+        message = f"{title} is {shown}: sensible is {sensible.words}, since {sensible.why}"
         hint = sensible.meant(value, usual) or "correct the number or its unit"
         return self.hit(declared, message, span, hint=hint)
 

@@ -15,7 +15,17 @@ from gpolicy.findings import Span, info_rule, warning_rule
 from gpolicy.policy.promised import unlikely
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.groups.nodes import unknown_in_sets
-from gpolicy.rules.tags.domains import LOCATION, begins_of, domains, has_mirrors, misspelt_domains, observed, suffixes
+from gpolicy.rules.tags.domains import (
+    LOCATION,
+    allowed_migrations,
+    begins_of,
+    domains,
+    has_mirrors,
+    misspelt_domains,
+    observed,
+    suffixes,
+)
+from gpolicy.rules.tags.spelling import almost_in
 
 _MOST_GROUPS: Final = 6  # named in one message
 _GROUP: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
@@ -97,10 +107,11 @@ class FailureDomainUndivided(Rule):
 
 class FailureDomainIncomplete(Rule):
     info = warning_rule("GP520", "failure-domain-incomplete")(
-        summary="Some nodes of a group are in a failure domain, others are in none.",
-        rationale="A node without a tag of the domain shares nothing with the others, so htools prefers it for"
-        " redundant instances. Most likely its tag was forgotten.",
-        source=f"{LOCATION}, Failure tags",
+        summary="Some nodes of a group are in a failure or migration domain, others are in none.",
+        rationale="A node without a tag of a failure domain shares nothing with the others, so htools prefers it for"
+        " redundant instances; one without a tag of a migration domain takes nothing from those that have one. Most"
+        " likely the tag was forgotten. (Of a migration domain without exceptions only upgraded nodes need a tag.)",
+        source=f"{LOCATION}, Failure tags and Migration tags",
         bad=_GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2", "rack:2"),
         good=_DIVIDED,
     )
@@ -112,11 +123,15 @@ class FailureDomainIncomplete(Rule):
         unknown = unknown_in_sets(context, context.state.nodes if context.state else None)
         slips += [nodes for nodes, _ in unknown]  # their tags may be meant for the node that lacks them
         meant = {begin for nodes in slips for tag in nodes.tags or () for begin in begins_of(tag.value)}
+        migration = domains(context, "migration")  # of a single node with the tag GP518 knows more
+        upgrades = {begin for pair in allowed_migrations(context) for tag in pair for begin in begins_of(tag)}
         at_place: dict[tuple[str, str, int], list[_Lacking]] = {}
         spans: dict[tuple[str, str, int], Span | None] = {}
-        for domain, tag, group, nodes in _domains_of_groups(context):
-            without = tuple(node.name for node in nodes if not node.of(domain))
-            if without and len(without) < len(nodes) and domain not in meant:
+        for domain, tag, group, nodes in (*_domains_of_groups(context), *_domains_of_groups(context, "migration")):
+            if domain in meant or (domain in migration and domain not in upgrades):
+                continue  # without exceptions only upgraded nodes need the tag
+            without = tuple(node.name for node in nodes if not node.of(domain) and not _has_almost(node, domain))
+            if without and sum(bool(node.of(domain)) for node in nodes) > (domain in migration):
                 label, span = _place(nodes, domain, tag)
                 key = (label, span.file if span else "", span.line if span else 0)
                 spans.setdefault(key, span)
@@ -216,9 +231,16 @@ class NodeInTwoPlaces(Rule):
             yield self.hit(label, message, span, hint="leave it the tag of the place where it is")
 
 
-def _domains_of_groups(context: Context) -> Iterator[tuple[str, Tag | None, str, tuple[TaggedNode, ...]]]:
-    """Yield each failure domain with each group whose nodes are known, and the declared tag (None: observed)."""
-    names = domains(context, "nlocation")
+def _has_almost(node: TaggedNode, domain: str) -> bool:
+    """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""
+    return any(place is not None and almost_in(tag, domain) for tag, place in node.tags.items())
+
+
+def _domains_of_groups(
+    context: Context, family: str = "nlocation"
+) -> Iterator[tuple[str, Tag | None, str, tuple[TaggedNode, ...]]]:
+    """Yield each domain of a family with each group whose nodes are known, and the declared tag (None: observed)."""
+    names = domains(context, family)
     for group, nodes in context.tagged_nodes.items() if names else ():
         for domain, tag in names.items():
             yield domain, tag, group, nodes

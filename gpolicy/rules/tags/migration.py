@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from heapq import nsmallest
 from typing import Final
@@ -190,3 +191,33 @@ class MigrationDeadEnd(Rule):
 
 def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
     return frozenset(tag for name in names for tag in node.of(name))
+
+
+class MigrationDownwards(Rule):
+    info = warning_rule("GP530", "migration-downwards")(
+        summary="An exception allows migration only from a later version to an earlier one.",
+        rationale="A newer hypervisor takes over what an older one runs, and rarely the other way round. In an upgrade"
+        " instances leave the nodes of the old version, which this exception does not allow: most likely its two sides"
+        " are exchanged.",
+        source=_SOURCE,
+        bad=_rules('{from: "hv:5", to: "hv:4"}'),
+        good=_rules(_UP),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        allowed = allowed_migrations(context)
+        for tag in exceptions(context):
+            source, target = sides(tag)
+            (name, old), (same, new) = _version(source), _version(target)
+            if name == same and old > new and (target, source) not in allowed:
+                message = f"instances may go from {source} to {target}, but not from {target} to {source}"
+                yield self.hit(tag.label, message, tag.span, hint="exchange `from` and `to`, or allow both ways")
+
+
+_NUMBER: Final = re.compile(r"(.*:)v?([0-9]{1,9}(?:\.[0-9]{1,9})*)")
+
+
+def _version(tag: str) -> tuple[str, list[int]]:
+    """Return what a tag begins with and the version that it ends with, empty if with none."""
+    found = _NUMBER.fullmatch(tag)
+    return (found[1], [int(part) for part in found[2].split(".")]) if found else (tag, [])

@@ -12,7 +12,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleParameter, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import MOST_KNOWN
-from gpolicy.policy.misspelt import MOST_GUESSES
+from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
 from gpolicy.rules.tags.domains import CLOSE, LOCATION, begins_of, domains, misspelt_domains, observed, suffixes
 
 _RULES: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
@@ -25,6 +25,7 @@ _TAGGED: Final = (
     ' tags: ["service:x"]}]}},'
     " redundancy: {}, expect: {survives: true}}\n"
 )
+_MOST_PLACES: Final = 200  # that are compared with one another
 _ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
 
 
@@ -57,6 +58,16 @@ class _Names:
         return sorted(name for end in range(1, len(lower) + 1) for name in self._by_lower.get(lower[:end], ()))
 
 
+def _is_mistyped(tag: str, other: str) -> bool:
+    """Return whether the place of a tag is another one of its domain with a letter too few, too many or exchanged.
+
+    Another letter in place of one makes other names: hall and hull.
+    """
+    (domain, _, place), (same, _, known) = tag.rpartition(":"), other.rpartition(":")
+    is_other = domain != same or (len(place) == len(known) and sorted(place) != sorted(known))
+    return not is_other and name_meant(place, [known]) is not None
+
+
 def _is_slip(written: str, name: str) -> bool:
     letters = sorted(written) == sorted(name) and len(name) > 2  # two letters in the wrong order
     return letters or (len(name) > 2 and SequenceMatcher(None, written, name).ratio() >= CLOSE)
@@ -87,10 +98,19 @@ class TagAlmostInDomain(Rule):
         for tag in of_nodes:
             if names.known.isdisjoint(begins_of(tag.text)):
                 continue
-            other = first.setdefault(_ZEROS.sub("", tag.text.lower().replace("_", "-")), tag.text)
+            plain = _ZEROS.sub("", tag.text.lower().replace("_", "-"))
+            known = () if plain in first or len(first) > _MOST_PLACES else first
+            other = first.setdefault(
+                plain, next((first[item] for item in known if _is_mistyped(plain, item)), tag.text)
+            )
             if other != tag.text:
                 message = f"{tag.text} and {other} are two tags for htools"
                 yield self.hit(tag.label, message, tag.span, hint="write the tag in one way")
+
+
+def almost_in(tag: str, domain: str) -> bool:
+    """Return whether a tag is most likely one of a domain, but mistyped (GP522)."""
+    return bool(_almost(tag, _Names([domain])))
 
 
 def _almost(tag: str, names: _Names) -> str:

@@ -54,6 +54,10 @@ def test_what_domains_leave_together(group: str, rule: str, nodes: str, wanted: 
     assert codes(check(group + rules(rule) + nodes, tmp_path)) == wanted
 
 
+UP = 'migration: {domains: [hv], allow: [{from: "hv:4", to: "hv:5"}]}'
+DOWN = 'migration: {domains: [hv], allow: [{from: "hv:10", to: "hv:9"}]}'
+
+
 @pytest.mark.parametrize(
     ("rule", "more", "wanted"),
     [
@@ -72,6 +76,16 @@ def test_what_domains_leave_together(group: str, rule: str, nodes: str, wanted: 
             ["GP522"],
         ),
         ("failure_domains: [rack]", tagged(n1="rack:1", n2="rack:01", n3="rack:10", n4="rack:100"), ["GP522"]),
+        (
+            "failure_domains: [rack]",
+            tagged(n1="rack:north", n2="rack:nroth", n3="rack:south", n4="rack:hull"),
+            ["GP522"],
+        ),
+        ("failure_domains: [rack]", tagged(n1="rack:hall", n2="rack:hull", n3="rack:north1", n4="rack:north2"), []),
+        ("failure_domains: [rack]", tagged(n1="rack:a", n2="rack:b", n3="rack:c", n4="rack-d"), ["GP522"]),
+        (UP, tagged(n1="hv:4", n2="hv:4", n3="hv:5"), ["GP520"]),
+        (UP, tagged(n1="hv:4", n2="hv:4", n3="hv:5", n4="hv:5"), []),
+        (DOWN, tagged(n1="hv:9", n2="hv:9", n3="hv:10", n4="hv:10"), ["GP530"]),
         ("migration: {domains: [hv]}", tagged(n1="hv:4 hv:5", n2="hv:4 hv:5", n3="hv:4", n4="hv:4"), ["GP527"] * 2),
         ('owns: [{prefix: "htools:", "on": [cluster]}]', "", ["GP515"]),
         ('owns: [{prefix: "hv:", "on": [node]}, {prefix: "hv:", "on": [node, group]}]', "", ["GP515"]),
