@@ -203,6 +203,7 @@ class MigrationDownwards(Rule):
         bad=_rules('{from: "hv:5", to: "hv:4"}'),
         good=_rules(_UP),
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         allowed = allowed_migrations(context)
