@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "rules": {"ganeti", "policy", "cluster", "fit", "checking", "plan", "impact", "show", "testing"},
     "plan": {"ganeti", "policy", "cluster", "fit"},
     "render": {"ganeti", "plan"},
-    "apply": {"ganeti", "cluster", "plan", "analysis", "impact"},
+    "apply": {"ganeti", "cluster", "plan", "analysis", "impact", "remedy"},
     "rollout": {"ganeti", "cluster", "settings", "plan", "apply"},
     "formatting": {"policy", "writing"},
     "writing": {"ganeti", "policy"},
@@ -38,7 +38,7 @@ MAY_IMPORT = {
     "evacuate": {"ganeti", "cluster", "allocator", "analysis", "what_if", "htools"},
     "report": {"policy", "ganeti", "cluster", "plan", "allocator", "analysis", "impact"}
     | {"suggest", "testing", "drift", "show", "writing", "rollout", "what_if", "evacuate", "remedy"},
-    "remedy": {"ganeti", "cluster", "allocator", "analysis", "htools", "render"},
+    "remedy": {"ganeti", "cluster", "allocator", "analysis", "htools", "plan", "render"},
     "reference": {"ganeti", "policy", "checking"},
     "posting": set[str](),
     "allocator": set[str](),

@@ -74,7 +74,10 @@ class Progressing(Protocol):
 
 @dataclass(slots=True)
 class Carrier:
-    """Carries tasks out through `runner`. `known` is the last look. The marks of all jobs begin with `mark`."""
+    """Carries tasks out through `runner`. `known` is the last look. The marks of all jobs begin with `mark`.
+
+    `instances`: the tasks are about instances, too. `noun` is what people call the tasks.
+    """
 
     runner: Runner
     journal: JournalFile
@@ -85,6 +88,8 @@ class Carrier:
     patience: Patience = field(default_factory=Patience)
     stop: StopRequests = field(default_factory=StopRequests)
     lock_is_lost: Callable[[], bool] = lambda: False
+    instances: bool = False
+    noun: str = "plan"
     _unanswered: dict[str, str] = field(default_factory=dict)  # titles of steps with requests without answer and job
 
     def carry(self, tasks: Sequence[Task], *, first: int = 1, count: int | None = None) -> None:
@@ -218,7 +223,7 @@ class Carrier:
                     raise StoppedError(f"job {job.number}, of a request that got no answer, goes on in Ganeti")
 
     def marked_jobs(self) -> list[MarkedJob]:
-        """Return the jobs of this plan and journal that Ganeti's queue holds."""
+        """Return the jobs of this journal that Ganeti's queue holds."""
         return self._reaching(lambda: self.runner.marked_jobs(self.mark))
 
     def _left_alone(self, task: Task, outcome: JobOutcome) -> StoppedError:
@@ -243,11 +248,11 @@ class Carrier:
 
     def glance(self) -> Sight:
         """Return a new look at the cluster, as soon as possible."""
-        state = self._reaching(self.runner.glance)
+        state = self._reaching(partial(self.runner.glance, instances=self.instances))
         if other := self.cluster.other(state):
             hint = "is --to still the right address? --resume goes on once it is"
             raise CarryingError(f"{other}; no further step was begun", hint=hint)
-        return Sight.of(state)
+        return Sight.of(state, instances=self.instances)
 
     def last_look(self) -> Sight:
         """Return a look at the cluster after everything that this run began."""
@@ -309,12 +314,12 @@ class Carrier:
         ours = [item for item in changed if item.object in touched]
         for item in changed:
             if item not in ours:
-                self.progressing.note(f"also changed, not by this plan: {told(item)}")
+                self.progressing.note(f"also changed, not by this {self.noun}: {told(item)}")
         if ours:
             raise CarryingError(
                 "somebody else has changed objects that the remaining steps touch; those steps were not begun",
                 differences=ours,
-                hint="make a fresh plan; the journal has what was done so far, and --rollback undoes it",
+                hint=f"make a fresh {self.noun}; the journal has what was done so far, and --rollback undoes it",
             )
 
     def _by_serial(self, left: Sequence[Task], expected: Sight, sight: Sight) -> list[LeafDifference]:

@@ -61,7 +61,7 @@ class CommandRunner:
         """Return what config.data says: it has the instances, too."""
         return self.glance()
 
-    def glance(self) -> ClusterState:
+    def glance(self, *, instances: bool = False) -> ClusterState:  # noqa: ARG002 (they are always there)
         """Return what config.data says."""
         return read_master_configuration(self.master)
 

@@ -1,4 +1,4 @@
-"""The new look after a plan was applied or rolled back: it decides about success, not exit codes."""
+"""The new look after a plan or a remedy was applied or rolled back: it decides about success, not exit codes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from gpolicy.apply.staleness import LeafDifference, Sight, compare_objects, path_text
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
-from gpolicy.plan.effects import Effect
-from gpolicy.plan.plan import Plan
+from gpolicy.plan.change import NAME
+from gpolicy.plan.effects import Effect, found
+from gpolicy.plan.procedure import Procedure
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,43 +24,36 @@ class FinalLook:
         return not self.differences
 
 
-def judge_applied(changes: Iterable[Change], sight: Sight) -> FinalLook:
-    """Compare every change of a plan with a new look."""
+def judge_outcome(effects: Iterable[Effect], sight: Sight) -> FinalLook:
+    """Compare what all steps were to change with a new look."""
     differences: list[LeafDifference] = []
     unseen: list[str] = []
-    for change in changes:
-        if not sight.shows(change.object, change.path) and change.path not in (NAME, MEMBERSHIP, TAGS):
-            unseen.append(f"{change.object} {path_text(change.path)}")
+    for effect in effects:
+        if not sight.shows(effect.object, effect.path):
+            unseen.append(f"{effect.object} {path_text(effect.path)}")
         else:
-            differences += _not_as_planned(change, sight)
+            differences += _not_as_planned(effect, sight)
     return FinalLook(tuple(differences), tuple(unseen))
 
 
-def _not_as_planned(change: Change, sight: Sight) -> list[LeafDifference]:
-    values = sight.contents.get(change.object)
-    if change.action is ChangeAction.REMOVE:
-        gone = f"group/{change.before}" not in sight.contents
-        return [] if gone else [LeafDifference(f"group/{change.before}", (), "not there", "there")]
-    if values is None:
-        return [LeafDifference(change.object, (), "there", "not there")]
-    if change.action is ChangeAction.RENAME:
-        old = f"group/{change.before}"
-        return [LeafDifference(old, (), "not there", "there")] if old in sight.contents else []
-    if change.path == TAGS:
-        before, after = set(words(change.before)), set(words(change.after))
-        have = {path[1] for path in values if path[:1] == TAGS}
+def _not_as_planned(effect: Effect, sight: Sight) -> list[LeafDifference]:
+    if effect.path == NAME:
+        made = [f"group/{effect.after}"] if effect.after is not None else []
+        gone = [effect.object] if effect.before is not None else []
         return [
-            *(LeafDifference(change.object, (*TAGS, tag), True, None) for tag in sorted(after - before - have)),
-            *(LeafDifference(change.object, (*TAGS, tag), None, True) for tag in sorted((before - after) & have)),
+            *(LeafDifference(name, (), "there", "not there") for name in made if name not in sight.contents),
+            *(LeafDifference(name, (), "not there", "there") for name in gone if name in sight.contents),
         ]
-    found = values.get(change.path)
-    return [] if found == change.after else [LeafDifference(change.object, change.path, change.after, found)]
+    if effect.object not in sight.contents:
+        return [LeafDifference(effect.object, (), "there", "not there")]
+    value = found(effect, sight.contents)
+    return [] if value == effect.after else [LeafDifference(effect.object, effect.path, effect.after, value)]
 
 
-def judge_restored(plan: Plan, sight: Sight, effects: Sequence[Effect]) -> FinalLook:
-    """Compare the objects of a plan that was rolled back with what they were; `effects` are those of both ways.
+def judge_restored(plan: Procedure, sight: Sight, effects: Sequence[Effect]) -> FinalLook:
+    """Compare the objects of what was rolled back with what they were; `effects` are those of both ways.
 
-    Values that no command can restore are left out; the plan names them step by step.
+    Values that no command can restore are left out; the steps name them.
     """
     unseen = dict.fromkeys(
         f"{effect.object} {path_text(effect.path)}" for effect in effects if not sight.shows(effect.object, effect.path)

@@ -1,4 +1,4 @@
-"""The three runs of a plan: apply it, resume it after a run was killed or failed, roll it back.
+"""The three runs of a plan or remedy: apply it, resume it after a run was killed or failed, roll it back.
 
 Each reads the cluster, compares the plan with it, runs its steps, and reads the cluster again.
 """
@@ -25,7 +25,7 @@ from gpolicy.apply.carrying import (
 )
 from gpolicy.apply.chain import DISTRUSTED
 from gpolicy.apply.deciding import Decision, decide_by_looking, left_of, seen_progress
-from gpolicy.apply.final_look import FinalLook, judge_applied, judge_restored
+from gpolicy.apply.final_look import FinalLook, judge_outcome, judge_restored
 from gpolicy.apply.journal import (
     FORMAT_VERSION,
     KIND,
@@ -37,7 +37,7 @@ from gpolicy.apply.journal import (
     mark_start,
 )
 from gpolicy.apply.journal_file import JournalError, JournalFile, begin_run
-from gpolicy.apply.preconditions import guards_now, nothing_done, refuse_differences, right_cluster
+from gpolicy.apply.preconditions import guards_now, nothing_done, refuse_differences, right_cluster, suppositions_hold
 from gpolicy.apply.runner import JobOutcome, JobResult, Patience, Runner, StopRequests
 from gpolicy.apply.staleness import ClusterIdentity, Sight, Staleness, compare_plan, elsewhere
 from gpolicy.apply.tasks import Task, backward, forward
@@ -47,6 +47,7 @@ from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import NAME
 from gpolicy.plan.effects import Effect, Progress, written
 from gpolicy.plan.plan import Plan
+from gpolicy.plan.procedure import Procedure
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +67,14 @@ class Intention:
 
 @dataclass(slots=True)
 class PlanRun:
-    """One run of a plan.
+    """One run of a plan, or of a remedy.
 
     `history` is what earlier runs of this plan did, None for the first. `agree` shows the intention and returns
     whether to go on; it may raise. `judging` surrounds the judging of guards; it is told what is being computed.
     `lock_is_lost` is asked before each step: without the lock no further step begins.
     """
 
-    plan: Plan
+    plan: Procedure
     runner: Runner
     journal_file: Path
     progressing: Progressing
@@ -103,23 +104,24 @@ class PlanRun:
     # --- the first run ---------------------------------------------------------------------------------------------
 
     def _first(self, state: ClusterState) -> FinalLook | None:
-        notes = nothing_done(self.plan, self.runner, state)
+        notes = (*suppositions_hold(self.plan, state), *nothing_done(self.plan, self.runner, state))
         guards = self._judge(state)
         tasks = forward(self.plan)
-        other = elsewhere(self.plan, state)
+        other = elsewhere(self.plan, state) if isinstance(self.plan, Plan) else None
         notes = (*notes, *_about_uuid(self.plan, state), *((other,) if other else ()))
         if not self.agree(Intention(Direction.APPLY, tuple(tasks), notes=notes, guards=guards)):
             return None
         with self._writing() as journal:
             carrier = self._carrier(journal, state)
             carrier.carry(tasks)
-            return judge_applied(self.plan.changes, carrier.last_look())
+            return judge_outcome(self.plan.outcome, carrier.last_look())
 
     # --- going on --------------------------------------------------------------------------------------------------
 
     def _further(self, state: ClusterState, history: History) -> FinalLook | None:
         if history.direction is Direction.ROLLBACK:
-            raise UsageError("a rollback of this plan has begun", hint="continue with --rollback, or make a fresh plan")
+            hint = f"continue with --rollback, or make a fresh {self.plan.noun}"
+            raise UsageError(f"a rollback of this {self.plan.noun} has begun", hint=hint)
         tasks = forward(self.plan)
         open_tasks = left_of(tasks, history.attempts)
         guards = self._judge(state) if open_tasks else ()
@@ -129,12 +131,11 @@ class PlanRun:
             carrier = self._carrier(journal, state)
             settled = self._settle(carrier, tasks, history)
             comparison = compare_plan(self.plan, carrier.known, settled.all_effects(tasks), settled.serials)
-            refuse_differences(
-                comparison.differences, "the cluster has changed since the last run; no further step was begun"
-            )
+            why = "the cluster has changed since the last run; no further step was begun"
+            refuse_differences(comparison.differences, why, self.plan.noun)
             left = [task for task in tasks if task.key not in settled.done]
             carrier.carry(left, first=len(tasks) - len(left) + 1, count=len(tasks))
-            return judge_applied(self.plan.changes, carrier.last_look())
+            return judge_outcome(self.plan.outcome, carrier.last_look())
 
     def _intention(self, tasks: Sequence[Task], left: Sequence[Task], lost: Sequence[str] = ()) -> Intention:
         keys = {task.key for task in left}
@@ -190,7 +191,7 @@ class PlanRun:
         if decision is Decision.REFUSE:
             raise CarryingError(
                 f"step {task.key} ({task.title}) is half done, and cannot be run again",
-                hint="look at the cluster, then make a fresh plan",
+                hint=f"look at the cluster, then make a fresh {self.plan.noun}",
             )
         return decision is Decision.SKIP
 
@@ -220,8 +221,7 @@ class PlanRun:
             everything = [*done, *(effect for task in left for effect in task.command.effects)]
             return judge_restored(self.plan, carrier.last_look(), everything)
 
-    @staticmethod
-    def _refuse_foreign(carrier: Carrier, comparison: Staleness, tasks: Sequence[Task]) -> None:
+    def _refuse_foreign(self, carrier: Carrier, comparison: Staleness, tasks: Sequence[Task]) -> None:
         """Refuse if somebody else has changed an object that our steps wrote; of others a note will do.
 
         What steps that never began were to change is not ours, whatever its value is now.
@@ -229,13 +229,16 @@ class PlanRun:
         effects = [effect for task in tasks for effect in task.command.effects]
         ours = written(effects) | written([effect.reversed() for effect in effects])
         mine = [item for item in comparison.differences if item.object in ours]
-        refuse_differences(mine, "the cluster has changed since the last run; nothing was taken back")
+        why = "the cluster has changed since the last run; nothing was taken back"
+        refuse_differences(mine, why, self.plan.noun)
         for item in comparison.differences:
             carrier.progressing.note(f"changed by somebody else, and left alone: {told(item)}")
 
     # --- what all have in common -----------------------------------------------------------------------------------
 
     def _judge(self, state: ClusterState) -> tuple[GuardResult, ...]:
+        if not isinstance(self.plan, Plan):
+            return ()
         with self.judging() as tell:
             return guards_now(self.plan, state, tell, begun=self.history is not None)
 
@@ -245,12 +248,14 @@ class PlanRun:
             self.runner,
             journal,
             self.progressing,
-            Sight.of(state),
+            Sight.of(state, instances=self.plan.moves_instances),
             cluster,
             mark_start(self.plan.digest, self._journal_id),
             self.patience,
             self.stop,
             self.lock_is_lost,
+            self.plan.moves_instances,
+            self.plan.noun,
         )
 
     @contextmanager
@@ -327,7 +332,7 @@ def _nothing_unknown(jobs: Mapping[str, int], history: History) -> None:
         )
 
 
-def _about_uuid(plan: Plan, state: ClusterState) -> list[str]:
+def _about_uuid(plan: Procedure, state: ClusterState) -> list[str]:
     if plan.cluster_uuid is not None or state.cluster.identity.uuid is None:
         return []
-    return ["the plan holds no UUID: only the name says that this is the right cluster"]
+    return [f"the {plan.noun} holds no UUID: only the name says that this is the right cluster"]

@@ -1,12 +1,14 @@
-"""What must hold before a run of a plan begins: the right cluster, as the plan saw it, and guards that pass."""
+"""What must hold before a run begins: the right cluster, as the plan or remedy saw it, and guards that pass."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.deciding import left_of
+from gpolicy.apply.final_look import judge_outcome
 from gpolicy.apply.journal import Direction, History, mark_start
 from gpolicy.apply.runner import JobStatus, Runner
 from gpolicy.apply.staleness import ClusterIdentity, LeafDifference, Sight, compare_plan
@@ -16,53 +18,105 @@ from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.releases import release_of
 from gpolicy.impact.declared_guards import judge_declared_again, need_impact
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
+from gpolicy.plan.change import words
 from gpolicy.plan.plan import Plan
+from gpolicy.plan.procedure import Procedure
+from gpolicy.remedy.saved_remedy import SavedRemedy, Supposed, residents_of
+
+_CHANGED: Final = "the cluster has changed since the {} was made; nothing was done"
 
 
 class RefusedError(ApplyError):
-    """The plan does not match the present cluster: nothing was done."""
+    """The plan or remedy does not match the present cluster: nothing was done."""
 
 
-def refuse_differences(differences: Sequence[LeafDifference], why: str) -> None:
+def refuse_differences(differences: Sequence[LeafDifference], why: str, noun: str) -> None:
     """Raise RefusedError, which says why, if there are differences."""
     if differences:
-        raise RefusedError(why, differences=differences, hint="make a fresh plan from the cluster as it is now")
+        raise RefusedError(why, differences=differences, hint=f"make a fresh {noun} from the cluster as it is now")
 
 
-def right_cluster(plan: Plan, state: ClusterState) -> None:
-    """Raise RefusedError if the plan is for another cluster."""
+def right_cluster(plan: Procedure, state: ClusterState) -> None:
+    """Raise RefusedError if the plan or remedy is for another cluster."""
     if other := ClusterIdentity(plan.cluster, plan.cluster_uuid).other(state):
-        hint = "is --to the right address? If the cluster was renamed or made anew, make a fresh plan"
+        hint = f"is --to the right address? If the cluster was renamed or made anew, make a fresh {plan.noun}"
         raise RefusedError(f"{other}; nothing was done", hint=hint)
     release = release_of(state.software_version)
-    if release not in (None, plan.version):
+    if plan.version and release not in (None, plan.version):
         raise RefusedError(
-            f"the cluster runs Ganeti {release} now, the commands of the plan are those of {plan.version};"
+            f"the cluster runs Ganeti {release} now, the commands of the {plan.noun} are those of {plan.version};"
             " nothing was done",
-            hint="make a fresh plan",
+            hint=f"make a fresh {plan.noun}",
         )
 
 
-def nothing_done(plan: Plan, runner: Runner, state: ClusterState) -> tuple[str, ...]:
-    """Return notes on a cluster that is as the plan saw it, and where no job of the plan waits or runs.
+def suppositions_hold(plan: Procedure, state: ClusterState) -> tuple[str, ...]:
+    """Return notes on a cluster that is as a remedy supposes it; plans suppose nothing.
+
+    Raise RefusedError where the plan that it was worked out for was not applied, where a node may hold no instance any
+    more, or holds others than it did.
+    """
+    if not isinstance(plan, SavedRemedy):
+        return ()
+    unseen = () if plan.supposed is None else _was_applied(plan.supposed, Sight.of(state))
+    found = residents_of(state, plan.residents)
+    targets = {node for effect in plan.outcome for node in {*words(effect.after)} - {*words(effect.before)}}
+    differences = [
+        *(
+            LeafDifference(f"node/{name}", ("instances",), list(names), list(found[name]))
+            for name, names in plan.residents.items()
+            if names != found[name]
+        ),
+        *(
+            LeafDifference(f"node/{name}", (), "usable", "offline, drained or not vm_capable")
+            for name in sorted(targets & state.nodes.keys())
+            if not state.nodes[name].is_usable
+        ),
+    ]
+    refuse_differences(differences, _CHANGED.format(plan.noun), plan.noun)
+    return tuple(f"{what} cannot be read this way; assumed to be as the remedy supposes" for what in unseen)
+
+
+def _was_applied(supposed: Supposed, sight: Sight) -> tuple[str, ...]:
+    """Return what cannot be seen of a plan, or of the plan of a policy, that is applied. Raise RefusedError if not."""
+    look = judge_outcome(supposed.effects, sight)
+    if look.good:
+        return look.unseen
+    what = (
+        f"plan {supposed.file} makes it, and that plan"
+        if supposed.is_plan
+        else f"policy {supposed.file} makes it, and a plan of that policy"
+    )
+    none = len(look.differences) == len(supposed.effects)
+    how = "was not applied" if none else "was applied only in part, or the cluster has changed since"
+    first = f"gpolicy apply {supposed.file}" if supposed.is_plan else "apply a plan of the policy"
+    raise RefusedError(
+        f"the remedy is for the cluster as {what} {how}; nothing was done",
+        differences=look.differences,
+        hint=f"first {first}, then apply the remedy; or make a remedy for the cluster as it is",
+    )
+
+
+def nothing_done(plan: Procedure, runner: Runner, state: ClusterState) -> tuple[str, ...]:
+    """Return notes on a cluster that is as `plan` saw it, and where none of its jobs waits or runs.
 
     Raise RefusedError for any other: after a change, or a job whose journal must be somewhere else.
     """
-    comparison = compare_plan(plan, Sight.of(state), (), {})
-    refuse_differences(comparison.differences, "the cluster has changed since the plan was made; nothing was done")
+    comparison = compare_plan(plan, Sight.of(state, instances=plan.moves_instances), (), {})
+    refuse_differences(comparison.differences, _CHANGED.format(plan.noun), plan.noun)
     for job in runner.marked_jobs(mark_start(plan.digest, "")):
         if job.status is JobStatus.PENDING:
             raise RefusedError(
-                f"job {job.number} of this plan is under way; nothing was done",
+                f"job {job.number} of this {plan.noun} is under way; nothing was done",
                 hint="continue with the journal of the run that began it (--resume, --journal FILE), or wait for"
-                " its end and make a fresh plan",
+                f" its end and make a fresh {plan.noun}",
             )
     return comparison.notes
 
 
-def measures_nodes(plan: Plan) -> bool:
+def measures_nodes(plan: Procedure) -> bool:
     """Return whether a guard of `plan` can be judged again only with what nodes measure."""
-    return need_impact(plan.declared_guards)
+    return isinstance(plan, Plan) and need_impact(plan.declared_guards)
 
 
 def guards_now(
@@ -98,7 +152,7 @@ def guards_now(
     return tuple(verdicts)
 
 
-def can_be_carried(plan: Plan, runner: Runner, direction: Direction, history: History | None) -> None:
+def can_be_carried(plan: Procedure, runner: Runner, direction: Direction, history: History | None) -> None:
     """Raise GpolicyError if a step that is left cannot go the chosen way, before anything begins."""
     attempts = history.attempts if history is not None and history.plan_digest == plan.digest else {}
     tasks = forward(plan) if direction is Direction.APPLY else backward(plan, set(attempts))
@@ -106,7 +160,8 @@ def can_be_carried(plan: Plan, runner: Runner, direction: Direction, history: Hi
     if stuck:
         what = "; ".join(f"step {task.key} ({task.title})" for task in stuck)
         other = "local: or ssh://" if runner.route == "rapi" else "rapi://"
+        without = ", or take this out of the policy" if isinstance(plan, Plan) else ""
         raise GpolicyError(
             f"{runner.destination} cannot carry {what}; nothing was done",
-            hint=f"apply the plan through {other}, or take this out of the policy",
+            hint=f"apply the {plan.noun} through {other}{without}",
         )

@@ -58,9 +58,9 @@ class RapiRunner:
         """Return the whole state of the cluster."""
         return read_rapi(self.client, insecure=self.insecure)
 
-    def glance(self) -> ClusterState:
+    def glance(self, *, instances: bool = False) -> ClusterState:
         """Return what the cluster is configured to be."""
-        return read_rapi_configuration(self.client)
+        return read_rapi_configuration(self.client, instances=instances)
 
     def run(self, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:
         """Submit a request and wait for the end of its job."""

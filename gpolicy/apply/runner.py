@@ -163,8 +163,8 @@ class Runner(Protocol):
         """Return what a plan is held against before it begins: as it is configured, with its instances."""
         ...
 
-    def glance(self) -> ClusterState:
-        """Return what steps write, quickly, and with no node asked: instances may be missing."""
+    def glance(self, *, instances: bool = False) -> ClusterState:
+        """Return what steps write, quickly, and with no node asked. Without `instances` they may be missing."""
         ...
 
     def run(self, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:

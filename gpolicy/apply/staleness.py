@@ -1,4 +1,4 @@
-"""Hold a plan against the cluster as it is now: what the plan touches must be as it was when the plan was made."""
+"""Hold a plan or a remedy against the cluster as it is now: what it touches must be as it was when it was made."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gpolicy.plan.change import NAME, TAGS
 from gpolicy.plan.contents import Contents, contents, identities, is_own_value, shown_by
 from gpolicy.plan.effects import Effect, carried_out
 from gpolicy.plan.plan import Plan
+from gpolicy.plan.procedure import Procedure
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,9 @@ class Sight:
     gaps: tuple[Unreadable, ...]
 
     @classmethod
-    def of(cls, state: ClusterState) -> Sight:
-        """Return what `state` shows."""
-        return cls(contents(state), identities(state), state.unreadable)
+    def of(cls, state: ClusterState, *, instances: bool = False) -> Sight:
+        """Return what `state` shows; of `instances` only if the steps move some."""
+        return cls(contents(state, instances=instances), identities(state), state.unreadable)
 
     def shows(self, name: str, path: Path) -> bool:
         """Return whether the look shows this leaf."""
@@ -73,7 +74,7 @@ class Staleness:
     notes: tuple[str, ...] = ()
 
 
-def compare_plan(plan: Plan, sight: Sight, done: Sequence[Effect], serials: Mapping[str, int]) -> Staleness:
+def compare_plan(plan: Procedure, sight: Sight, done: Sequence[Effect], serials: Mapping[str, int]) -> Staleness:
     """Return how the objects that `plan` touches differ from what it saw, after its effects `done`.
 
     `serials` are numbers that were seen after our own steps. They count only where a value that the plan touches
@@ -83,7 +84,7 @@ def compare_plan(plan: Plan, sight: Sight, done: Sequence[Effect], serials: Mapp
     return Staleness((*compare_objects(plan, sight, done), *by_serial), tuple(notes))
 
 
-def compare_objects(plan: Plan, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
+def compare_objects(plan: Procedure, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
     """Return, leaf by leaf, how the objects that `plan` touches differ from what it saw, after its effects `done`."""
     expected = carried_out(done, {name: dict(item.values) for name, item in plan.observed.items()})
     gaps = (*plan.gaps, *sight.gaps)
@@ -129,7 +130,7 @@ def path_text(path: Path) -> str:
     return f"tags {path[1]}" if path[:1] == TAGS and len(path) > 1 else ".".join(path)
 
 
-def _appeared(plan: Plan, expected: Contents, found: Contents) -> list[LeafDifference]:
+def _appeared(plan: Procedure, expected: Contents, found: Contents) -> list[LeafDifference]:
     """Return groups that a step is to make or to rename to, and that are there without it."""
     made = {
         f"group/{effect.after}": None
@@ -144,7 +145,7 @@ def _appeared(plan: Plan, expected: Contents, found: Contents) -> list[LeafDiffe
     ]
 
 
-def _other_objects(plan: Plan, sight: Sight, renamed: set[str]) -> list[LeafDifference]:
+def _other_objects(plan: Procedure, sight: Sight, renamed: set[str]) -> list[LeafDifference]:
     """Return objects that have the name of one that the plan saw, and are another."""
     return [
         LeafDifference(name, ("uuid",), item.identity.uuid, sight.identities[name].uuid)
@@ -156,7 +157,7 @@ def _other_objects(plan: Plan, sight: Sight, renamed: set[str]) -> list[LeafDiff
     ]
 
 
-def _by_serial(plan: Plan, sight: Sight, serials: Mapping[str, int]) -> tuple[list[LeafDifference], list[str]]:
+def _by_serial(plan: Procedure, sight: Sight, serials: Mapping[str, int]) -> tuple[list[LeafDifference], list[str]]:
     """Return the objects whose serial number has to stand for values that cannot be read, and differs."""
     found: list[LeafDifference] = []
     notes: list[str] = []

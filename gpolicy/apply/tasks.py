@@ -1,4 +1,4 @@
-"""The jobs of a run in their order: the steps of a plan, or what undoes them."""
+"""The jobs of a run in their order: the steps of a plan or remedy, or what undoes them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from gpolicy.ganeti.commands import Route
-from gpolicy.plan.plan import Plan
+from gpolicy.plan.procedure import Procedure
 from gpolicy.plan.step import PlannedCommand, Step, ways_back
 
 _ONCE = frozenset({"add", "rename", "remove", "remove-tags"})
+_MOVES = "gnt-instance"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +24,11 @@ class Task:
 
     @property
     def repeatable(self) -> bool:
-        """Whether a second run of the job gives the same result: Ganeti refuses to create a group twice."""
+        """Whether a second run of the job gives the same result: Ganeti refuses to create a group twice, and a second
+        migration leads back."""
         argv, rapi = self.command.argv, self.command.rapi
         if argv is not None:
-            return argv[1] not in _ONCE
+            return argv[0] != _MOVES and argv[1] not in _ONCE
         return (
             rapi is not None and (rapi.method == "PUT" or rapi.path.endswith("/modify")) and "/rename" not in rapi.path
         )
@@ -36,12 +38,12 @@ class Task:
         return (self.command.argv if route is Route.ARGV else self.command.rapi) is not None
 
 
-def forward(plan: Plan) -> list[Task]:
+def forward(plan: Procedure) -> list[Task]:
     """Return the tasks that carry `plan` out."""
     return [Task(step.id, step.id, step.title, step.command) for step in plan.steps]
 
 
-def backward(plan: Plan, steps: Collection[str]) -> list[Task]:
+def backward(plan: Procedure, steps: Collection[str]) -> list[Task]:
     """Return the tasks that undo those of `steps`."""
     return [task for step in ways_back(plan.steps) if step.id in steps for task in _undo(step)]
 

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from gpolicy.apply.staleness import LeafDifference
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.plan.plan import Plan
+    from gpolicy.plan.procedure import Procedure
     from gpolicy.plan.signature import Signers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyRequest:
-    """The plan to apply, its destination, and options."""
+    """The plan or remedy to apply, its destination, and options."""
 
     plan: Path
     destination: str
@@ -46,27 +46,27 @@ class ApplyRequest:
 
     @property
     def journal_file(self) -> Path:
-        """The journal: the given one, or the one beside the plan."""
+        """The journal: the given one, or the one beside the file."""
         from gpolicy.apply.journal_file import journal_path  # noqa: PLC0415
 
         return self.journal or journal_path(self.plan)
 
 
 def apply(request: ApplyRequest) -> int:
-    """Apply, resume or roll back a plan; return the exit code."""
+    """Apply, resume or roll back a plan or remedy; return the exit code."""
     from gpolicy.apply.carrying import ApplyError  # noqa: PLC0415
     from gpolicy.apply.runner import StopRequests  # noqa: PLC0415
-    from gpolicy.plan.plan import check_safe  # noqa: PLC0415
-    from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
+    from gpolicy.plan.plan import Plan, check_safe  # noqa: PLC0415
+    from gpolicy.remedy.remedy_file import read_procedure  # noqa: PLC0415
 
     if request.resume and request.rollback:
         raise UsageError("--resume and --rollback exclude one another")
-    plan = read_plan(request.plan, request.signers)
+    plan = read_procedure(request.plan, request.signers)
     stop = StopRequests()
     signals = Signals(stop)
     runner = runner_for(request, stop)
     try:
-        if not request.rollback:
+        if isinstance(plan, Plan) and not request.rollback:
             check_safe(plan)
         if not request.yes and not can_ask():
             raise UsageError("there is no terminal to ask on", hint="give --yes to apply without being asked")
@@ -108,7 +108,7 @@ class RunEnd:
 
 
 def run_plan(
-    request: ApplyRequest, plan: Plan, runner: Runner, agree: Callable[[Intention], bool], stop: StopRequests
+    request: ApplyRequest, plan: Procedure, runner: Runner, agree: Callable[[Intention], bool], stop: StopRequests
 ) -> RunEnd:
     """Run a plan under the locks of its cluster, if `agree` does. Raise ApplyError and others as PlanRun does."""
     from gpolicy.apply.journal import Direction  # noqa: PLC0415
@@ -145,8 +145,8 @@ def run_plan(
         return RunEnd(direction, run.go(state))
 
 
-def read_for(request: ApplyRequest, plan: Plan, runner: Runner) -> ClusterState:
-    """Return the state of the cluster, with what its nodes measure if a guard of the plan needs that."""
+def read_for(request: ApplyRequest, plan: Procedure, runner: Runner) -> ClusterState:
+    """Return the state of the cluster, with what its nodes measure if a guard needs that."""
     from gpolicy.apply.preconditions import measures_nodes  # noqa: PLC0415
     from gpolicy.cluster.sources import read_state  # noqa: PLC0415
 
@@ -154,20 +154,20 @@ def read_for(request: ApplyRequest, plan: Plan, runner: Runner) -> ClusterState:
         return read_state(request.destination, request.options) if measures_nodes(plan) else runner.read()
 
 
-def _history(request: ApplyRequest, plan: Plan, journal: Path) -> History | None:
+def _history(request: ApplyRequest, plan: Procedure, journal: Path) -> History | None:
     from gpolicy.apply.earlier import history_for  # noqa: PLC0415
 
     return history_for(plan, journal, resume=request.resume, rollback=request.rollback)
 
 
-def _own_history(plan: Plan, history: History | None, journal: Path, runner: Runner) -> History | None:
-    """Return the history of this plan; rename the journal of another plan."""
+def _own_history(plan: Procedure, history: History | None, journal: Path, runner: Runner) -> History | None:
+    """Return the history of this plan or remedy; rename the journal of another."""
     from gpolicy.apply.earlier import clear_away  # noqa: PLC0415
 
     if history is None or history.plan_digest == plan.digest:
         return history
-    kept = clear_away(history, journal, runner)
-    complain(f"{journal} was the journal of an earlier plan; it is kept as {kept.name}", None)
+    kept = clear_away(history, journal, runner, plan.noun)
+    complain(f"{journal} was the journal of an earlier {plan.noun}; it is kept as {kept.name}", None)
     return None
 
 
@@ -195,7 +195,7 @@ def _locks(runner: Runner, cluster: str, uuid: str | None) -> Iterator[Callable[
 class _Agreement:
     """Shows the steps and asks for consent."""
 
-    plan: Plan
+    plan: Procedure
     destination: str
     yes: bool
     signals: Signals
@@ -241,10 +241,10 @@ def _say(line: str) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), sys.stdout.fileno())
 
 
-def tell_end(request: ApplyRequest, plan: Plan, ended: RunEnd) -> int:
+def tell_end(request: ApplyRequest, plan: Procedure, ended: RunEnd) -> int:
     """Report how a run ended, and return the exit code."""
     if ended.direction is None:
-        _say("nothing to do: the plan has no steps")
+        _say(f"nothing to do: the {plan.noun} has no steps")
         return ended.exit_code
     if ended.look is None:
         complain("nothing was done", None)
@@ -253,11 +253,8 @@ def tell_end(request: ApplyRequest, plan: Plan, ended: RunEnd) -> int:
     for path in ended.look.unseen:
         _say(f"  not seen: {path} cannot be read through {request.destination}; its job ended well")
     if ended.look.good:
-        seen = len(plan.changes)
         _say(
-            "taken back: the cluster is as it was before, as far as said above"
-            if back
-            else f"done: all {seen} changes are there"
+            "taken back: the cluster is as it was before, as far as said above" if back else f"done: {plan.done_words}"
         )
         return ended.exit_code
     _show_differences(ended.look.differences)
@@ -265,7 +262,7 @@ def tell_end(request: ApplyRequest, plan: Plan, ended: RunEnd) -> int:
         "all steps were taken back, but the cluster is not as it was"
         if back
         else "all steps ran, but not all is as planned",
-        f"make a fresh plan; the journal is {request.journal_file}",
+        f"make a fresh {plan.noun}; the journal is {request.journal_file}",
     )
     return ended.exit_code
 
@@ -292,5 +289,5 @@ def _way_on(request: ApplyRequest, journal: Path) -> str | None:
     if not journal.exists():
         return None
     return f"continue with --{'rollback' if request.rollback else 'resume'}" + (
-        "" if request.rollback else ", undo what was done with --rollback, or make a fresh plan"
+        "" if request.rollback else ", undo what was done with --rollback, or make a fresh plan or remedy"
     )

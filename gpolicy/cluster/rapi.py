@@ -8,6 +8,7 @@ from dataclasses import replace
 from gpolicy.cluster.rapi_answers import (
     CONFIGURATION_FIELDS,
     NODE_OWN_FIELDS,
+    PLACE_FIELDS,
     Answers,
     ChangedError,
     configuration_of,
@@ -25,6 +26,7 @@ _PAUSE = 0.5  # seconds before reading a changed cluster again
 _INFO, _GROUPS, _NODES, _INSTANCES = (RAPI_READS[name] for name in ("info", "groups", "nodes", "instances"))
 _NODE_OWN = f"/2/query/node?fields={','.join(NODE_OWN_FIELDS)}"
 _NODE_CONFIGURATION = f"/2/query/node?fields={','.join(CONFIGURATION_FIELDS)}"
+_INSTANCE_PLACES = f"/2/query/instance?fields={','.join(PLACE_FIELDS)}"
 
 
 def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
@@ -59,18 +61,20 @@ def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
     )
 
 
-def read_rapi_configuration(client: Client) -> ClusterState:
-    """Return the configuration of the cluster, without instances and measurements: no node is asked.
+def read_rapi_configuration(client: Client, *, instances: bool = False) -> ClusterState:
+    """Return the configuration of the cluster, without measurements: no node is asked.
 
-    It takes three requests, even if nodes are down, and a user with a password. Raise as `read_rapi` does.
+    It takes three requests, or four with the places of `instances`, even if nodes are down, and a user with a password.
+    Raise as `read_rapi` does.
     """
     source = f"rapi://{netloc(client.host, client.port)}"
     for attempt in range(_ATTEMPTS):
         if attempt:
             time.sleep(_PAUSE)
         answers = client.get(_INFO), client.get(_GROUPS), client.get(_NODE_CONFIGURATION)
+        placed = client.get(_INSTANCE_PLACES) if instances else None
         try:
-            return configuration_of(*answers, source)
+            return configuration_of(*answers, placed, source)
         except ChangedError:
             pass
     raise UnreachableError(f"{source}: the cluster changed while it was read", hint="try again")

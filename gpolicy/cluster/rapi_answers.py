@@ -35,6 +35,18 @@ CONFIGURATION_FIELDS: Final = (
     "custom_ndparams",
 )
 
+PLACE_FIELDS: Final = (
+    "name",
+    "serial_no",
+    "uuid",
+    "pnode",
+    "snodes",
+    "admin_state",
+    "disk_template",
+    "beparams",
+    "tags",
+)
+
 NO_NODE_OWN: Final = (
     "own parameters of nodes are not known: the remote API shows them only to users with a password;"
     " values that differ from the group's are shown as own"
@@ -79,16 +91,23 @@ def state_of(answers: Answers, source: str) -> ClusterState:
     return replace(state, notes=(*state.notes, *_mixed_note(state), *missing_notes(state)))
 
 
-def configuration_of(info_answer: Value, groups_answer: Value, nodes_answer: Value, source: str) -> ClusterState:
-    """Return the configuration of a cluster, without instances and measurements.
+def configuration_of(
+    info_answer: Value, groups_answer: Value, nodes_answer: Value, instances_answer: Value, source: str
+) -> ClusterState:
+    """Return the configuration of a cluster, without measurements and disks.
 
-    `nodes_answer` is the query of `CONFIGURATION_FIELDS`. Raise as `state_of` does.
+    `nodes_answer` is the query of `CONFIGURATION_FIELDS`, `instances_answer` that of `PLACE_FIELDS`, None if instances
+    do not matter. Raise as `state_of` does.
     """
     frame = _frame(info_answer, groups_answer, source)
     by_uuid = {group.identity.uuid: group for group in frame.groups.values()}
     where = f"{source}: /2/query/node"
     nodes = _rows(nodes_answer, CONFIGURATION_FIELDS, where)
     state = replace(frame, nodes=by_name((_configured(record, by_uuid) for record in nodes), where))
+    if instances_answer is not None:
+        where = f"{source}: /2/query/instance"
+        placed = [record for record in _rows(instances_answer, PLACE_FIELDS, where) if record.fields["pnode"]]
+        state = replace(state, instances=by_name(map(_placed, placed), where))
     check_numbers(state, source)
     return state
 
@@ -119,6 +138,16 @@ def _configured(record: Record, groups: dict[str | None, Group]) -> Node:
         offline=record.flag("offline"),
         drained=record.flag("drained"),
         vm_capable=record.flag("vm_capable"),
+    )
+
+
+def _placed(record: Record) -> Instance:
+    return instance_of(
+        record,
+        record.record("beparams"),
+        primary_node=record.text("pnode"),
+        secondary_nodes=record.texts("snodes"),
+        disk_template=record.name("disk_template"),
     )
 
 
@@ -178,7 +207,7 @@ def _rows(answer: Value, names: tuple[str, ...], where: str) -> list[Record]:
         cells = [cell[1] for cell in row if isinstance(cell, list) and len(cell) == 2 and cell[0] == 0] if isinstance(
             row, list) else []  # fmt: skip
         if len(cells) != len(names):
-            raise InputError(f"{where}: should answer with {', '.join(names)} of every node")
+            raise InputError(f"{where}: should answer with {', '.join(names)} of every object")
         rows.append(Record(where, dict(zip(names, cells, strict=True))))
     return rows
 

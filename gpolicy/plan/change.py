@@ -43,6 +43,9 @@ NAME: Path = ("name",)
 MEMBERSHIP: Path = ("group",)
 """Path of the group that a node is in."""
 
+NODES: Path = ("nodes",)
+"""Path of the nodes that an instance is on: its primary node, and its secondary if it has one."""
+
 TAGS: Path = ("tags",)
 
 

@@ -1,7 +1,7 @@
 """What a plan and an apply compare: each object of a cluster as one mapping of paths to values.
 
-Own values, tags (`("tags", TAG)` is true), a node's group and a group's name are all leaves, so every change of an
-object is a change of leaves. Values are in the normal form; a value that is not set has no leaf.
+Own values, tags (`("tags", TAG)` is true), a node's group, a group's name and an instance's nodes are all leaves, so
+every change of an object is a change of leaves. Values are in the normal form; a value that is not set has no leaf.
 """
 
 from __future__ import annotations
@@ -12,10 +12,15 @@ from dataclasses import dataclass
 from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import canonical
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction
+from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS, Change, ChangeAction
 
 Contents = dict[str, Values]
-"""Leaves by object: `cluster`, `group/NAME`, `node/NAME`."""
+"""Leaves by object: `cluster`, `group/NAME`, `node/NAME`, and `instance/NAME` where instances are looked at."""
+
+ADMIN_STATE: Path = ("admin_state",)
+"""Path of the state that an instance should be in: up, down or offline."""
+
+_NOT_OWN = (NAME, MEMBERSHIP, NODES, ADMIN_STATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +31,16 @@ class Observed:
     values: Values
 
 
-def contents(state: ClusterState) -> Contents:
-    """Return the leaves of every object of `state`."""
+def contents(state: ClusterState, *, instances: bool = False) -> Contents:
+    """Return the leaves of every object of `state`; of `instances` only if they are asked for."""
     found: Contents = {"cluster": _leaves(state.cluster.own, state.cluster.tags)}
     for group in state.groups.values():
         found[f"group/{group.name}"] = {NAME: group.name, **_leaves(group.own, group.tags)}
     for node in state.nodes.values():
         found[f"node/{node.name}"] = {MEMBERSHIP: node.group, **_leaves(node.own, node.tags)}
+    for item in state.instances.values() if instances else ():
+        nodes: list[Value] = [item.primary_node, *item.secondary_nodes]
+        found[f"instance/{item.name}"] = {NODES: nodes, ADMIN_STATE: item.admin_state}
     return found
 
 
@@ -42,12 +50,13 @@ def identities(state: ClusterState) -> dict[str, Identity]:
         "cluster": state.cluster.identity,
         **{f"group/{group.name}": group.identity for group in state.groups.values()},
         **{f"node/{node.name}": node.identity for node in state.nodes.values()},
+        **{f"instance/{item.name}": item.identity for item in state.instances.values()},
     }
 
 
 def observed(state: ClusterState, objects: Iterable[str]) -> dict[str, Observed]:
     """Return those of `objects` that the state has, as its source shows them."""
-    found, known = contents(state), identities(state)
+    found, known = contents(state, instances=True), identities(state)
     shown = {
         name: {path: value for path, value in found[name].items() if shown_by(state.unreadable, name, path)}
         for name in objects
@@ -82,8 +91,8 @@ def level_of(name: str) -> Level:
 
 
 def is_own_value(path: Path) -> bool:
-    """Return whether a leaf is an own value, not a name, a tag or a membership: those every source shows."""
-    return path not in (NAME, MEMBERSHIP) and path[:1] != TAGS
+    """Return whether a leaf is an own value, not a name, a tag or a place: those every source shows."""
+    return path not in _NOT_OWN and path[:1] != TAGS
 
 
 def tags_of(values: Mapping[Path, Value]) -> list[str]:

@@ -11,7 +11,7 @@ from gpolicy.ganeti.parameters import reach_of
 from gpolicy.ganeti.units import exact_size
 from gpolicy.ganeti.values import amount_text
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
+from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS, words
 from gpolicy.plan.effects import Effect
 
 _LONGEST: Final = 4000  # characters of one value; a longer one is marked as cut
@@ -32,6 +32,8 @@ def effect_words(effect: Effect) -> str:
             return (
                 f"{effect.object}: from group {value_words(path, effect.before)} to {value_words(path, effect.after)}"
             )
+        case path if path == NODES:
+            return f"{effect.object}: from {', '.join(words(effect.before))} to {', '.join(words(effect.after))}"
         case path if path[:1] == TAGS:
             return f"{effect.object}: tag {value_words(path, path[1])} {'added' if effect.after else 'removed'}"
     reach = reach_of(effect.path)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from gpolicy.ganeti.expressible import Reset
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.values import canonical
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
+from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS, Change, words
 from gpolicy.plan.contents import Contents
 
 _NEW_GROUP: Path = ("alloc_policy",)
@@ -70,6 +70,35 @@ def tagged(name: str, tags: Iterable[str], *, added: bool) -> tuple[Effect, ...]
 def moved(nodes: Mapping[str, str], target: str) -> tuple[Effect, ...]:
     """Return the effects of a command that moves nodes, given with the groups that they leave, to `target`."""
     return tuple(Effect(f"node/{node}", MEMBERSHIP, group, target) for node, group in nodes.items())
+
+
+def relocated(instance: str, before: Iterable[str], after: Iterable[str]) -> tuple[Effect, ...]:
+    """Return the effect of a command that moves an instance from some nodes (primary, secondary) to others."""
+    return (Effect(f"instance/{instance}", NODES, list(before), list(after)),)
+
+
+def net_effects(changes: Iterable[Change]) -> Iterator[Effect]:
+    """Yield what `changes` do to the cluster in all, tag by tag."""
+    for change in changes:
+        if change.path == NAME:
+            name = change.object if change.before is None else f"group/{change.before}"
+            yield Effect(name, NAME, change.before, change.after)
+        elif change.path == TAGS:
+            before, after = set(words(change.before)), set(words(change.after))
+            yield from tagged(change.object, sorted(after - before), added=True)
+            yield from tagged(change.object, sorted(before - after), added=False)
+        else:
+            yield Effect(change.object, change.path, change.before, change.after)
+
+
+def effects_between(before: Contents, after: Contents) -> Iterator[Effect]:
+    """Yield what makes `after` of `before`, leaf by leaf. A group with another name is another group."""
+    for name in dict.fromkeys((*before, *after)):
+        old, new = before.get(name, {}), after.get(name, {})
+        paths = dict.fromkeys((*old, *new)) if name in after else (NAME,)
+        yield from (
+            Effect(name, path, old.get(path), new.get(path)) for path in paths if old.get(path) != new.get(path)
+        )
 
 
 def written(effects: Collection[Effect]) -> set[str]:

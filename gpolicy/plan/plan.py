@@ -6,10 +6,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.snapshot import state_digest
-from gpolicy.cluster.state import ClusterState, Snapshot, Unreadable
+from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity
@@ -18,39 +19,33 @@ from gpolicy.plan.built_in_guards import GuardResult, Outlook, judge, objections
 from gpolicy.plan.change import Change, NotCompared, Objection
 from gpolicy.plan.contents import Observed, observed, touched
 from gpolicy.plan.diff import Difference, diff
+from gpolicy.plan.effects import Effect, net_effects
 from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, Selection, check_part, key_of, left_out, select
+from gpolicy.plan.procedure import Procedure
 from gpolicy.plan.step import Step
 from gpolicy.plan.steps import StepBasis, make_steps, nodes_that_stay
 from gpolicy.policy.guard import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
-from gpolicy.provenance import UNKNOWN, Provenance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class Plan(Procedure):
     """Changes, the steps that make them, and the guards' verdicts.
 
-    `observed` are the objects that the plan touches, as they were read; `gaps` is what the source does not show of any
-    object; `staying` are the nodes that move and cannot be moved back. `state_digest_rapi` leaves out what the remote
-    API does not show, for a plan that is applied through it. `cluster_uuid` is None where the source does not show it.
-    Apply judges `declared_guards`, those of the policy, again; for that it needs `pair_names`, the names of spec pairs
-    by object, and the policy's `terms`. `left_out` are the changes that the policy asks for and this `part` does not
-    have. `findings` are errors and warnings of the policy on this cluster; after an error there are no steps.
-    `digest` is over the plan file that this plan was read from, byte by byte; `signer` is who signed it.
+    `staying` are the nodes that move and cannot be moved back. `state_digest_rapi` leaves out what the remote API does
+    not show, for a plan that is applied through it. Apply judges `declared_guards`, those of the policy, again; for it,
+    there are `pair_names`, the names of spec pairs by object, and the policy's `terms`. `left_out` are the changes that
+    the policy asks for and this `part` does not have. `findings` are errors and warnings of the policy on this cluster;
+    after an error there are no steps.
     """
 
-    cluster: str
-    cluster_uuid: str | None = None
-    source: str
-    version: str
+    noun: ClassVar[str] = "plan"
+
     policy_digest: str
     state_digest: str
     state_digest_rapi: str | None = None
-    observed: dict[str, Observed] = field(default_factory=dict)
-    gaps: tuple[Unreadable, ...] = ()
     staying: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
-    steps: tuple[Step, ...] = ()
     guards: tuple[GuardResult, ...] = ()
     declared_guards: tuple[Guard, ...] = ()
     pair_names: Mapping[str, tuple[str | None, ...]] = field(default_factory=dict)
@@ -59,16 +54,21 @@ class Plan:
     part: Part = WHOLE
     left_out: tuple[LeftOut, ...] = ()
     findings: tuple[Finding, ...] = ()
-    notes: tuple[str, ...] = ()
-    snapshot: Snapshot | None = None
-    provenance: Provenance = UNKNOWN
-    digest: str = ""
-    signer: str | None = None
 
     @property
     def serials(self) -> dict[str, int | None]:
         """The versions of the objects that the plan touches, by object."""
         return {name: item.identity.serial_no for name, item in self.observed.items()}
+
+    @property
+    def outcome(self) -> tuple[Effect, ...]:
+        """What the changes do in all."""
+        return tuple(net_effects(self.changes))
+
+    @property
+    def done_words(self) -> str:
+        """What is there after the last step, in words."""
+        return f"all {len(self.changes)} changes are there"
 
     @property
     def safe(self) -> bool:

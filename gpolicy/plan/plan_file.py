@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path as FilePath
-from typing import Final
+from typing import Final, TypeVar
 
 from gpolicy import __version__
 from gpolicy.cluster.json_input import parse_json, read_bytes
@@ -22,9 +23,11 @@ from gpolicy.ganeti.values import canonical
 from gpolicy.plan.built_in_guards import GUARDS, JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
 from gpolicy.plan.change import Change, ChangeAction, NotCompared, Objection, Risk
 from gpolicy.plan.contents import Observed, level_of
+from gpolicy.plan.effects import Effect
 from gpolicy.plan.part import LeftOut, Part, contradiction
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import FORMAT_VERSION, plan_as_json
+from gpolicy.plan.procedure import Procedure
 from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
 from gpolicy.plan.signature import Signers, signer_of
 from gpolicy.plan.steps import StepBasis, make_steps
@@ -35,6 +38,7 @@ from gpolicy.printable import one_line
 from gpolicy.provenance import FORM, Provenance
 
 _REMAKE: Final = "make a new plan with this gpolicy"
+_HINT: Final = "make a plan with `gpolicy plan -o FILE`"
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)
 _COMMIT: Final = re.compile(r"[0-9a-f]{40,64}", re.ASCII)
 _LONGEST_MESSAGE: Final = 1200
@@ -42,23 +46,34 @@ _LARGEST_NUMBER: Final = 2**63
 _NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 
 
+_Read = TypeVar("_Read", bound=Procedure)
+
+
 def read_plan(path: FilePath, signers: Signers | None = None) -> Plan:
     """Return the plan in a file. Raise InputError if it is not a plan that this gpolicy makes from its changes.
 
     With `signers`, one of them must have signed the file, byte by byte as it is read here.
     """
+    return read_procedure_file(path, signers, plan_in)
+
+
+def read_procedure_file(
+    path: FilePath, signers: Signers | None, make: Callable[[Record], _Read], hint: str = _HINT
+) -> _Read:
+    """Return what `make` makes of the content of a file, with its digest and signer. Raise as `read_plan` does."""
     try:
         data = read_bytes(path)
         signer = signer_of(data, signers) if signers is not None else None
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
-        plan = _plan(Record.of(parse_json(data, str(path), unique_keys=True), str(path)))
-        return replace(plan, digest=digest, signer=signer)
+        read = make(Record.of(parse_json(data, str(path), unique_keys=True), str(path)))
+        return replace(read, digest=digest, signer=signer)
     except InputError as error:
         message = one_line(error.message, _LONGEST_MESSAGE)
-        raise InputError(message, hint=error.hint or "make a plan with `gpolicy plan -o FILE`") from None
+        raise InputError(message, hint=error.hint or hint) from None
 
 
-def _plan(written: Record) -> Plan:
+def plan_in(written: Record) -> Plan:
+    """Return the plan in the content of a file."""
     _check_format(written)
     impact = written.record("impact")
     if impact.fields.get("what_if"):
@@ -103,7 +118,7 @@ def rebuilt_plan(written: Record) -> Plan:
     version = written.text("ganeti_version")
     if version not in VERSIONS:
         raise InputError(f"{written.where}: there is no Ganeti release {shown(version)!r}")
-    observed = {name: _observed(name, item) for name, item in written.records("observed")}
+    observed = {checked_object(name, item.where): read_observed(item) for name, item in written.records("observed")}
     gaps = tuple(map(read_gap, written.objects("not_shown")))
     staying = written.texts("staying")
     basis = StepBasis(
@@ -128,10 +143,10 @@ def rebuilt_plan(written: Record) -> Plan:
     if wrong := contradiction(part, claimed, left):
         raise InputError(f"{written.where}: {wrong}", hint=_way_out(written))
     return Plan(
-        cluster=_text(written, "cluster"),
+        cluster=check_text(written, "cluster"),
         cluster_uuid=written.text_or_none("cluster_uuid"),
-        source=_text(written, "source"),
-        snapshot=_snapshot(written),
+        source=check_text(written, "source"),
+        snapshot=read_snapshot(written),
         provenance=_provenance(written),
         version=version,
         policy_digest=_digest(written, "policy_digest"),
@@ -171,7 +186,7 @@ def _change(written: Record) -> Change:
         effective_after=_value(written, path, "effective_after"),
         risk=Risk(risk) if risk in set(Risk) else Risk.LOW,
         reason=written.text("reason"),
-        affects=tuple(_checked_object(name, written.where) for name in written.texts("affects")),
+        affects=tuple(checked_object(name, written.where) for name in written.texts("affects")),
         span=_origin(written),
     )
 
@@ -180,16 +195,22 @@ def _left_out(written: Record) -> LeftOut:
     return LeftOut(_object(written), _keys(written), written.choice("action", ChangeAction))
 
 
-def _observed(name: str, written: Record) -> Observed:
-    _checked_object(name, written.where)
+def read_observed(written: Record) -> Observed:
+    """Return an object as it was read."""
     values = written.objects("values")
     identity = Identity(uuid=written.text_or_none("uuid"), serial_no=written.whole_or_none("serial_no"))
     return Observed(identity, {path: _value(item, path, "value") for item in values for path in (_keys(item),)})
 
 
+def read_effect(written: Record) -> Effect:
+    """Return what a command does to one leaf."""
+    path = _keys(written)
+    return Effect(check_text(written, "object"), path, _value(written, path, "before"), _value(written, path, "after"))
+
+
 def _guard(written: Record) -> GuardResult:
     allowed = written.flag("allowed")
-    return GuardResult(_text(written, "name"), written.flag("ok"), _text(written, "message"), allowed=allowed)
+    return GuardResult(check_text(written, "name"), written.flag("ok"), check_text(written, "message"), allowed=allowed)
 
 
 def _declared(written: Record) -> Guard:
@@ -199,7 +220,7 @@ def _declared(written: Record) -> Guard:
     here = Span(written.where, 1, 1, 1, 1)
     group, spec = written.text_or_none("group"), written.text_or_none("spec")
     return Guard(
-        name=Located(_text(written, "name"), here),
+        name=Located(check_text(written, "name"), here),
         measure=written.choice("measure", Measure),
         limit=limit,
         span=here,
@@ -244,13 +265,14 @@ def _check_guards(
 
 
 def _not_compared(written: Record, gaps: tuple[Unreadable, ...]) -> NotCompared:
-    name, path = _object(written), tuple(_text(written, "path").split("."))
+    name, path = _object(written), tuple(check_text(written, "path").split("."))
     if not any(gap.covers(level_of(name), path) for gap in gaps):
         raise InputError(f"{written.where}: {name} {'.'.join(path)} was not compared, though the source shows it")
     return NotCompared(name, path, written.fields.get("wanted"))
 
 
-def _snapshot(written: Record) -> Snapshot | None:
+def read_snapshot(written: Record) -> Snapshot | None:
+    """Return the snapshot that the state was read from."""
     if written.fields.get("snapshot") is None:
         return None
     snapshot = written.record("snapshot")
@@ -277,7 +299,7 @@ def _finding(written: Record) -> Finding:
         code=written.text("code"),
         name=written.text("name"),
         severity=written.choice("severity", Severity),
-        message=_text(written, "message"),
+        message=check_text(written, "message"),
         hint=written.text("hint"),
         span=None if file is None else _place(file, written.whole("line"), written.whole("column")),
     )
@@ -296,10 +318,11 @@ def _place(file: str, line: int, column: int) -> Span:
 
 
 def _object(written: Record) -> str:
-    return _checked_object(_text(written, "object"), written.where)
+    return checked_object(check_text(written, "object"), written.where)
 
 
-def _checked_object(name: str, where: str) -> str:
+def checked_object(name: str, where: str) -> str:
+    """Return the name of an object. Raise InputError if it is none."""
     level, slash, rest = name.partition("/")
     if (name != "cluster") and (level not in ("group", "node") or not slash or not rest):
         raise InputError(f"{where}: {name[:40]!r} is not an object: cluster, group/NAME or node/NAME")
@@ -333,7 +356,8 @@ def _digest(record: Record, key: str) -> str:
     return text
 
 
-def _text(record: Record, key: str) -> str:
+def check_text(record: Record, key: str) -> str:
+    """Return a field of text that a command can carry."""
     text = record.text(key)
     if "\0" in text:
         raise InputError(f"{record.where}: holds a null character, which no command can carry")

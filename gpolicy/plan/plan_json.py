@@ -12,6 +12,7 @@ from gpolicy import __version__
 from gpolicy.json_values import fields, json_text, place
 from gpolicy.plan.change import Change
 from gpolicy.plan.contents import Observed
+from gpolicy.plan.effects import Effect
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Inverse, PlannedCommand, Step
 from gpolicy.plan.terms_file import terms_data
@@ -30,7 +31,7 @@ def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[st
         **_provenance(plan),
         "ganeti_version": plan.version,
         **fields(plan, "policy_digest", "state_digest", "serials", "state_digest_rapi"),
-        "observed": {name: _observed(item) for name, item in plan.observed.items()},
+        "observed": {name: observed_data(item) for name, item in plan.observed.items()},
         "not_shown": [fields(gap, "level", "prefix") for gap in plan.gaps],
         **fields(plan, "staying"),
         "changes": [_change(change) for change in plan.changes],
@@ -106,14 +107,17 @@ def _command(command: PlannedCommand) -> dict[str, Any]:
     return {
         **fields(command, "argv"),
         "rapi": None if command.rapi is None else fields(command.rapi, "method", "path", "body"),
-        "effects": [
-            {"object": item.object, "keys": list(item.path), "before": item.before, "after": item.after}
-            for item in command.effects
-        ],
+        "effects": list(map(effect_data, command.effects)),
     }
 
 
-def _observed(item: Observed) -> dict[str, Any]:
+def effect_data(effect: Effect) -> dict[str, Any]:
+    """Return what a command does to one leaf."""
+    return {**fields(effect, "object"), "keys": list(effect.path), **fields(effect, "before", "after")}
+
+
+def observed_data(item: Observed) -> dict[str, Any]:
+    """Return an object as it was read."""
     return {
         **fields(item.identity, "uuid", "serial_no"),
         "values": [{"keys": list(path), "value": value} for path, value in item.values.items()],

@@ -21,6 +21,7 @@ class Wave(IntEnum):
     TAGS_ADDED = 6
     TAGS_REMOVED = 7
     POOL = 8
+    MOVES = 9
 
 
 @dataclass(frozen=True, slots=True)

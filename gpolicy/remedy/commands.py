@@ -10,10 +10,9 @@ from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason, In
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.grammar import shell_line
-from gpolicy.ganeti.parameter import Value
-from gpolicy.ganeti.rapi_calls import call
 from gpolicy.htools.hbal_commands import arguments, job_sets, touched_nodes
 from gpolicy.remedy.faults import Layout
+from gpolicy.remedy.move_commands import command_of
 from gpolicy.remedy.moving import Movers, Trial
 
 if TYPE_CHECKING:
@@ -82,18 +81,8 @@ def commands_of(step: Balanced) -> list[Command]:
     target = step.nodes[step.move.target].facts.name if step.move.target != NO_NODE else ""
     name = step.instance.name
     if step.move.instance.template is DiskTemplate.PLAIN:
-        return [Command(("gnt-instance", "move", "-f", "-n", target, name))]  # RAPI has no such request
-    return [_command(words) for words in arguments(step, name, target)]
-
-
-def _command(argv: tuple[str, ...]) -> Command:
-    """Return one of hbal's commands, and the same as a request to RAPI."""
-    verb, name = argv[1], argv[-1]
-    target = argv[argv.index("-n") + 1] if "-n" in argv else None
-    if verb == "replace-disks":
-        body: dict[str, Value] = {"mode": "replace_new_secondary", "remote_node": target}
-        return Command(argv, call("POST", ("instances", name, verb), body))
-    return Command(argv, call("PUT", ("instances", name, verb), {} if target is None else {"target_node": target}))
+        return [command_of(("gnt-instance", "move", "-f", "-n", target, name))]
+    return [command_of(words) for words in arguments(step, name, target)]
 
 
 def command_line(command: Command) -> str:
@@ -114,7 +103,7 @@ def commands_back(step: Balanced, state: ClusterState) -> tuple[list[Command], s
         if "-n" in words:
             place = words.index("-n") + 1
             words = (*words[:place], names[0], *words[place + 1 :])
-        found.append(_command(words) if command.rapi else Command(words))
+        found.append(command_of(words))
     return found, ""
 
 

@@ -9,10 +9,26 @@ from operator import attrgetter
 
 from gpolicy import __version__
 from gpolicy.ganeti.commands import Command
+from gpolicy.ganeti.grammar import shell_line
+from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
+from gpolicy.plan.effect_words import effect_words
+from gpolicy.plan.effects import Effect
 from gpolicy.printable import count
 from gpolicy.remedy.commands import command_line
+from gpolicy.remedy.move_commands import places_of
 from gpolicy.remedy.remedy import RemedyReport, RemedyStep
+from gpolicy.remedy.saved_remedy import Supposed
 from gpolicy.render.script import script_environment
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptCheck:
+    """A line that the output of a command has (`wanted` is `yes`) or lacks (`no`) once a change (`words`) was made."""
+
+    words: str
+    wanted: str
+    line: str
+    command: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +47,13 @@ class ScriptJob:
     impossible: str = ""
 
 
-def remedy_script(report: RemedyReport) -> str:
-    """Return the script that carries out the moves of a remedy in their job sets, and undoes them with `--back`."""
+def remedy_script(report: RemedyReport, supposed: Supposed | None = None) -> str:
+    """Return the script that carries out the moves of a remedy in their job sets, and undoes them with `--back`.
+
+    It looks first whether what the remedy supposes holds, as far as commands of Ganeti show it in a line.
+    """
+    effects = () if supposed is None else supposed.effects
+    checks = [(effect, _check(effect)) for effect in effects]
     template = script_environment().get_template("remedy.sh.j2")
     steps = report.steps
     sets = [list(jobs) for _, jobs in groupby((_job(step, steps) for step in steps), key=lambda job: _set(job, steps))]
@@ -49,8 +70,27 @@ def remedy_script(report: RemedyReport) -> str:
         read_from=report.source,
         sets=sets,
         back=back,
+        supposed=supposed,
+        checks=[check for _, check in checks if check is not None],
+        unchecked=[f"{effect.object} {'.'.join(effect.path)}" for effect, check in checks if check is None],
         lost=[f"{step.instance}: {step.no_way_back}" for step in steps if step.no_way_back],
     )
+
+
+def _check(effect: Effect) -> ScriptCheck | None:
+    """Return how a shell sees that a change was made: of tags, groups and their nodes; None for any other."""
+    level, _, name = effect.object.partition("/")
+    there = "yes" if effect.after is not None else "no"
+    match effect.path:
+        case path if path[:1] == TAGS:
+            wanted, line, argv = there, path[1], [f"gnt-{level}", "list-tags", *([name] if name else [])]
+        case path if path == NAME:
+            wanted, line, argv = there, name, ["gnt-group", "list", "--no-headers", "-o", "name"]
+        case path if path == MEMBERSHIP or (level, path) == ("group", ("alloc_policy",)):
+            wanted, line, argv = "yes", str(effect.after), [f"gnt-{level}", "list", "--no-headers", "-o", path[0], name]
+        case _:
+            return None
+    return ScriptCheck(effect_words(effect), wanted, line, shell_line(argv))
 
 
 def _set(job: ScriptJob, steps: Sequence[RemedyStep]) -> int:
@@ -81,16 +121,5 @@ def _made(
 
 def _places(nodes: Sequence[str], commands: Iterable[Command]) -> list[str]:
     """Return where an instance is before and after each command, as `gnt-instance list -o pnode,snodes` shows it."""
-    primary, secondary = nodes[0], ",".join(nodes[1:])
-    found = [f"{primary}/{secondary}"]
-    for command in commands:
-        words = command.argv or ()
-        target = words[words.index("-n") + 1] if "-n" in words else None
-        if target is None:
-            primary, secondary = secondary, primary
-        elif "replace-disks" in words:
-            secondary = target
-        else:
-            primary = target
-        found.append(f"{primary}/{secondary}")
-    return found
+    places = places_of(nodes, [command.argv or () for command in commands])
+    return [f"{primary}/{','.join(secondary)}" for primary, *secondary in places]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from gpolicy.json_values import fields, head, plain
 from gpolicy.remedy.faults import Fault
 from gpolicy.remedy.legal_sizes import SizeCure
 from gpolicy.remedy.remedy import RemedyReport, RemedyStep
+from gpolicy.remedy.remedy_file import FORMAT_VERSION, saved_data
+from gpolicy.remedy.saved_remedy import SavedRemedy
 
-FORMAT_VERSION: Final = "1.0"
 
-
-def remedy_data(report: RemedyReport) -> dict[str, Any]:
-    """Return the report as JSON's own types. Disk is MiB, time seconds."""
+def remedy_data(report: RemedyReport, saved: SavedRemedy) -> dict[str, Any]:
+    """Return the report as JSON's own types, with what apply needs of it. Disk is MiB, time seconds."""
     return {
         **head(FORMAT_VERSION, report),
+        **saved_data(saved),
         **fields(report, "basis", "what_if"),
         "faults": [_fault(fault) for fault in report.faults],
         "steps": [_step(step) for step in report.steps],

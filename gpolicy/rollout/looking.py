@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from gpolicy.apply.final_look import judge_applied
+from gpolicy.apply.final_look import judge_outcome
 from gpolicy.apply.journal import History, mark_start
 from gpolicy.apply.preconditions import RefusedError, guards_now, right_cluster
 from gpolicy.apply.runner import Runner
@@ -40,7 +40,7 @@ def look_at(
         right_cluster(plan, state)
     except RefusedError as error:
         return LookResult((error.message,))
-    final = judge_applied(plan.changes, Sight.of(state))
+    final = judge_outcome(plan.outcome, Sight.of(state))
     for item in final.differences:
         where = f"{item.object} {path_text(item.path)}".rstrip()
         expected, found = (amount_text(item.path, value) or json.dumps(value) for value in (item.expected, item.found))

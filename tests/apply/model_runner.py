@@ -34,6 +34,7 @@ from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.plan_json import plan_text
+from gpolicy.plan.procedure import Procedure
 from gpolicy.plan.step import PlannedCommand
 from gpolicy.policy.model import Policy
 
@@ -80,7 +81,7 @@ class ModelRunner:
     def read(self) -> ClusterState:
         return self.ganeti.state(*self.gaps)
 
-    def glance(self) -> ClusterState:
+    def glance(self, *, instances: bool = False) -> ClusterState:  # noqa: ARG002 (they are always there)
         return self.ganeti.state(*self.gaps)
 
     def run(self, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:
@@ -191,7 +192,7 @@ def plan_for(ganeti: PretendGaneti, policy: Policy | None = None) -> Plan:
 
 
 def run(
-    plan: Plan,
+    plan: Procedure,
     runner: ModelRunner,
     journal: Path,
     *,

@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -78,7 +78,6 @@ class PretendGaneti:
         """Return what a read shows, with serial numbers that rise with each job."""
         self.settle()
         state = self.model.as_state()
-        from dataclasses import replace
 
         def known(name: str) -> Identity:
             return Identity(serial_no=self.serials.get(name, 1))
@@ -96,7 +95,8 @@ class PretendGaneti:
         model = self.model
         groups = {name: json.dumps(_without_empty(tree), sort_keys=True) for name, tree in model.groups.items()}
         tags = {key: sorted(value) for key, value in model.tags.items() if value}
-        return deepcopy((_without_empty(model.own), groups, _without_empty(model.nodes), model.home, tags))
+        places = {name: (item.primary_node, item.secondary_nodes) for name, item in model.state.instances.items()}
+        return deepcopy((_without_empty(model.own), groups, _without_empty(model.nodes), model.home, tags, places))
 
     def touch(self, *names: str) -> None:
         """Raise serial numbers, as somebody else's job would."""
@@ -111,8 +111,32 @@ def _without_empty(tree: Any) -> Any:
     return {key: value for key, value in below.items() if value != {}}
 
 
+def move(ganeti: PretendGaneti, job: Job) -> None:
+    """Move an instance, as the job says."""
+    _, _, _, name, verb = job.call.path.split("?")[0].split("/")
+    state, body = ganeti.model.state, job.call.body
+    item = state.instances[name]
+    primary, secondary = item.primary_node, item.secondary_nodes
+    assert isinstance(body, dict)
+    if verb == "replace-disks":
+        secondary = (str(body["remote_node"]),)
+    elif secondary:
+        primary, secondary = secondary[0], (primary,)
+    else:
+        primary = str(body["target_node"])
+    if primary in secondary:
+        job.status, job.result = "error", ["OpPrereqError", ["a node cannot mirror itself", "wrong_input"]]
+        return
+    moved = replace(item, primary_node=primary, secondary_nodes=secondary)
+    ganeti.model.state = replace(state, instances={**state.instances, name: moved})
+    job.status = "success"
+
+
 def carry(ganeti: PretendGaneti, job: Job) -> None:
     """Do what the job says."""
+    if job.call.path.startswith("/2/instances/"):
+        move(ganeti, job)
+        return
     homes = dict(ganeti.model.home)
     try:
         ganeti.model.run(rapi_job(job.call))

@@ -14,7 +14,7 @@ from hypothesis import given
 from strategies import GeneratedPolicy
 from test_plan_laws import cases, job_of, law, plan_of
 
-from gpolicy.apply.final_look import judge_applied
+from gpolicy.apply.final_look import judge_outcome
 from gpolicy.apply.staleness import Sight, compare_objects, compare_plan, filled_in, leaf_differences
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.cluster.state import ClusterState
@@ -69,6 +69,6 @@ def test_effects_match_the_cluster(case: tuple[ClusterState, GeneratedPolicy]) -
     for task in forward(plan):
         check_job(model, task, so_far)
         assert compare_objects(plan, Sight.of(model.as_state()), so_far) == []
-    assert judge_applied(plan.changes, Sight.of(model.as_state())).differences == ()
+    assert judge_outcome(plan.outcome, Sight.of(model.as_state())).differences == ()
     for task in backward(plan, {step.id for step in plan.steps}):
         check_job(model, task, so_far)

@@ -17,7 +17,7 @@ from gpolicy.apply import journal_file
 from gpolicy.apply.journal import Direction
 from gpolicy.cluster import unreadable
 from gpolicy.errors import UnreachableError
-from gpolicy.plan.plan import Plan
+from gpolicy.plan.procedure import Procedure
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ MOVE = (
 )
 
 
-def killed_run(plan: Plan, runner: ModelRunner, journal: Path, direction: Direction) -> bool:
+def killed_run(plan: Procedure, runner: ModelRunner, journal: Path, direction: Direction) -> bool:
     """Return whether the run was killed; if so its journal writes nothing more."""
     try:
         verdict = run(plan, runner, journal, direction=direction)

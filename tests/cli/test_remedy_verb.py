@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import ROOT, gpolicy
@@ -21,6 +22,9 @@ GNT = """#!/bin/sh
 # a cluster whose instances are files: what gnt-instance would do to them
 cd "$INSTANCES"
 program=$(basename "$0")
+case "$program $1" in
+  "gnt-group "* | "gnt-node "* | "gnt-cluster list-tags") cat "../$program $*" 2>/dev/null; exit 0 ;;
+esac
 [ "$program" = gnt-cluster ] && { printf 'Cluster name: ganeti.example.org\\nCluster UUID: %s\\n' "$UUID"; exit; }
 verb=$1
 for name do :; done
@@ -62,6 +66,10 @@ def test_a_plan_has_the_remedy_of_its_policy(tmp_path: Path) -> None:
     one, other = answered(str(plan)), answered(str(POLICY))
     assert one["steps"] == other["steps"]
     assert one["left"] == other["left"]
+    stops = [note for note in one["notes"] if note.startswith(f"no move cures what stops {plan}, ")]  # type: ignore[attr-defined]
+    failed = [guard for guard in json.loads(plan.read_text(encoding="utf-8"))["guards"] if not guard["ok"]]
+    assert len(stops) == len(failed) > 0
+    assert all(guard["name"] in note for guard, note in zip(failed, stops, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -79,6 +87,16 @@ def test_a_plan_for_another_cluster_is_refused(name: str, uuid: str | None, said
     done = gpolicy("remedy", plan, *SNAPSHOT)
     assert (done.returncode, done.stdout) == (3, "")
     assert said in done.stderr
+
+
+def test_a_saved_remedy_is_the_json_and_says_how_it_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "remedy.json"
+    done = gpolicy("remedy", POLICY, *SNAPSHOT, "-o", file, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(file.read_text(encoding="utf-8")) == answered(str(POLICY))
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    said = gpolicy("remedy", POLICY, *SNAPSHOT, "-o", file).stdout.splitlines()[-1]
+    assert said == f"wrote {file}; next once the policy holds: gpolicy apply {file} --to DST --job-timeout 32400"
 
 
 def test_a_script_without_a_policy_waits_for_none(tmp_path: Path) -> None:
@@ -110,14 +128,33 @@ class Pretended:
         done = gpolicy("remedy", POLICY, *SNAPSHOT, "--script", self.script)
         assert f"wrote {self.script}" in done.stdout
         self.instances.mkdir()
-        for program in ("gnt-instance", "gnt-cluster"):
+        for program in ("gnt-instance", "gnt-cluster", "gnt-group", "gnt-node"):
             (folder / program).write_text(GNT)
             (folder / program).chmod(0o755)
+        self.folder = folder
+        for effect in self.data["supposes"]["effects"]:  # type: ignore[index]
+            self.make(effect)
         state = json.loads((ROOT / "policies/two-groups.snapshot.json").read_text(encoding="utf-8"))
         for name, item in state["instances"].items():
             (self.instances / name).write_text(" ".join((item["primary_node"], *item["secondary_nodes"])) + "\n")
         uuid = state["cluster"]["identity"]["uuid"]
         self.environ = {"PATH": f"{folder}:{os.environ['PATH']}", "INSTANCES": str(self.instances), "UUID": uuid or ""}
+
+    def make(self, effect: dict[str, Any]) -> None:
+        """Let the commands show that a change of the policy was made."""
+        level, _, name = effect["object"].partition("/")
+        match effect["keys"]:
+            case ["tags", tag]:
+                question, line = f"gnt-{level} list-tags {name}".strip(), tag
+            case ["name"]:
+                question, line = "gnt-group list --no-headers -o name", name
+            case [("group" | "alloc_policy") as column]:
+                question, line = f"gnt-{level} list --no-headers -o {column} {name}", str(effect["after"])
+            case _:
+                return
+        if effect["after"] is not None:
+            with (self.folder / question).open("a", encoding="utf-8") as file:
+                file.write(f"{line}\n")
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         command = ["sh", str(self.script), *words]
@@ -143,6 +180,22 @@ def test_the_script_leads_where_the_remedy_says_and_back(tmp_path: Path) -> None
     assert again.stdout.count("done already") == len(steps)
     back = cluster.run("--back")
     assert (back.returncode, cluster.places()) == (0, before), back.stderr
+
+
+def test_a_script_waits_for_its_policy(tmp_path: Path) -> None:
+    cluster = Pretended(tmp_path)
+    before, shown = cluster.places(), tmp_path / "gnt-node list-tags node8.example.org"
+    shown.unlink()
+    with (tmp_path / "gnt-group list --no-headers -o name").open("a", encoding="utf-8") as file:
+        file.write("default\n")
+    refused = cluster.run()
+    assert (refused.returncode, cluster.places()) == (1, before)
+    assert refused.stderr.splitlines() == [
+        "  not made: group/default: removed",
+        '  not made: node/node8.example.org: tag "rack:b" added',
+        f"this script is for the cluster as {POLICY} makes it; these changes of it are not there: nothing was done",
+    ]
+    assert cluster.run("-n").returncode == 0
 
 
 def test_a_script_that_fails_goes_on_later_and_leaves_moved_instances_alone(tmp_path: Path) -> None:

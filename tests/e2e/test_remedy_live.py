@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from carried_out import Way, write_policy
-from live_cluster import LiveCluster, gpolicy
+from carried_out import ROUTES, Way, write_policy
+from live_cluster import MASTER_ADDRESS, LiveCluster, gpolicy
 from strategies import document
+from test_interruptions_live import kill_when
 
 pytestmark = pytest.mark.e2e
 
@@ -82,6 +83,52 @@ def test_a_remedy_ends_the_conflicts_that_a_policy_brings(crowded: LiveCluster, 
     undone = run(crowded, script, "--back")
     assert undone.returncode == 0, undone.stdout + undone.stderr
     assert homes(crowded) == before
+
+
+def balanced() -> set[str]:
+    """Return which of the instances hbal would move; it must find nothing that is bad."""
+    done = gpolicy("htools", "hbal", "-m", MASTER_ADDRESS, "-C")
+    assert done.code == 0, done.err
+    assert "0 bad nodes, 0 bad instances" in done.out, done.out
+    return {name for name in NAMES if name in done.out}
+
+
+def lines(journal: Path, event: str) -> int:
+    """Return how many events of this kind a journal has."""
+    return journal.read_text(encoding="utf-8").count(f'"event": "{event}"') if journal.exists() else 0
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_a_remedy_is_applied_killed_resumed_and_taken_back(
+    crowded: LiveCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, route: str
+) -> None:
+    monkeypatch.setenv("GPOLICY_RAPI_CA", str(crowded.certificate))
+    way, plan, cure = Way(crowded, route), tmp_path / "plan.json", tmp_path / "remedy.json"
+    journal, before = tmp_path / "remedy.journal.jsonl", homes(crowded)
+    policy = write_policy(tmp_path / "policy.yaml", POLICY)
+    assert way.plan(policy, plan).code == 2
+    steps = remedy(plan, "-o", cure)["steps"]
+    assert len(steps) > 1
+    early = way.apply(cure)
+    assert (early.code, journal.exists()) == (1, False), early.out + early.err
+    assert f"the remedy is for the cluster as plan {plan} makes it, and that plan was not applied" in early.err
+    assert way.apply(plan).code == 0
+    assert balanced() != set()
+    assert kill_when(way, cure, lambda: lines(journal, "step-job-submitted") > 0)
+    assert lines(journal, "step-done") < len(steps)
+    done = way.apply(cure, "--resume")
+    assert done.code == 0, done.out + done.err
+    assert f"done: {len(steps)} instances are where the remedy puts them" in done.out
+    after = homes(crowded)
+    assert after == before | {step["instance"]: step["nodes_after"][0] for step in steps}
+    assert lines(journal, "step-started") == len(steps)
+    assert way.plan(policy).code == 0
+    assert [fault for fault in remedy(policy)["faults"] if fault["kind"] == "exclusion"] == []
+    assert balanced() == set()
+    back = way.apply(cure, "--rollback")
+    assert back.code == 0, back.out + back.err
+    assert homes(crowded) == before
+    assert lines(journal, "step-started") == 2 * len(steps)
 
 
 def test_legal_sizes_are_accepted_and_end_the_violations(crowded: LiveCluster, tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ BROKEN: Final[dict[str, tuple[Any, str, Callable[..., Any], str]]] = {
     "requests": (rapi_runner.RapiRunner, "run", ask_for_more, "which it does not say"),
     "marks": (rapi_runner.RapiRunner, "run", send_twice, "a second time"),
     "consent": (cli_applying, "consent_lines", say_nothing, "was not shown in the consent"),
-    "applied": (plan_run, "judge_applied", all_is_well, "exit code 0, and"),
+    "applied": (plan_run, "judge_outcome", all_is_well, "exit code 0, and"),
     "restored": (plan_run, "judge_restored", all_is_well, "taken back, and"),
 }
 

@@ -130,7 +130,8 @@ def apply(  # noqa: PLR0913 (one parameter an option)
         typer.Argument(
             ...,
             metavar="PLAN.JSON",
-            help="A plan that `gpolicy plan -o` wrote; of several clusters: the directory of their plans.",
+            help="A plan of `gpolicy plan -o` or a remedy of `gpolicy remedy -o`; of several clusters: the directory of"
+            " their plans.",
         ),
     ],
     to: Annotated[
@@ -146,7 +147,7 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     clusters: RolledOutClusters,
     journal: Annotated[
         Path | None,
-        typer.Option("--journal", metavar="FILE", help="The record of what was done; default: PLAN.journal.jsonl."),
+        typer.Option("--journal", metavar="FILE", help="The record of what was done; default: FILE.journal.jsonl."),
     ] = None,
     job_timeout: Annotated[
         float,
@@ -164,7 +165,7 @@ def apply(  # noqa: PLR0913 (one parameter an option)
     ] = False,
     physical_volumes: Volumes = False,
 ) -> int:
-    """Carry a plan out, step by step. A plan is refused if the objects that it changes have changed since.
+    """Carry a plan or a remedy out, step by step. It is refused if the objects that it touches have changed since.
 
     With --all or --label, plans of many clusters are carried out in waves ([rollout] in gpolicy.toml): each cluster is
     looked at again before the next wave, and the first failure stops all.

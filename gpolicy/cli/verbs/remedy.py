@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,6 +29,8 @@ from gpolicy.json_values import json_text
 if TYPE_CHECKING:
     from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.remedy.remedy import RemedyReport
+    from gpolicy.remedy.saved_remedy import Supposed
 
 verbs = typer.Typer()
 
@@ -54,6 +58,15 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
         Path | None,
         typer.Option("--script", metavar="FILE", help="Write the moves as a shell script, which also leads back."),
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write the remedy (JSON) for `gpolicy apply`; of several clusters: a directory.",
+        ),
+    ] = None,
     form: Annotated[str, form_option("remedy")] = "text",
     budget: Budget = None,
 ) -> int:
@@ -63,41 +76,63 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     redundancy, and moves as few instances and as little disk as it can, each step allowed by hbal's rules.
     """
     from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.cluster.private_file import write_program  # noqa: PLC0415
+    from gpolicy.cluster.private_file import write_private, write_program  # noqa: PLC0415
     from gpolicy.remedy.remedy import find_remedy  # noqa: PLC0415
+    from gpolicy.remedy.saved_remedy import save_remedy  # noqa: PLC0415
+    from gpolicy.remedy.script import remedy_script  # noqa: PLC0415
     from gpolicy.report.remedy_answer import remedy_answer  # noqa: PLC0415
     from gpolicy.report.remedy_json import remedy_data  # noqa: PLC0415
 
     display = display_of("remedy", form, budget)
     given, what_if, mib = policy_path(path, policy), suppositions.read(), _rate(rate)
-    if script is not None and what_if is not None:
-        raise UsageError("a script is for the cluster as it is, not for a supposed one", hint="leave --script out")
+    for option, file in (("--script", script), ("--output", output)):
+        if file is not None and what_if is not None:
+            message = f"{option} is for the cluster as it is, not for a supposed one"
+            raise UsageError(message, hint=f"leave {option} out")
     plan = given if given is not None and given.suffix == ".json" else None
 
     def work(target: Target) -> Report:
-        found = read_under(target, what_if, None if plan is None else _planned(target.read(), plan))
+        state = target.read()
+        found = read_under(target, what_if, state if plan is None else _planned(state, plan))
         if isinstance(found, Report):
             return found
         observed, names = found
-        file = target.output(script, ".sh")
         with working("looking for moves") as tell:
             report = find_remedy(observed, names, rate=mib, seconds=seconds, tell=tell)
-        following: tuple[str, ...] = ()
-        if file is not None:
-            from gpolicy.remedy.script import remedy_script  # noqa: PLC0415
-
-            write_program(file, remedy_script(report).encode())
-            when = " once the policy holds" if given else ""
-            following = (f"wrote {file}: read it, and run it on the master of the cluster{when}",)
+        saved = save_remedy(report, observed, None if given is None else _supposed(state, observed, given, plan))
+        following: list[str] = []
+        when = f" once {'the plan is applied' if plan else 'the policy holds'}" if given else ""
+        if (file := target.output(output)) is not None:
+            write_private(file, json_text(remedy_data(report, saved)).encode())
+            following.append(f"wrote {file}; next{when}: gpolicy apply {quote(str(file))} --to DST{_patience(report)}")
+        if (file := target.output(script, ".sh")) is not None:
+            write_program(file, remedy_script(report, saved.supposed).encode())
+            following.append(f"wrote {file}: read it, and run it on the master of the cluster{when}")
         return Report(
             exit_code=int(ExitCode.FINE),
             answer=lambda: remedy_answer(report),
-            own={"json": lambda: json_text(remedy_data(report))},
+            own={"json": lambda: json_text(remedy_data(report, saved))},
             policy=(given,) if given and plan is None else (),
-            following=following,
+            following=tuple(following),
         )
 
     return run(work, clusters, None if plan else given, display, verb="remedy")
+
+
+def _supposed(state: ClusterState, observed: ClusterState, given: Path, plan: Path | None) -> Supposed | None:
+    """Return what must hold before the moves: what a plan or policy makes of the cluster; None if that is nothing."""
+    from gpolicy.plan.contents import contents  # noqa: PLC0415
+    from gpolicy.plan.effects import effects_between  # noqa: PLC0415
+    from gpolicy.remedy.saved_remedy import Supposed  # noqa: PLC0415
+
+    effects = tuple(effects_between(contents(state), contents(observed)))
+    return Supposed(str(given), plan is not None, effects) if effects else None
+
+
+def _patience(report: RemedyReport) -> str:
+    """Return the option for jobs that may take longer than `apply` waits by default: twice the longest, in hours."""
+    hours = ceil(max((step.seconds for step in report.steps), default=0) * 2 / 3600)
+    return f" --job-timeout {hours * 3600}" if hours > 1 else ""
 
 
 def _rate(text: str) -> int:
@@ -124,6 +159,7 @@ def _planned(state: ClusterState, file: Path) -> ClusterState:
         other = f", not for {state.name}" if plan.cluster != state.name else f" of UUID {plan.cluster_uuid}, not {uuid}"
         raise UsageError(f"{file} is a plan for cluster {plan.cluster}{other}")
     _, after = before_and_after(state, plan.changes, plan.terms)
-    if state_digest(state) in {plan.state_digest, plan.state_digest_rapi}:
-        return after
-    return replace(after, notes=(*after.notes, f"the cluster has changed since {file} was made"))
+    stops = [f"no move cures what stops {file}, as moves come after the plan: {reason}" for reason in plan.obstacles]
+    if state_digest(state) not in {plan.state_digest, plan.state_digest_rapi}:
+        stops.append(f"the cluster has changed since {file} was made")
+    return replace(after, notes=(*after.notes, *stops))

@@ -1,0 +1,173 @@
+"""Read the file of a remedy, or of a plan. Neither is trusted: commands must be those that follow from the moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path as FilePath
+from typing import Any, Final
+
+from gpolicy import __version__
+from gpolicy.cluster.record import Record, shown
+from gpolicy.cluster.unreadable import read_gap
+from gpolicy.errors import InputError
+from gpolicy.ganeti.releases import VERSIONS
+from gpolicy.json_values import fields, plain
+from gpolicy.plan.change import NODES, words
+from gpolicy.plan.contents import ADMIN_STATE
+from gpolicy.plan.effects import Effect
+from gpolicy.plan.plan_file import (
+    check_text,
+    checked_object,
+    plan_in,
+    read_effect,
+    read_observed,
+    read_procedure_file,
+    read_snapshot,
+)
+from gpolicy.plan.plan_json import effect_data, observed_data
+from gpolicy.plan.procedure import Procedure
+from gpolicy.plan.rebuilding import first_difference
+from gpolicy.plan.signature import Signers
+from gpolicy.remedy.move_commands import command_of, is_move
+from gpolicy.remedy.saved_remedy import Move, SavedRemedy, Supposed, Words, nodes_of, steps_of
+
+KIND: Final = "gpolicy-remedy"
+FORMAT_VERSION: Final = "1.1"
+
+_REMAKE: Final = "make it again: gpolicy remedy --state SRC -o FILE"
+
+
+def saved_data(remedy: SavedRemedy) -> dict[str, Any]:
+    """Return what apply needs of a remedy beside its moves, as JSON's own types."""
+    supposed = remedy.supposed
+    return {
+        "kind": KIND,
+        "gpolicy": __version__,
+        **fields(remedy, "cluster_uuid"),
+        "ganeti_version": remedy.version or None,
+        "observed": {name: observed_data(item) for name, item in remedy.observed.items()},
+        "not_shown": [fields(gap, "level", "prefix") for gap in remedy.gaps],
+        **fields(remedy, "residents"),
+        "supposes": None
+        if supposed is None
+        else {**fields(supposed, "file", "is_plan"), "effects": list(map(effect_data, supposed.effects))},
+    }
+
+
+def read_procedure(path: FilePath, signers: Signers | None = None) -> Procedure:
+    """Return the plan or the remedy in a file. Raise InputError if it is neither, as `read_plan` does."""
+    hint = "make a plan with `gpolicy plan -o FILE`, or a remedy with `gpolicy remedy -o FILE`"
+    return read_procedure_file(path, signers, _procedure, hint)
+
+
+def _procedure(written: Record) -> Procedure:
+    return _remedy(written) if written.fields.get("kind") == KIND else plan_in(written)
+
+
+def _remedy(written: Record) -> SavedRemedy:
+    version, made_by = written.text("format_version"), written.text("gpolicy")
+    if version != FORMAT_VERSION:
+        by = f" (gpolicy {shown(made_by)} made it, this is {__version__})"
+        raise InputError(f"{written.where}: its format is {shown(version)!r}{by}", hint=_REMAKE)
+    if what_if := written.texts("what_if"):
+        message = f"{written.where}: it was worked out for a supposed cluster: {shown(', '.join(what_if))}"
+        raise InputError(message, hint="make it again, without options that suppose something")
+    release = written.text_or_none("ganeti_version") or ""
+    if release and release not in VERSIONS:
+        raise InputError(f"{written.where}: there is no Ganeti release {shown(release)!r}", hint=_REMAKE)
+    moves = [_move(item) for item in written.objects("steps")]
+    observed = {name: read_observed(item) for name, item in written.records("observed")}
+    residents = written.record("residents")
+    found = SavedRemedy(
+        cluster=check_text(written, "cluster_name"),
+        cluster_uuid=written.text_or_none("cluster_uuid"),
+        source=check_text(written, "source"),
+        version=release,
+        observed=observed,
+        gaps=tuple(map(read_gap, written.objects("not_shown"))),
+        snapshot=read_snapshot(written),
+        supposed=_supposed(written),
+        residents={name: residents.texts(name) for name in residents.fields},
+    )
+    if wrong := next(_contradictions(moves, found), None):
+        raise InputError(f"{written.where}: {wrong}", hint=f"the file was changed after it was made: {_REMAKE}")
+    return replace(found, steps=steps_of(moves, observed))
+
+
+def _move(written: Record) -> Move:
+    """Return a move whose commands are those that its words say."""
+    instance = check_text(written, "instance")
+    commands, back = (tuple(_words(item, instance) for item in written.objects(key)) for key in ("commands", "back"))
+    move = Move(
+        job_set=written.whole("job_set"),
+        instance=instance,
+        nodes=written.texts("nodes_before"),
+        commands=commands,
+        back=back,
+        no_way_back=written.text_or_none("no_way_back") or "",
+    )
+    if wrong := next(_wrong(move, written.texts("nodes_after")), None):
+        raise InputError(f"{written.where}: {wrong}", hint=f"the file was changed after it was made: {_REMAKE}")
+    return move
+
+
+def _words(written: Record, instance: str) -> Words:
+    argv = written.texts("argv")
+    if not is_move(argv, instance):
+        message = f"{written.where}: {shown(' '.join(argv))} is no command by which a remedy moves {shown(instance)}"
+        raise InputError(message, hint=_REMAKE)
+    if difference := first_difference(written.fields.get("rapi"), plain(command_of(argv).rapi), "rapi"):
+        raise InputError(f"{written.where}: {difference}", hint=_REMAKE)
+    return argv
+
+
+def _wrong(move: Move, nodes_after: Sequence[str]) -> Iterator[str]:
+    """Yield why a move does not lead where it says, or its way back not to where it began."""
+    for nodes, commands in ((move.nodes, move.commands), (tuple(nodes_after), move.back)):
+        mirrored = any(argv[1] == "replace-disks" or "-n" not in argv for argv in commands)
+        alone = any(argv[1] != "replace-disks" and "-n" in argv for argv in commands)
+        if not 1 <= len(nodes) <= 2 or (mirrored and len(nodes) == 1) or (alone and len(nodes) == 2):
+            yield f"its commands are not for an instance on {len(nodes)} nodes"
+            return
+    places = move.places
+    if not move.commands or places[-1] != tuple(nodes_after) or any(len({*place}) < len(place) for place in places):
+        yield f"its commands lead to {' and '.join(places[-1])}"
+    back = Move(
+        job_set=move.job_set, instance=move.instance, nodes=places[-1], commands=move.back, back=(), no_way_back=""
+    )
+    if bool(move.back) is bool(move.no_way_back) or (move.back and back.places != places[::-1]):
+        yield "its way back does not lead to where it began"
+
+
+def _contradictions(moves: Sequence[Move], remedy: SavedRemedy) -> Iterator[str]:
+    """Yield why no remedy has these moves for the observed objects."""
+    here: dict[str, Words] = {}
+    instances = [f"instance/{move.instance}" for move in moves]
+    nodes = nodes_of(moves)
+    expected = {*instances, *(f"node/{name}" for name in nodes)}
+    if remedy.observed.keys() != expected or remedy.residents.keys() != {*nodes}:
+        yield "`observed` and `residents` are not of the instances that move and of their nodes"
+        return
+    for name in instances:
+        values = remedy.observed[name].values
+        if values.keys() != {NODES, ADMIN_STATE} or not isinstance(values[NODES], list):
+            yield f"`observed` has no nodes and state of {shown(name)}"
+            return
+        here.setdefault(name, tuple(words(values[NODES])))
+    for name, move in zip(instances, moves, strict=True):
+        if here[name] != move.nodes:
+            yield f"{shown(move.instance)} is on {' and '.join(here[name])} then, not on {' and '.join(move.nodes)}"
+        here[name] = move.places[-1]
+
+
+def _supposed(written: Record) -> Supposed | None:
+    if written.fields.get("supposes") is None:
+        return None
+    supposes = written.record("supposes")
+    effects: list[Effect] = []
+    for item in supposes.objects("effects"):
+        effect = read_effect(item)
+        checked_object(effect.object, item.where)
+        effects.append(effect)
+    return Supposed(check_text(supposes, "file"), supposes.flag("is_plan"), tuple(effects))

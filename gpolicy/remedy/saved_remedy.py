@@ -1,0 +1,173 @@
+"""The moves of a remedy as steps that `gpolicy apply` carries out: one job for Ganeti each, with its way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar
+
+from gpolicy.ganeti.releases import release_of
+from gpolicy.plan.contents import ADMIN_STATE, Observed, observed
+from gpolicy.plan.effects import Effect, relocated
+from gpolicy.plan.procedure import Procedure
+from gpolicy.plan.step import Inverse, PlannedCommand, Step, Wave, planned
+from gpolicy.printable import count
+from gpolicy.remedy.move_commands import command_of, places_of, target_of
+
+if TYPE_CHECKING:
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.remedy.remedy import RemedyReport
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Supposed:
+    """What a remedy was worked out for, and must hold before its first move: the cluster as `file` makes it."""
+
+    file: str
+    is_plan: bool
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Move:
+    """A move of an instance away from `nodes` (primary, secondary) by commands of Ganeti, and those that lead back."""
+
+    job_set: int
+    instance: str
+    nodes: Words
+    commands: tuple[Words, ...]
+    back: tuple[Words, ...]
+    no_way_back: str
+
+    @property
+    def places(self) -> list[Words]:
+        """The nodes of the instance before and after each command."""
+        return places_of(self.nodes, self.commands)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SavedRemedy(Procedure):
+    """The moves of a remedy, and what they rest on.
+
+    `supposed` is None if the remedy is for the cluster as it is. `residents` are the instances on each node that a move
+    leaves or leads to, as they were when the remedy was worked out.
+    """
+
+    noun: ClassVar[str] = "remedy"
+
+    supposed: Supposed | None = None
+    residents: Mapping[str, Words] = field(default_factory=dict)
+
+    @property
+    def outcome(self) -> tuple[Effect, ...]:
+        """From where to where each instance moves in all."""
+        found: dict[str, Effect] = {}
+        for effect in (effect for step in self.steps for effect in step.command.effects):
+            found[effect.object] = replace(found.get(effect.object, effect), after=effect.after)
+        return tuple(found.values())
+
+    @property
+    def done_words(self) -> str:
+        """What is there after the last step, in words."""
+        moved = len(self.outcome)
+        return f"{count(moved, 'instance')} {'is' if moved == 1 else 'are'} where the remedy puts them"
+
+
+def save_remedy(report: RemedyReport, state: ClusterState, supposed: Supposed | None) -> SavedRemedy:
+    """Return the moves of a remedy that was worked out for the cluster in `state`."""
+    moves = [
+        Move(
+            job_set=step.job_set,
+            instance=step.instance,
+            nodes=step.nodes_before,
+            commands=tuple(command.argv or () for command in step.commands),
+            back=tuple(command.argv or () for command in step.back),
+            no_way_back=step.no_way_back,
+        )
+        for step in report.steps
+    ]
+    nodes = nodes_of(moves)
+    instances = dict.fromkeys(move.instance for move in moves)
+    seen = observed(state, [*(f"instance/{name}" for name in instances), *(f"node/{name}" for name in nodes)])
+    return SavedRemedy(
+        cluster=report.cluster_name,
+        cluster_uuid=report.cluster_uuid,
+        source=report.source,
+        version=release_of(state.software_version) or "",
+        observed=seen,
+        gaps=state.unreadable,
+        steps=steps_of(moves, seen),
+        snapshot=report.snapshot,
+        supposed=supposed,
+        residents=residents_of(state, nodes),
+    )
+
+
+def nodes_of(moves: Iterable[Move]) -> list[str]:
+    """Return the nodes that moves leave or lead to, also half-way."""
+    return list(dict.fromkeys(name for move in moves for place in move.places for name in place))
+
+
+def residents_of(state: ClusterState, nodes: Iterable[str]) -> dict[str, Words]:
+    """Return the instances on each of `nodes`, sorted; disks for another node count."""
+    found: dict[str, list[str]] = {name: [] for name in nodes}
+    for item in state.instances.values():
+        for name in (item.primary_node, *item.secondary_nodes):
+            if name in found:
+                found[name].append(item.name)
+    return {name: tuple(sorted(names)) for name, names in found.items()}
+
+
+def steps_of(moves: Sequence[Move], seen: Mapping[str, Observed]) -> tuple[Step, ...]:
+    """Return one step for each command. `seen` tells which instances should run."""
+    made: list[Step] = []
+    stuck = _stuck(moves)
+    for number, move in enumerate(moves):
+        up = seen[f"instance/{move.instance}"].values.get(ADMIN_STATE) == "up"
+        places = move.places
+        for place, argv in enumerate(move.commands):
+            before, after = places[place : place + 2]
+            back = () if number in stuck else (_moving(move.back[-1 - place], move.instance, after, before),)
+            made.append(
+                Step(
+                    id=str(len(made) + 1),
+                    wave=Wave.MOVES,
+                    object=f"instance/{move.instance}",
+                    title=f"set {move.job_set}: {_title(argv, before, after, up=up)}",
+                    command=_moving(argv, move.instance, before, after),
+                    inverse=Inverse(back, (stuck[number],) if number in stuck and place == 0 else ()),
+                )
+            )
+    return tuple(made)
+
+
+def _stuck(moves: Sequence[Move]) -> dict[int, str]:
+    """Return why moves cannot be undone, by number: nothing undoes them, or a later one of the same instance."""
+    found: dict[int, str] = {}
+    reasons: dict[str, str] = {}
+    for number, move in reversed(list(enumerate(moves))):
+        if move.no_way_back:
+            reasons[move.instance] = f"{move.instance} stays where it is: {move.no_way_back}"
+        if move.instance in reasons:
+            found[number] = reasons[move.instance]
+    return found
+
+
+def _moving(argv: Words, instance: str, before: Words, after: Words) -> PlannedCommand:
+    return planned(command_of(argv), relocated(instance, before, after))
+
+
+def _title(argv: Words, before: Words, after: Words, *, up: bool) -> str:
+    """Return in words what a command does; `up`: the instance should run."""
+    name = argv[-1]
+    match argv[1]:
+        case "replace-disks":
+            return f"mirror {name} on {target_of(argv)} instead of {before[1]}"
+        case "migrate":
+            return f"migrate {name} from {before[0]} to {after[0]}"
+        case "failover":
+            return f"fail {name} over from {before[0]} to {after[0]}" + ("; it stops and starts again" if up else "")
+    downtime = "; it is down while its disks are copied" if up else ""
+    return f"move {name} from {before[0]} to {after[0]}{downtime}"
