@@ -221,3 +221,17 @@ def history(journal: Path) -> History | None:
     """Return what the journal says, None if no run has begun."""
     data = read_journal(journal)
     return None if data is None else read_history(data, str(journal))
+
+
+def killed_run(plan: Procedure, runner: ModelRunner, journal: Path, direction: Direction) -> bool:
+    """Return whether the run was killed; if so its journal writes nothing more."""
+    try:
+        verdict = run(plan, runner, journal, direction=direction)
+    except KilledError:
+        return True
+    finally:
+        MortalJournal.left = -1
+        runner.lose = lambda _: None
+    assert verdict is not None
+    assert verdict.good, verdict
+    return False

@@ -16,7 +16,7 @@ from command_line import ROOT
 from ganeti_model import ModelCluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_runner import Agreed, KilledError, ModelRunner, MortalJournal, Quiet, run
+from model_runner import Agreed, KilledError, ModelRunner, MortalJournal, Quiet, killed_run, run
 from pretend_ganeti import PretendGaneti, fails, gone, lies, then
 from pretend_rapi import query
 
@@ -90,19 +90,6 @@ def places(ganeti: PretendGaneti) -> dict[str, list[str]]:
     return {item.name: [item.primary_node, *item.secondary_nodes] for item in items}
 
 
-def killed(remedy: Procedure, runner: ModelRunner, journal: Path, direction: Direction) -> bool:
-    try:
-        verdict = run(remedy, runner, journal, direction=direction)
-    except KilledError:
-        return True
-    finally:
-        MortalJournal.left = -1
-        runner.lose = lambda _: None
-    assert verdict is not None
-    assert verdict.good, verdict
-    return False
-
-
 def check_done(ganeti: PretendGaneti, remedy: Procedure) -> None:
     assert [job.call for job in ganeti.jobs] == [step.command.rapi for step in remedy.steps]
     now = places(ganeti)
@@ -128,9 +115,9 @@ def test_a_remedy_killed_after_any_event_goes_on_and_back(
         for way, deaths in ((Direction.APPLY, kills), (Direction.ROLLBACK, back)):
             for left, torn in deaths:
                 MortalJournal.left, MortalJournal.torn = left, torn
-                killed(remedy, runner, journal, way)
+                killed_run(remedy, runner, journal, way)
             MortalJournal.torn = False
-            assert not killed(remedy, runner, journal, way)
+            assert not killed_run(remedy, runner, journal, way)
             if way is Direction.APPLY:
                 check_done(ganeti, remedy)
     assert ganeti.content() == before
@@ -150,8 +137,8 @@ def test_no_move_is_made_twice_after_a_kill_around_its_submission(tmp_path: Path
                 raise KilledError
 
         runner, journal = ModelRunner(ganeti, lose=kill), tmp_path / f"{moment}-{step}"
-        assert killed(remedy, runner, journal, Direction.APPLY)
-        assert not killed(remedy, runner, journal, Direction.APPLY)
+        assert killed_run(remedy, runner, journal, Direction.APPLY)
+        assert not killed_run(remedy, runner, journal, Direction.APPLY)
         check_done(ganeti, remedy)
 
 

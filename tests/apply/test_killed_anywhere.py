@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_runner import POLICY, KilledError, ModelRunner, MortalJournal, plan_for, run
+from model_runner import POLICY, KilledError, ModelRunner, MortalJournal, killed_run, plan_for, run
 from planned import policy_of
 from pretend_ganeti import PretendGaneti, gone
 
@@ -17,7 +17,6 @@ from gpolicy.apply import journal_file
 from gpolicy.apply.journal import Direction
 from gpolicy.cluster import unreadable
 from gpolicy.errors import UnreachableError
-from gpolicy.plan.procedure import Procedure
 
 
 @pytest.fixture(autouse=True)
@@ -41,20 +40,6 @@ MOVE = (
     nodes: [node1, node4, node5]
     """,
 )
-
-
-def killed_run(plan: Procedure, runner: ModelRunner, journal: Path, direction: Direction) -> bool:
-    """Return whether the run was killed; if so its journal writes nothing more."""
-    try:
-        verdict = run(plan, runner, journal, direction=direction)
-    except KilledError:
-        return True
-    finally:
-        MortalJournal.left = -1
-        runner.lose = lambda _: None
-    assert verdict is not None
-    assert verdict.good, verdict
-    return False
 
 
 @settings(max_examples=60, deadline=None)
