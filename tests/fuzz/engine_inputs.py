@@ -34,6 +34,7 @@ REALS = (
     float("nan"), float("inf"), -float("inf"), -1e308, -1.0, -0.0, 0.0, 5e-324, 1e-300, 1e-9, 0.1, 1.0, 3.5, 1e6,
     2.0**53, 2.0**63, 1e20, 1e100, 1e308,
 )  # fmt: skip
+MOST_PAIRS = 10_000  # of a policy that is made longer again and again
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +150,7 @@ def _odd_policy(rng: random.Random, policy: InstancePolicy) -> InstancePolicy:
     pairs = list(policy.minmax)
     match rng.randrange(4):
         case 0:
-            pairs = [] if rng.random() < 0.5 else pairs * rng.choice([2, 50])
+            pairs = [] if rng.random() < 0.5 else (pairs * rng.choice([2, 50]))[:MOST_PAIRS]
         case 1:
             return _odd(rng, policy, set())  # type: ignore[no-any-return]
         case 2:
