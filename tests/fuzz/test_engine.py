@@ -40,6 +40,10 @@ def test_minus_one_spindles_are_not_taken_for_an_unknown_number() -> None:
     assert faults(1_183_565, 1) == []
 
 
+def test_a_tag_that_only_failure_domains_count_is_left_to_the_law() -> None:
+    assert faults(20_984_960, 1) == []
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("part", range(20))
 def test_a_million_inputs(part: int) -> None:

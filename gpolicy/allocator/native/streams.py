@@ -217,6 +217,8 @@ class ClusterNumbers:
         integers.append(len(node.peers))
         for peer, memory in node.peers.items():
             integers += (self.rows.get(peer, -1), memory)
+        if any(tag not in node.exclusion_tags for _, tag in node.location_exclusions):
+            raise UnfitError("a node counts a tag in its failure domains that it does not count itself")
         integers.append(len(node.exclusion_tags))
         for tag, count in node.exclusion_tags.items():
             located = node.location_exclusions.get((locations[0], tag), 0) if locations else 0
