@@ -162,11 +162,10 @@ def _inconsistent(settled: Settled, cluster: Cluster, here: Collection[str]) -> 
         if name in here and not settled.declared.get(name) and not node.facts.exclusive:
             lost = [f"{exact_size(memory)} of memory"] if memory > 0 else []
             lost += [f"{exact_size(disk)} of disk"] if disk > 0 else []
-            used = (
-                f"{' and '.join(lost)} {'is' if len(lost) == 1 else 'are'} neither free nor used by the instances there"
-            )
+            verb, it_counts = ("is", "it counts") if len(lost) == 1 else ("are", "they count")
+            used = f"{' and '.join(lost)} {verb} neither free nor used by the instances there"
             by = " or ".join(["other programs"] * (memory > 0) + ["other volumes"] * (disk > 0))
-            yield name, f"{used}; it counts as used, as in htools (perhaps {by} use it)"
+            yield name, f"{used}; {it_counts} as used, as in htools (perhaps {by} use it)"
 
 
 _MOST_NODES: Final = 5

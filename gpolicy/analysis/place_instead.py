@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.allocator.cluster_data import Disk, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.analysis.allocator_input import charged_space
 from gpolicy.analysis.place_report import Instead
-from gpolicy.analysis.refusals import broken_bounds
+from gpolicy.analysis.refusals import pair_distance
 from gpolicy.ganeti.units import exact_size
 
 Takes = Callable[[Instance], tuple[str, ...]]
@@ -54,13 +54,13 @@ def other_sizes(
 
 
 def _pairs(instance: Instance, policies: Sequence[tuple[InstancePolicy, bool]]) -> list[tuple[SpecPair, bool]]:
-    """Return the spec pairs, those first of which the instance breaks the fewest bounds."""
+    """Return the spec pairs, the nearest first."""
     if instance.ignores_policy:
         size, count = max((disk.size for disk in instance.disks), default=1), len(instance.disks)
         most = Spec(instance.memory, instance.vcpus, size, count, 0, instance.spindle_use)
         return [(SpecPair(Spec(1, 1, 1, count, 0, 0), most), False)]
     found = dict.fromkeys((pair, exclusive) for policy, exclusive in policies for pair in policy.minmax)
-    return sorted(found, key=lambda item: len(broken_bounds(item[0], instance, exclusive=item[1])))
+    return sorted(found, key=lambda item: pair_distance(item[0], instance, exclusive=item[1]))
 
 
 def _allowed(instance: Instance, pair: SpecPair, *, exclusive: bool, takes: Takes) -> Instance:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance, InstancePolicy, SpecPair
-from gpolicy.allocator.enumerations import NO_NODE, FailReason
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.node import Node
@@ -18,8 +18,8 @@ from gpolicy.allocator.node_changes import (
     spindle_use_after,
 )
 from gpolicy.allocator.placement import Nodes
-from gpolicy.allocator.policy_check import check_pair
 from gpolicy.analysis.binding import Cause, primary_cause, primary_refusal, secondary_cause, secondary_refusal
+from gpolicy.ganeti.spec_distance import spec_distance
 from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 
@@ -90,35 +90,39 @@ def _on_secondary(node: Node, instance: Instance, primary: int, reason: FailReas
 
 
 def bounds_detail(policy: InstancePolicy, instance: Instance, *, exclusive: bool) -> str:
-    """Return the bounds of the nearest pair (the one with the fewest breaches) that the instance breaks."""
-    broken = [broken_bounds(pair, instance, exclusive=exclusive) for pair in policy.minmax]
-    if not broken:
+    """Return the bounds of the nearest pair that the instance breaks, each with the value and the range."""
+    pairs = policy.minmax
+    if not pairs:
         return "no pair"
-    number = min(range(len(broken)), key=lambda place: len(broken[place]))
-    return f"{', '.join(broken[number])} (pair {number + 1} of {len(broken)})"
-
-
-def broken_bounds(pair: SpecPair, instance: Instance, *, exclusive: bool) -> list[str]:
-    """Return the bounds of the pair that the instance breaks, each with the value and the range."""
-    if check_pair(pair, instance, exclusive=exclusive) is None:
-        return []
-    spindles = instance.total_spindles if exclusive else instance.spindle_use
-    sizes = sorted({disk.size for disk in instance.disks})
-    values: list[tuple[str, int | None, int, int]] = [
-        ("memory-size", instance.memory, pair.min.memory, pair.max.memory),
-        *(("disk-size", size, pair.min.disk_size, pair.max.disk_size) for size in sizes),
-        ("cpu-count", instance.vcpus, pair.min.cpus, pair.max.cpus),
-        ("spindle-use", spindles, pair.min.spindle_use, pair.max.spindle_use),
-        ("disk-count", len(instance.disks), pair.min.disk_count, pair.max.disk_count),
-    ]
+    number = min(range(len(pairs)), key=lambda place: pair_distance(pairs[place], instance, exclusive=exclusive))
     found = []
-    for name, value, low, high in values:
+    for name, value, low, high in _compared(pairs[number], instance, exclusive=exclusive):
         shown = exact_size if name in SPEC_SIZES else str
         if value is None:
             found.append(f"{name} unknown ({shown(low)} to {shown(high)})")
         elif not low <= value <= high:
             found.append(f"{name} {shown(value)} ({shown(low)} to {shown(high)})")
-    return found
+    return f"{', '.join(dict.fromkeys(found))} (pair {number + 1} of {len(pairs)})"
+
+
+def pair_distance(pair: SpecPair, instance: Instance, *, exclusive: bool) -> float:
+    """Return how far the instance lies outside the pair."""
+    compared = _compared(pair, instance, exclusive=exclusive)
+    return spec_distance((value, low, high) for _, value, low, high in compared if value is not None)
+
+
+def _compared(pair: SpecPair, instance: Instance, *, exclusive: bool) -> list[tuple[str, int | None, int, int]]:
+    """Return the values of the instance that a pair bounds (None: unknown), each with its name and range."""
+    spindles = instance.total_spindles if exclusive else instance.spindle_use
+    sizes = sorted(disk.size for disk in instance.disks)
+    has_disks = instance.template is not DiskTemplate.DISKLESS
+    return [
+        ("memory-size", instance.memory, pair.min.memory, pair.max.memory),
+        *(("disk-size", size, pair.min.disk_size, pair.max.disk_size) for size in sizes),
+        ("cpu-count", instance.vcpus, pair.min.cpus, pair.max.cpus),
+        ("spindle-use", spindles, pair.min.spindle_use, pair.max.spindle_use),
+        *([("disk-count", len(instance.disks), pair.min.disk_count, pair.max.disk_count)] if has_disks else []),
+    ]
 
 
 def _primary_detail(node: Node, instance: Instance, cause: Cause) -> str:

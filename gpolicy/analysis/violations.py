@@ -2,21 +2,22 @@
 
 The verdict is Ganeti's own. An instance conforms when it fits entirely into at least one spec pair of the policy of
 its primary node's group, and all its disks have templates that the policy lists. Of the pairs that it does not fit
-into, the nearest is the one with the fewest breaches, the first of equal ones. `memory-size` is compared with `maxmem`;
-`spindle-use` with the backend parameter `spindle_use`, or with the spindles of the disks if a node of the instance has
-exclusive storage. An instance never violates the ratios. Seen on a real 3.0.2 cluster; design document "partitioned
-Ganeti", "Constrained instance sizes" and "Spindles as a resource".
+into, the nearest is the one that asks for the smallest change (`spec_distance`). `memory-size` is compared with
+`maxmem`; `spindle-use` with the backend parameter `spindle_use`, or with the spindles of the disks if a node of the
+instance has exclusive storage. An instance never violates the ratios. Seen on a real 3.0.2 cluster; design document
+"partitioned Ganeti", "Constrained instance sizes" and "Spindles as a resource".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.cluster.state import ClusterState, Instance
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Path, Value
+from gpolicy.ganeti.spec_distance import spec_distance
 
 _MINMAX: Final[Path] = ("ipolicy", "minmax")
 _TEMPLATES: Final[Path] = ("ipolicy", "disk-templates")
@@ -151,7 +152,7 @@ def verdict_on(instance: Instance, policy: AllowedSizes, *, exclusive: bool, mem
     general += _template_breaches(instance, policy.templates)
     amounts, unknown = _amounts(instance, memory, spindles)
     breaches = [list(_pair_breaches(pair, amounts)) for pair in policy.pairs]
-    nearest = min(range(len(breaches)), key=lambda number: len(breaches[number]))  # the first of equal ones
+    nearest = min(range(len(breaches)), key=lambda number: distance(breaches[number]))  # the first of equal ones
     found = (*general, *breaches[nearest])
     if not found:
         return Verdict(unknown=unknown)
@@ -163,6 +164,15 @@ def verdict_on(instance: Instance, policy: AllowedSizes, *, exclusive: bool, mem
         exclusive_storage=exclusive,
     )
     return Verdict(violation=violation, unknown=unknown)
+
+
+def distance(breaches: Iterable[ParameterBreach]) -> float:
+    """Return how far an instance lies outside a spec pair, given what it breaks there."""
+    return spec_distance(
+        (item.value, item.minimum, item.maximum)
+        for item in breaches
+        if isinstance(item.value, int) and item.minimum is not None and item.maximum is not None
+    )
 
 
 def _template_breaches(instance: Instance, allowed: tuple[str, ...]) -> Iterator[ParameterBreach]:

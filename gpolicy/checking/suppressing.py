@@ -107,15 +107,22 @@ class Suppressions:
         return self._comments[covering[0][0]].reason if covering else None
 
     def unused(self, ran: Callable[[str], bool]) -> Iterator[Finding]:
-        """Yield a finding for each rule of a comment that accepted nothing, if all that it names (by keys) has run.
+        """Yield a finding for each rule of a comment that accepted nothing, if it (by its key) has run.
 
-        Comments in a base are left alone: another policy may need them.
+        Of a family some rules may not have run: then there is no fix. Comments in a base are left alone: another policy
+        may need them.
         """
         idle: dict[int, list[str]] = {}
         for words in self._accepted.values():
             for number, word, codes in words:
-                if self._is_own(self._comments[number]) and (number, word) not in self._used and all(map(ran, codes)):
+                comment = self._comments[number]
+                if not self._is_own(comment) or (number, word) in self._used:
+                    continue
+                if all(map(ran, codes)):
                     idle.setdefault(number, []).append(word)
+                elif any(map(ran, codes)):
+                    hint = "remove it, or name the rule that it is for: some rules of the family did not run"
+                    yield SUPPRESSION_UNUSED.finding(f"{word} finds nothing here", comment.span, hint=hint)
         for number, unused in idle.items():
             comment = self._comments[number]
             message = f"{', '.join(unused)} finds nothing here: the comment is not needed"

@@ -219,15 +219,21 @@ def _exit_codes() -> PageTable:
 
 
 def _of_keys(word: str, form: Callable[[str], str]) -> Iterator[Meaning]:
-    """Yield the keys whose path ends with `word`, or is the rest of it after a kind; equal ones together."""
+    """Yield the keys whose path ends with `word`; after a kind, those of the kind. Equal ones stand together."""
     wanted = [step for step in form(word.replace(ITEM, "")).split(".") if step != NAME]
-    together: dict[tuple[object, ...], list[Key]] = {}
+    ending, whole = [], []
     for key in all_keys():
-        steps = [form(step) for step in key.words]
-        if steps[-len(wanted) :] == wanted or [*form(key.home).split("."), *steps] == wanted:
-            known = key.parameter
-            facts = (str(known.default), known.takes_effect, known.since, known.until) if known else ()
-            together.setdefault((key.text, key_type(key), key.condition, key.required, *facts), []).append(key)
+        home, steps = form(key.home).split("."), [form(step) for step in key.words]
+        rest = wanted[len(home) :] if wanted[: len(home)] == home else []
+        if steps == rest:
+            whole.append(key)
+        elif wanted == steps[-len(wanted) :] or (rest and rest == steps[-len(rest) :]):
+            ending.append(key)
+    together: dict[tuple[object, ...], list[Key]] = {}
+    for key in whole or ending:
+        known = key.parameter
+        facts = (str(known.default), known.takes_effect, known.since, known.until) if known else ()
+        together.setdefault((key.text, key_type(key), key.condition, key.required, *facts), []).append(key)
     for keys in together.values():
         path = ".".join(keys[0].words)
         address = path if keys[0].parameter or keys[0].home == SETTINGS else f"{keys[0].home}.{path}"

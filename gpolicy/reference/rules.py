@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from typing import Final
 
-from gpolicy.checking.catalogue import FAMILIES
+from gpolicy.checking.catalogue import FAMILIES, RULES
 from gpolicy.findings import RuleInfo
 from gpolicy.reference.blocks import Block, PageListing, Paragraph
 
@@ -14,6 +15,8 @@ def rule_blocks(info: RuleInfo) -> Iterator[Block]:
     """Yield what there is to say of a rule below its title."""
     yield Paragraph(info.summary)
     yield Paragraph(info.rationale)
+    if need := state_need(info):
+        yield Paragraph(need)
     if info.source != "gpolicy":
         yield Paragraph(f"Source: {info.source}.")
     if info.fix:
@@ -25,6 +28,20 @@ def rule_blocks(info: RuleInfo) -> Iterator[Block]:
         if example:
             yield Paragraph(title)
             yield PageListing(example, "yaml")
+
+
+def state_need(info: RuleInfo) -> str:
+    """Return what a rule has of a cluster's state; nothing where it needs none."""
+    return _STATE_NEEDS.get(info.code, "")
+
+
+_STATE_NEEDS: Final = {
+    rule.info.code: "It runs only with a cluster's state (`--state SRC`)."
+    if rule.needs_state
+    else "With a cluster's state (`--state SRC`) it finds more."
+    for rule in RULES
+    if rule.needs_state or rule.finds_more_with_state
+}
 
 
 def families(rules: Iterable[RuleInfo]) -> Iterator[tuple[str, list[RuleInfo]]]:

@@ -10,7 +10,7 @@ from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import Moved
 from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_primary, remove_secondary
-from gpolicy.analysis.violations import AllowedSizes, ParameterBreach, PolicyViolation, verdict_on
+from gpolicy.analysis.violations import AllowedSizes, ParameterBreach, PolicyViolation, distance, verdict_on
 from gpolicy.cluster.state import Instance
 from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.parameter import Value
@@ -31,7 +31,10 @@ _FIXED: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeCure:
-    """An instance whose size violates the policy: the commands that make it legal, or why none do."""
+    """An instance whose size violates the policy: the commands that make it legal, or why none do.
+
+    `violation` names the spec pair that the commands lead to, with its breaches; the nearest pair where none do.
+    """
 
     instance: str
     violation: PolicyViolation
@@ -45,25 +48,26 @@ def size_cure(
 ) -> tuple[SizeCure, Layout]:
     """Return the nearest legal size of an instance that its nodes can hold, and the layout with it."""
     exclusive = violation.exclusive_storage
-    reasons, sizes = [], []
+    reasons: list[tuple[float, str]] = []
+    sizes = []
     for number in range(len(policy.pairs)):
-        alone = replace(policy, pairs=(policy.pairs[number],), names=(None,))
-        found = verdict_on(observed, alone, exclusive=exclusive, memory=observed.maxmem).violation
-        breaches = found.breaches if found else ()
+        alone = replace(policy, pairs=(policy.pairs[number],), names=(policy.names[number],))
+        found = verdict_on(observed, alone, exclusive=exclusive, memory=observed.maxmem).violation or violation
+        breaches = found.breaches
         refused = next(filter(None, (_why_not(breach, exclusive=exclusive) for breach in breaches)), None)
         if refused is not None:
-            reasons.append((len(breaches), refused))
+            reasons.append((distance(breaches), refused))
         else:
             wanted = _changed(observed, breaches, *policy.pairs[number])
             if wanted is None:
-                reasons.append((len(breaches), "no size within the spec pair is a multiple of 4M"))
+                reasons.append((distance(breaches), "no size within the spec pair is a multiple of 4M"))
             else:
-                sizes.append((_distance(breaches), number, wanted))
-    for _, _, wanted in sorted(sizes, key=lambda item: item[:2]):
+                sizes.append((distance(breaches), replace(found, pair=number + 1), wanted))
+    for _, aim, wanted in sorted(sizes, key=lambda item: item[0]):
         after = _with_size(layout, observed, wanted)
         if isinstance(after, Layout):
             commands, back = list(_commands(observed, wanted)), list(_commands(wanted, observed))
-            cure = SizeCure(instance=observed.name, violation=violation, commands=tuple(commands), back=tuple(back))
+            cure = SizeCure(instance=observed.name, violation=aim, commands=tuple(commands), back=tuple(back))
             return cure, after
         reasons.append((0, after))
     reason = min(reasons, key=lambda item: item[0])[1] if reasons else "the policy has no spec pair"
@@ -79,12 +83,6 @@ def _why_not(breach: ParameterBreach, *, exclusive: bool) -> str:
     if breach.parameter == "spindle-use" and exclusive:
         return _FIXED["spindles"]
     return ""
-
-
-def _distance(breaches: tuple[ParameterBreach, ...]) -> tuple[int, float]:
-    """Return how many values change, and by how much, each as a share of itself."""
-    changes = [abs(breach.beyond or 0) / max(int(breach.value or 0), 1) for breach in breaches]
-    return len(changes), sum(changes)
 
 
 def _changed(

@@ -274,7 +274,7 @@ def _words(row: FitChange) -> str:
         return f"{_fits(now)} → {_fits(then)}"
     if row.resized:
         if not (now.spec and then.spec and row.old_size_after):
-            return f"{_fits(now)} now, {_fits(then)} then, of {OTHER_SIZES}"
+            return f"{_fits(now)} now, {_fits(then)} then, of {OTHER_SIZES} (no comparison)"
         old = f"{_fits(now)} → {_fits(row.old_size_after)} of {spec_words(now.spec)}"
         return f"{old}, and {_fits(then)} of {spec_words(then.spec)}"
     if not row.delta:

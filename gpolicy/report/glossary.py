@@ -10,14 +10,15 @@ from gpolicy.analysis.binding import Cause
 from gpolicy.report.answer import Answer, Entries, Picture, Section, Table, with_content
 
 _NAMES: Final = {
-    "(cluster)": "all groups together, as hspace counts them",
+    "(cluster)": "all groups at once, as hspace counts them; not the sum of the groups, each of which is counted alone",
     "htools": "the reason that hspace itself gives",
     "pair": "a minimum and a maximum size of ipolicy.minmax, between which an instance must lie; also called a spec",
     "old size": "today's size, counted under the policy after the plan",
     "spec": "a pair of a minimum and a maximum size, of which the maximum is counted",
     "standard": "instances of the size that the cluster's std declares",
     "then": "after the plan",
-    "tiered": "all specs in turn, the largest first, each shrunk until it fits",
+    "tiered": "all specs in turn, the largest first, each shrunk until it fits; counts of other sizes than before say"
+    " neither better nor worse, but the rows of the specs and what is stranded do",
 }
 """Terms that are meant where they are a whole cell or heading."""
 
@@ -25,11 +26,12 @@ CAUSES: Final = {cause.key: cause.sentence for cause in Cause}
 """Terms in a column "bound by": `memory (was disk)`."""
 
 FAILURES: Final = {
-    "FailMem": "memory: too little is free or left beside what is reserved for failovers, or no spec pair allows"
-    " memory-size. Ask for another size, or make room",
-    "FailDisk": "disk: too little is free, the spindle-ratio is used up, or the policy does not allow disk-size or the"
-    " disk template. Ask for another size or template, or make room",
-    "FailCPU": "virtual CPUs: the vcpu-ratio is used up, or no spec pair allows cpu-count. Ask for fewer, or make room",
+    "FailMem": "htools' word for each refusal by memory (no such size is allowed, too little is free, or failovers"
+    " reserve it); the cause beside it says which. Ask for another size, or make room",
+    "FailDisk": "htools' word for each refusal by disk (no such size or template is allowed, too little is free, or the"
+    " spindle-ratio is used up); the cause beside it says which. Ask for another size or template, or make room",
+    "FailCPU": "htools' word for each refusal by virtual CPUs (no such number is allowed, or the vcpu-ratio is used"
+    " up); the cause beside it says which. Ask for fewer, or make room",
     "FailN1": "the loss of a node could not be absorbed any more. Ask for less, or make room on other nodes",
     "FailTags": "an instance with the same exclusion tag is there. Choose another node, or another tag",
     "FailMig": "migration tags forbid moves between the nodes. Choose another node, or allow them",
@@ -54,6 +56,8 @@ _PHRASES: Final = {
     "cluster score": "how unevenly the nodes are used; smaller is better balanced",
     "exclusive storage": "each physical volume of a node belongs to at most one disk",
     "failure domain": "nodes that may fail together, such as those of one rack",
+    "fault": "what moves of instances could cure, such as a conflict of tags or a loss that is not absorbed. An"
+    " exclusion tag that cannot be satisfied does not count by itself",
     "guards": "what makes a plan unsafe; --allow NAME overrides one that may be overridden",
     "lost allocations": "instances of the smallest size of a spec for which there is room before, but not after",
     "stranded": "what is left of the free resources when nothing more fits",

@@ -29,7 +29,7 @@ from gpolicy.report.answer import (
     with_content,
     with_rows,
 )
-from gpolicy.report.violations_section import breach_words
+from gpolicy.report.violations_section import breach_words, pair_words
 
 KINDS: Final = {
     FaultKind.NODE: "instances on nodes that may hold none",
@@ -222,6 +222,6 @@ def _size(item: SizeCure) -> Entry:
     below = [Line(text=command_line(command), is_code=True) for command in item.commands]
     return Entry(
         mark="-" if item.commands else "?",
-        text=f"{item.instance}: {breaches}",
+        text=f"{item.instance}: {breaches} ({pair_words(item.violation)})",
         below=tuple(below) or (Line(text=f"no command cures it: {item.reason}"),),
     )

@@ -36,7 +36,7 @@ def remedy_section(change: RemedyChange) -> Section:
         key="remedy",
         title=TITLE,
         weight=Weight.CHANGED,
-        summary=f"{count(change.new, 'new fault')}; {remedy_figures(change)}",
+        summary=remedy_figures(change),
         parts=(table,),
         notes=("`gpolicy remedy PLAN.JSON` lists the moves, and says what nothing cures", *stopped),
         never_cut=True,
@@ -46,11 +46,12 @@ def remedy_section(change: RemedyChange) -> Section:
 def remedy_figures(change: RemedyChange) -> str:
     """Return what the moves cure, in a few words."""
     if not change.searched:
-        return f"a plan looks for no moves in more than {MOST_NODES:,} nodes"
+        return f"{count(change.new, 'new fault')}; a plan looks for no moves in more than {MOST_NODES:,} nodes"
     if not change.cured:
-        return "no move cures any of them" if change.exhaustive else "the search of a plan found no moves"
+        none = "no move cures any" if change.exhaustive else "the search of a plan found no moves"
+        return f"{count(change.new, 'new fault')}; {none}"
     old = f", and {count(change.cured_old, 'fault')} of before" if change.cured_old else ""
     time = f" (about {duration(change.seconds)})" if change.copied else ""
     verb = "cures" if change.moves == 1 else "cure"
-    of_them = "it" if change.new == 1 else f"{change.cured:,} of them"
-    return f"{count(change.moves, 'move')}, {size(change.copied)} to copy{time}, {verb} {of_them}{old}"
+    cured = f"{change.cured:,} of {count(change.new, 'new fault')}"
+    return f"{count(change.moves, 'move')}, {size(change.copied)} to copy{time}, {verb} {cured}{old}"

@@ -55,6 +55,11 @@ def breach_words(breach: ParameterBreach) -> str:
     return f"{subject} {shown} is {by} {'above' if above else 'below'} {bound}"
 
 
+def pair_words(violation: PolicyViolation) -> str:
+    """Return how the spec pair of a violation is called."""
+    return violation.pair_name or f"pair {violation.pair}"
+
+
 def _amount(breach: ParameterBreach, number: int) -> str:
     return size(number) if breach.parameter in SPEC_SIZES else f"{number:,}"
 
@@ -73,11 +78,7 @@ def _row(item: InstanceViolation, violation: PolicyViolation | None) -> tuple[Ce
     if violation is None:
         return (Name(item.instance), Name(item.primary_node), "", "", "")
     what = "; ".join(map(breach_words, violation.breaches))
-    return (Name(item.instance), Name(item.primary_node), Name(violation.group), what, _pair(violation))
-
-
-def _pair(violation: PolicyViolation) -> Cell:
-    return Name(violation.pair_name) if violation.pair_name else f"pair {violation.pair}"
+    return (Name(item.instance), Name(item.primary_node), Name(violation.group), what, Name(pair_words(violation)))
 
 
 def _unknown(items: Iterable[UnknownViolation]) -> Table:
@@ -98,19 +99,22 @@ def _so_far(violation: PolicyViolation | None) -> str:
 
 
 def _summary(change: ViolationChange) -> str:
-    parts = []
+    parts: list[str] = []
+
+    def tell(number: int, when: str, after: str = "") -> None:
+        policy = "it" if parts else "the policy"
+        parts.append(f"{count(number, 'instance')} {when}{_verb(number)} {policy}{after}")
+
     if change.newly:
-        parts.append(f"{count(len(change.newly), 'instance')} newly {_verb(len(change.newly))} the policy")
+        tell(len(change.newly), "newly ")
     if change.no_longer:
-        parts.append(f"{count(len(change.no_longer), 'instance')} no longer {_verb(len(change.no_longer))} it")
+        tell(len(change.no_longer), "no longer ")
     if change.minmem_newly:
         parts.append(f"the minmem of {count(len(change.minmem_newly), 'instance')} is newly outside")
     if change.unknown:
         parts.append(f"{len(change.unknown):,} cannot be judged")
     if change.still:
-        parts.append(
-            f"{len(change.still):,} violate it as before" if len(change.still) > 1 else "1 violates it as before"
-        )
+        tell(len(change.still), "", " as before")
     return "; ".join(parts) or "no instance begins or ceases to violate the policy"
 
 

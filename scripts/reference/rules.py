@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
-from gpolicy.reference.rules import families, settings_text
+from gpolicy.reference.rules import families, settings_text, state_need
 from reference.markdown import anchor
 
 _SEVERITIES: Final = {
@@ -83,7 +83,8 @@ def _title(info: RuleInfo) -> str:
 
 def _blocks(info: RuleInfo) -> Iterator[Block]:
     fix = f" `check --fix`: {info.fix}" if info.fix else ""
-    yield Paragraph(f"{info.rationale}{fix}")
+    need = state_need(info)
+    yield Paragraph(f"{info.rationale}{f' {need}' if need else ''}{fix}")
     if info.parameters:
         yield PageListing(settings_text(info), "toml")
     if info.bad and info.good:

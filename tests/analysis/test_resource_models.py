@@ -184,7 +184,7 @@ def test_a_source_without_hv_state_and_disk_state_is_noted() -> None:
     found = resource_model(state)
     assert found.notes[0] == "rapi://x does not show hv_state and disk_state: only what a policy declares counts"
     assert found.notes[1].startswith("a: 336M of memory and ")
-    assert " are neither free nor used by the instances there; it counts as used" in found.notes[1]
+    assert " are neither free nor used by the instances there; they count as used" in found.notes[1]
     assert [node.minimum_memory for node in found.nodes] == [3072, 0]
 
 

@@ -52,6 +52,9 @@ def test_a_finding_is_accepted(text: str, tmp_path: Path) -> None:
         (f"# gpolicy: ignore[GP106]\n{BAD}\n", ["GP911", "GP106"]),
         (f"{BAD}  # gpolicy: ignore[GP107]\n", ["GP106", "GP911"]),
         (f"{BAD}  # gpolicy: ignore[GP106, GP107]\n", ["GP911"]),
+        (f"{BAD}  # gpolicy: ignore[GP2]\n", ["GP106", "GP911"]),
+        (f"{BAD}  # gpolicy: ignore[GP1, GP2]\n", ["GP911"]),
+        (f"{BAD}  # gpolicy: ignore[GP74]\n", ["GP106"]),  # all of these rules need a cluster
         (f"{BAD}  # gpolicy: ignore\n", ["GP106", "GP912"]),
         (f"{BAD}  # gpolicy: ignore all of it\n", ["GP106", "GP912"]),
         (f"{BAD}  # gpolicy: ignore[]\n", ["GP106", "GP912"]),
@@ -128,6 +131,12 @@ def test_accepted_findings_are_listed_with_the_reason(tmp_path: Path) -> None:
     assert checked.findings == []
     told = [(item.finding.code, item.by, item.reason) for item in checked.accepted]
     assert told == [("GP107", WAIVER, "no spindles yet"), ("GP106", COMMENT, "behind a gateway")]
+
+
+def test_a_family_that_has_not_run_as_a_whole_is_not_removed(tmp_path: Path) -> None:
+    """Some rules of GP2 need a cluster."""
+    found = [item.fix for item in check(f"{BAD}  # gpolicy: ignore[GP106, GP2, GP107]\n", tmp_path)]
+    assert [fix and fix.message for fix in found] == ["remove GP107 from the comment", None]
 
 
 def test_a_comment_about_an_ignored_rule_is_not_unused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from broken_clusters import remedied
 
+from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Values
@@ -66,6 +67,21 @@ def test_the_nearest_legal_size(pairs: tuple[Pair, ...], said: list[str]) -> Non
     assert lines(cure) == said
     assert not cure.reason
     assert [command.argv[1] for command in cure.back if command.argv] == ["modify"]
+
+
+def test_the_pair_that_is_named_is_the_one_that_the_commands_lead_to() -> None:
+    """Of both, the second breaks more bounds and is nearer; without a command for the nearest, the next one counts."""
+    near = pair({"memory-size": 17 * 1024}, {"memory-size": 64 * 1024, "cpu-count": 3})
+    for pairs, named in (((SMALL, near), 2), ((pair({}, {"disk-size": 50 * 1024}), SMALL), 2)):
+        cure = cure_of("build1", *pairs)
+        assert cure.commands
+        assert cure.violation.pair == named
+    state = under(SMALL, near)
+    judge = PolicyJudge(state, {})
+    item = next(item for item in state.instances.values() if item.name.startswith("build1"))
+    found = judge.verdict(item).violation
+    assert found is not None
+    assert found.pair == 2
 
 
 def test_a_disk_that_is_too_small_grows_and_does_not_shrink_again() -> None:

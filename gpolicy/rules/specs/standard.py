@@ -10,6 +10,7 @@ from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import REFUSED, Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.spec_distance import spec_distance
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.model import GroupPolicy, Leaf
 from gpolicy.rules.examples import CLUSTER, bounds
@@ -40,14 +41,18 @@ class StdOutside(Rule):
         ]
         if not pairs or not all(outside):
             return
-        nearest = min(range(len(pairs)), key=lambda place: len(outside[place]))
+        distances = [
+            spec_distance((int(number(leaf)), pair.minimum[name], pair.maximum[name]) for name, leaf in std.items())
+            for pair in pairs
+        ]
+        nearest = distances.index(min(distances))
         pair, names = pairs[nearest], outside[nearest]
         reasons = ", ".join(
             f"{name} {amount(name, int(number(std[name])))} is not in {amount(name, pair.minimum[name])} to"
             f" {amount(name, pair.maximum[name])}"
             for name in names
         )
-        message = f"std lies in no spec; closest is {pair.title}, but {reasons}"
+        message = f"std lies in no spec; the nearest is {pair.title}, but {reasons}"
         hint = "Ganeti refuses this: change std and minmax together"
         related = pair.here
         yield self.hit(cluster, message, std[names[0]].span, hint=hint, related=related)
