@@ -2,10 +2,11 @@
 
 The verdict is Ganeti's own. An instance conforms when it fits entirely into at least one spec pair of the policy of
 its primary node's group, and all its disks have templates that the policy lists. Of the pairs that it does not fit
-into, the nearest is the one that asks for the smallest change (`spec_distance`). `memory-size` is compared with
-`maxmem`; `spindle-use` with the backend parameter `spindle_use`, or with the spindles of the disks if a node of the
-instance has exclusive storage. An instance never violates the ratios. Seen on a real 3.0.2 cluster; design document
-"partitioned Ganeti", "Constrained instance sizes" and "Spindles as a resource".
+into, the nearest is the one that asks for the smallest change (`spec_distance`); `gnt-cluster verify` names the one
+with the fewest breaches. `memory-size` is compared with `maxmem`; `spindle-use` with the backend parameter
+`spindle_use`, or with the spindles of the disks if a node of the instance has exclusive storage. An instance never
+violates the ratios. Seen on a real 3.0.2 cluster; design document "partitioned Ganeti", "Constrained instance sizes"
+and "Spindles as a resource".
 """
 
 from __future__ import annotations

@@ -12,13 +12,14 @@ from gpolicy.report.answer import Answer, Entries, Picture, Section, Table, with
 _NAMES: Final = {
     "(cluster)": "all groups at once, as hspace counts them; not the sum of the groups, each of which is counted alone",
     "htools": "the reason that hspace itself gives",
+    "other sizes": "instances of other sizes than before: more or fewer is neither better nor worse. Compare the rows of the"
+    " specs, and what is stranded",
     "pair": "a minimum and a maximum size of ipolicy.minmax, between which an instance must lie; also called a spec",
     "old size": "today's size, counted under the policy after the plan",
     "spec": "a pair of a minimum and a maximum size, of which the maximum is counted",
     "standard": "instances of the size that the cluster's std declares",
     "then": "after the plan",
-    "tiered": "all specs in turn, the largest first, each shrunk until it fits; counts of other sizes than before say"
-    " neither better nor worse, but the rows of the specs and what is stranded do",
+    "tiered": "all specs in turn, the largest first, each shrunk until it fits",
 }
 """Terms that are meant where they are a whole cell or heading."""
 

@@ -218,7 +218,7 @@ def _notes(item: Suggestion) -> Iterator[str]:
 
 def _instance_words(spec: Spec, *, exclusive: bool) -> str:
     text = f"{rough_size(spec.memory)} memory, {count(spec.cpus, 'CPU')}, {rough_size(spec.disk_size)} disk"
-    return f"{text} on {spec.spindle_use}" if exclusive else text
+    return f"{text} on {count(spec.spindle_use, 'volume')}" if exclusive else text
 
 
 def _counts_words(counts: Mapping[str, int]) -> str:
