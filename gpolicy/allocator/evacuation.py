@@ -136,6 +136,20 @@ class Departure:
         return EvacuationError(f"Can't find any good node: {''.join(texts)}")
 
 
+@dataclass(slots=True)
+class Ending:
+    """When no further instance is looked at: as soon as `is_over` says so, or with Ctrl-C."""
+
+    is_over: Callable[[], bool]
+    ended: bool = False
+
+    def check(self) -> None:
+        """Raise EvacuationError once it has ended."""
+        self.ended = self.ended or self.is_over()
+        if self.ended:
+            raise EvacuationError("not looked at: the search ended early")
+
+
 Observer = Callable[[Departure], None]
 """Told of each instance of a movable template before it is moved."""
 
@@ -228,8 +242,9 @@ def evacuate_nodes(
     *,
     force: bool,
     observer: Observer = _unobserved,
+    ending: Ending | None = None,
 ) -> EvacuationResult:
-    """Move each of the instances `wanted` away from its node(s) within its group."""
+    """Move each of the instances `wanted` away from its node(s) within its group; after `ending` none."""
     leaving = {index for index, node in nodes.items() if node.facts.offline}
     for index in wanted:
         instance = instances[index]
@@ -250,7 +265,7 @@ def evacuate_nodes(
         asked = Departure(state, instance, mode, group, candidates, force)
         return evacuate(asked, engine, observer)
 
-    return _each(nodes, instances, wanted, go)
+    return _each(nodes, instances, wanted, go, ending)
 
 
 def relocate(
@@ -287,7 +302,7 @@ def relocate(
     return done, new_nodes[-1]
 
 
-def change_group(
+def change_group(  # noqa: PLR0913 (what hail is asked)
     groups: Mapping[int, Group],
     nodes: Nodes,
     instances: Mapping[int, Instance],
@@ -297,8 +312,9 @@ def change_group(
     *,
     show_groups: Callable[[Sequence[Group]], str],
     observer: Observer = _unobserved,
+    ending: Ending | None = None,
 ) -> EvacuationResult:
-    """Move each of the instances `wanted` to one of the groups `targets` (empty: any other group).
+    """Move each of the instances `wanted` to one of the groups `targets` (empty: any other group); after `ending` none.
 
     The group is chosen by placing a second copy of the instance, which is then dropped.
     """
@@ -327,7 +343,7 @@ def change_group(
         asked = Departure(state, instance, EvacuationMode.ALL, answer.group, candidates, force=False)
         return evacuate(asked, engine, observer)
 
-    return _each(nodes, instances, wanted, go)
+    return _each(nodes, instances, wanted, go, ending)
 
 
 def _each(
@@ -335,6 +351,7 @@ def _each(
     instances: Mapping[int, Instance],
     wanted: Sequence[int],
     go: Callable[[Nodes, Mapping[int, Instance], Instance], Evacuated],
+    ending: Ending | None,
 ) -> EvacuationResult:
     """Move instances one after the other, each with its original record."""
     state: Nodes = nodes
@@ -344,7 +361,7 @@ def _each(
     for index in wanted:
         instance = instances[index]
         try:
-            done = go(state, table, instance)
+            done = _unless_ended(ending, partial(go, state, table, instance))
         except RequestError as error:
             failed.append((instance, str(error)))
             continue
@@ -355,6 +372,18 @@ def _each(
         new_nodes = (new.primary, new.secondary) if mirrored else (new.primary,)
         moved.append((instance, nodes[new.primary].facts.group, new_nodes, done.moves))
     return EvacuationResult(tuple(moved), tuple(failed), state, table)
+
+
+def _unless_ended(ending: Ending | None, go: Callable[[], Evacuated]) -> Evacuated:
+    if ending is None:
+        return go()
+    ending.check()
+    try:
+        return go()
+    except KeyboardInterrupt:
+        ending.ended = True
+        ending.check()
+        raise
 
 
 def _chain(nodes: Nodes, instance: Instance, primary: int, secondary: int, *, force: bool) -> Evacuated:

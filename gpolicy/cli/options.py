@@ -113,6 +113,9 @@ def _finite(seconds: float) -> float:
     return seconds
 
 
+Seconds = Annotated[float, seconds_option("--seconds", "Time to search; then the best so far is shown.")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RapiOptions:
     """How to reach the remote API of an address on the command line."""

@@ -8,12 +8,21 @@ groups they move in one request (change-group).
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.allocator.evacuation import Departure, EvacuationMode, EvacuationResult, change_group, evacuate_nodes
+from gpolicy.allocator.evacuation import (
+    Departure,
+    Ending,
+    EvacuationMode,
+    EvacuationResult,
+    change_group,
+    evacuate_nodes,
+)
 from gpolicy.allocator.group_choice import RequestOptions
 from gpolicy.allocator.merge import Cluster
 from gpolicy.analysis.allocator_input import cluster_data
@@ -40,8 +49,10 @@ _MOST_WORK: Final = 3_000_000  # about microseconds; instances whose candidates 
 _MIRRORED: Final = DiskTemplate.DRBD.value
 
 
-def find_evacuation(state: ClusterState, request: EvacuationRequest, tell: Callable[[str], None]) -> EvacuationReport:
-    """Return how the nodes or the group of `request` are emptied.
+def find_evacuation(
+    state: ClusterState, request: EvacuationRequest, tell: Callable[[str], None], seconds: float = math.inf
+) -> EvacuationReport:
+    """Return how the nodes or the group of `request` are emptied. After `seconds`, or with Ctrl-C, the rest stays.
 
     Raise UsageError for a request that makes no sense on this cluster, and GpolicyError if the state lacks needed
     figures.
@@ -52,7 +63,12 @@ def find_evacuation(state: ClusterState, request: EvacuationRequest, tell: Calla
     else:
         leaving = matching("NODE", request.nodes or "", state.nodes, "node")
     targets = [name for word in request.targets for name in matching("--to", word, state.groups, "group")]
-    evacuation = _Evacuation(state, request, frozenset(leaving), group, tuple(dict.fromkeys(targets)), tell)
+    begun = time.monotonic()
+    ending = Ending(lambda: time.monotonic() > begun + seconds)
+    explained_until = begun + seconds / 2  # what moves is worth more than why
+    evacuation = _Evacuation(
+        state, request, frozenset(leaving), group, tuple(dict.fromkeys(targets)), tell, ending, explained_until
+    )
     evacuation.check()
     for mode in _modes(request, to_groups=evacuation.to_groups):
         evacuation.ask(mode)
@@ -78,6 +94,8 @@ class _Evacuation:
     group: str | None
     targets: tuple[str, ...]
     tell: Callable[[str], None]
+    ending: Ending
+    explained_until: float
     requests: list[RequestToHail] = field(default_factory=list)
     moved: list[MovedInstance] = field(default_factory=list)
     stays: dict[str, StayingInstance] = field(default_factory=dict)
@@ -122,7 +140,7 @@ class _Evacuation:
         def observe(asked: Departure) -> None:
             self.tell(asked.instance.name)
             self.work += work_of(asked)
-            few = self.work <= _MOST_WORK
+            few = self.work <= _MOST_WORK and time.monotonic() <= self.explained_until
             known[asked.instance.name] = explained(asked, cluster.groups) if few else None
 
         result = self._answer(cluster, mode, [by_name[name] for name in names], observe)
@@ -163,7 +181,13 @@ class _Evacuation:
         nodes, instances = cluster.nodes, cluster.instances
         if mode is not None:
             return evacuate_nodes(
-                nodes, instances, mode, wanted, force=self.asked.ignore_soft_errors, observer=observer
+                nodes,
+                instances,
+                mode,
+                wanted,
+                force=self.asked.ignore_soft_errors,
+                observer=observer,
+                ending=self.ending,
             )
         targets = [group.index for name in self.targets for group in cluster.groups.values() if group.name == name]
         return change_group(
@@ -175,6 +199,7 @@ class _Evacuation:
             RequestOptions(),
             show_groups=lambda groups: ", ".join(group.name for group in groups),
             observer=observer,
+            ending=self.ending,
         )
 
     def _keep(self, result: EvacuationResult, cluster: Cluster, known: dict[str, tuple[Candidate, ...] | None]) -> None:
@@ -268,6 +293,7 @@ class _Evacuation:
             short_before=_short_of_memory(cluster_before),
             short_after=_short_of_memory(cluster_after),
             objections=tuple(self.objections),
+            exhaustive=not self.ending.ended,
             notes=(*basis_notes(before, cluster_before), *not_tried(self.observed)),
             snapshot=self.observed.snapshot,
             what_if=self.observed.supposed,

@@ -89,7 +89,8 @@ class StayingInstance:
 class EvacuationReport(StateReport):
     """How `leaving` nodes (of `group`, if it is emptied as a whole) are emptied, as `asked`.
 
-    `objections` tell why Ganeti would refuse what hail accepts. `short_before` and `short_after` are the nodes that
+    `objections` tell why Ganeti would refuse what hail accepts. `exhaustive`: none stays for lack of time.
+    `short_before` and `short_after` are the nodes that
     have too little memory to take over the instances that they mirror (N+1).
     """
 
@@ -102,6 +103,7 @@ class EvacuationReport(StateReport):
     short_before: tuple[str, ...]
     short_after: tuple[str, ...]
     objections: tuple[str, ...] = ()
+    exhaustive: bool = True
     notes: tuple[str, ...] = ()
 
     @property

@@ -58,12 +58,18 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
         notes=(
             *_for_a_reboot(report),
             *(f"hail, {_asked(item)}: {item.info}" for item in report.requests),
+            *_stopped(report),
             *report.objections,
             *_short(report),
             *report.notes,
         ),
         rows_with="with --all-candidates, or in --format json",
     )
+
+
+def _stopped(report: EvacuationReport) -> tuple[str, ...]:
+    said = "the search ended early, by --seconds or Ctrl-C: what was not looked at may move, too"
+    return () if report.exhaustive else (said,)
 
 
 def _for_a_reboot(report: EvacuationReport) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def evacuate_data(report: EvacuationReport) -> dict[str, Any]:
             {**fields(item, "instance", "template", "request", "nodes", "reason"), "candidates": _candidates(item)}
             for item in report.stays
         ],
-        **fields(report, "copied", "job_sets", "short_before", "short_after"),
+        **fields(report, "copied", "job_sets", "exhaustive", "short_before", "short_after"),
         "notes": [*report.objections, *report.notes],
     }
 

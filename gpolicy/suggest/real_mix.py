@@ -7,15 +7,16 @@ no instance needs at the end.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.errors import UsageError
+from gpolicy.printable import count
 from gpolicy.suggest.mixes import fill_with_mix
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.suggestion import Choice, NodeKind
@@ -36,16 +37,20 @@ class RealMix:
     """Compares sets of sizes on one group.
 
     `counted` makes of a set the group that is to be filled, without instances, and the largest instance of each size;
-    it raises UsageError for sizes that are too similar.
+    it raises UsageError for sizes that are too similar. After `until` (of the monotonic clock), or with Ctrl-C, the
+    best sets so far are the answer.
     """
 
     kinds: tuple[NodeKind, ...]
     ground: Ground
     needs: Counter[Amounts]
     counted: Callable[[Tiling], tuple[CountedCluster, Mapping[int, Instance]]]
+    until: float
+    tell: Callable[[str], None]
 
-    def choices(self, divisors: Sequence[int] | None) -> list[tuple[Choice, Tiling]]:
-        """Return the best sets of sizes (or that of `divisors`), the best first."""
+    def choices(self, divisors: Sequence[int] | None) -> tuple[list[tuple[Choice, Tiling]], bool]:
+        """Return the best sets of sizes (or that of `divisors`), the best first, and whether all that should be were
+        compared."""
         rooms = [(kind.room, len(kind.nodes)) for kind in self.kinds]
         least = min(room.memory for room, _ in rooms)  # full is a whole node
         sets = tilings(rooms, self.ground, divisors, _PARTS)
@@ -56,10 +61,23 @@ class RealMix:
             used = frozenset(item.sizes[k] for k in self._held(item.sizes) if k is not None)
             alike.setdefault(used, item)
         most = max(LEAST_TRIED, MOST_WORK // self.ground.nodes)
-        tried = ((self._filled(item), item) for item in alike.values())
-        made = list(islice(((choice, item) for choice, item in tried if choice is not None), most))
+        made: list[tuple[Choice, Tiling]] = []
+        exhaustive = True
+        try:
+            for item in alike.values():
+                if len(made) == most:
+                    break
+                if time.monotonic() > self.until:
+                    exhaustive = False
+                    break
+                choice = self._filled(item)
+                if choice is not None:
+                    made.append((choice, item))
+                    self.tell(f"{count(len(made), 'set')} of sizes")
+        except KeyboardInterrupt:
+            exhaustive = False
         made.sort(key=lambda pair: (pair[0].outside, pair[0].mean_unused))
-        return made[:MOST_SHOWN]
+        return made[:MOST_SHOWN], exhaustive
 
     def _held(self, sizes: Mapping[int, Amounts]) -> dict[int | None, Counter[Amounts]]:
         """Return the instances by the smallest size that holds them, None for none."""

@@ -6,6 +6,9 @@ same numbers.
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -50,15 +53,22 @@ _MOST_MARGIN: Final = 50.0
 
 
 def suggest(
-    state: ClusterState, request: SuggestRequest, *, group: str | None = None, limits: Limits = NO_LIMITS
+    state: ClusterState,
+    request: SuggestRequest,
+    *,
+    group: str | None = None,
+    limits: Limits = NO_LIMITS,
+    seconds: float = math.inf,
+    tell: Callable[[str], None] = lambda _what: None,
 ) -> SuggestReport:
     """Return suggestions for `group`, or for every group that has nodes.
 
-    `limits` go before those of the policy; both count where sizes are chosen by the instances that exist. Raise
+    `limits` go before those of the policy; both count where sizes are chosen by the instances that exist. After
+    `seconds`, or with Ctrl-C, the best of the sizes that were compared are the answer. Raise
     UsageError for an impossible request, GpolicyError if nodes have no numbers or no size fits on them.
     """
     _check(state, request, group)
-    observed = state
+    until, observed = time.monotonic() + seconds, state
     settled = settle_all(limited(state, limits))
     state, data = settled.state, with_configured_resources(settled.data, settled.resources)
     found: list[Suggestion] = []
@@ -68,7 +78,7 @@ def suggest(
             continue
         try:
             alone = group_data(data, item.index)
-            found.append(_Maker(state, request, alone).suggestion())
+            found.append(_Maker(state, request, alone, until, tell).suggestion())
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:
                 raise
@@ -112,6 +122,8 @@ class _Maker:
     state: ClusterState
     request: SuggestRequest
     data: ClusterData
+    until: float
+    tell: Callable[[str], None]
 
     def suggestion(self) -> Suggestion:
         name = self.data.groups[0].name
@@ -146,7 +158,12 @@ class _Maker:
             needs = needs_of(self.data, ground, local=template.local)
             if not needs:
                 raise GpolicyError(f"group {name} has no instances to choose sizes by", hint="leave out --real-mix")
-            best = RealMix(kinds, ground, needs, filled_with).choices(self.request.divisors)
+            mix = RealMix(kinds, ground, needs, filled_with, self.until, self.tell)
+            best, exhaustive = mix.choices(self.request.divisors)
+            if not exhaustive:
+                notes.append("the search ended early, by --seconds or Ctrl-C: other sizes may leave less unused")
+            if not best and not exhaustive:
+                raise GpolicyError(f"group {name}: no sizes were compared in time", hint="give it longer: --seconds")
             if not best:
                 raise GpolicyError(f"group {name}: no part of its nodes holds one of its instances")
             tiles, choices = best[0][1], tuple(choice for choice, _ in best)

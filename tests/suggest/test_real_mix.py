@@ -108,3 +108,21 @@ def test_without_instances_there_is_no_mix() -> None:
     state = read_state("sim:p,3,2t,64g,16,4")
     with pytest.raises(UsageError, match="--mix and --real-mix exclude one another"):
         suggest(state, SuggestRequest(real_mix=True, mix={1: 1}))
+
+
+def test_ctrl_c_leaves_the_best_so_far_and_says_so() -> None:
+    state = with_all(group(*[NODE] * 4, templates="plain", ratio=1.0), list(instances(((30, 8, 500, 2),))))
+    request = SuggestRequest(real_mix=True, template="plain", margin=0)
+    told: list[str] = []
+
+    def stop(what: str) -> None:
+        told.append(what)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    made = suggest(state, request, tell=stop).groups[0]
+    assert len(made.choices) == 2
+    assert any("the search ended early" in note for note in made.notes)
+    assert not any("ended early" in note for note in suggest(state, request).groups[0].notes)
+    with pytest.raises(GpolicyError, match="group g: no sizes were compared in time"):
+        suggest(state, request, seconds=-1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpolicy.cli.options import Budget, Clusters, Suppositions, display_of, form_option
+from gpolicy.cli.options import Budget, Clusters, Seconds, Suppositions, display_of, form_option
 from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
 from gpolicy.cli.verbs.room import read_under
@@ -57,6 +57,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
             help="Move also against exclusion tags, ratios, and memory reserved for N+1, as gnt-node evacuate with it.",
         ),
     ] = False,
+    seconds: Seconds = 60.0,
     form: Annotated[str, form_option("evacuate")] = "text",
     budget: Budget = None,
     every: Annotated[bool, typer.Option("--all-candidates", "-a", help="Show every candidate.")] = False,
@@ -94,7 +95,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         if isinstance(found, Report):
             return found
         with working("asking hail") as tell:
-            report = find_evacuation(found[0], request, tell)
+            report = find_evacuation(found[0], request, tell, seconds)
         return Report(
             exit_code=int(ExitCode.FINDINGS if report.stays else ExitCode.FINE),
             answer=lambda: evacuate_answer(report),

@@ -14,11 +14,11 @@ from gpolicy.cli.options import (
     Budget,
     Clusters,
     PolicyOption,
+    Seconds,
     Suppositions,
     display_of,
     form_option,
     policy_path,
-    seconds_option,
 )
 from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
@@ -50,10 +50,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     rate: Annotated[
         str, typer.Option("--rate", metavar="SIZE", help="How much disk a job copies a second, for the time it takes.")
     ] = "60M",
-    seconds: Annotated[
-        float,
-        seconds_option("--seconds", "Time to search; then the best so far is shown."),
-    ] = 60.0,
+    seconds: Seconds = 60.0,
     script: Annotated[
         Path | None,
         typer.Option("--script", metavar="FILE", help="Write the moves as a shell script, which also leads back."),

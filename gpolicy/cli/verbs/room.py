@@ -14,6 +14,7 @@ from gpolicy.cli.options import (
     LimitOptions,
     PolicyOption,
     ReportFile,
+    Seconds,
     Suppositions,
     display_of,
     form_option,
@@ -281,6 +282,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
         str | None,
         typer.Option("--pv-size", metavar="SIZE", help="Size of the smallest physical volume, if not measured."),
     ] = None,
+    seconds: Seconds = 60.0,
     form: Annotated[str, form_option("suggest")] = "text",
     budget: Budget = None,
     empty: Annotated[bool, typer.Option("--empty", help="Count the mix without the existing instances.")] = False,
@@ -328,8 +330,8 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
         found = read_under(target, what_if)
         if isinstance(found, Report):
             return found
-        with working("trying sizes"):
-            report = find(found[0], request, group=group, limits=limits)
+        with working("trying sizes") as tell:
+            report = find(found[0], request, group=group, limits=limits, seconds=seconds, tell=tell)
         text = documents(report)
         if file is not None:
             from gpolicy.writing.new_files import write_new_file  # noqa: PLC0415

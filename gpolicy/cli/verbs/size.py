@@ -13,11 +13,11 @@ from gpolicy.cli.options import (
     Clusters,
     LimitOptions,
     PolicyOption,
+    Seconds,
     Suppositions,
     display_of,
     form_option,
     policy_path,
-    seconds_option,
 )
 from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
@@ -66,10 +66,7 @@ def size(  # noqa: PLR0913 (one parameter an option)
             help="A kind of node that can be bought: like this one, at this cost (default: 1). Up to three.",
         ),
     ] = None,
-    seconds: Annotated[
-        float,
-        seconds_option("--seconds", "Time to search; then the best so far is shown."),
-    ] = 60.0,
+    seconds: Seconds = 60.0,
     form: Annotated[str, form_option("size")] = "text",
     budget: Budget = None,
 ) -> int:
