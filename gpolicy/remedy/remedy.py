@@ -177,12 +177,21 @@ def find_remedy(
         notes=(
             *state.notes,
             *loaded.notes,
+            *_unjudged(loaded),
             *(f"group {name} is left out: {reason}" for name, reason in loaded.gaps.items()),
         ),
         snapshot=state.snapshot,
         what_if=state.supposed,
         left_out=tuple(loaded.gaps),
     )
+
+
+def _unjudged(loaded: LoadedState) -> Iterator[str]:
+    for name, group in loaded.groups.items():
+        failures = group.limits.max_node_failures or 0
+        if failures > 1:
+            judged = f"moves are judged by the loss of one node, not of {failures} at once"
+            yield f"group {name}: {judged} (max-node-failures)"
 
 
 def _movers(state: ClusterState, loaded: LoadedState) -> Movers:

@@ -12,8 +12,8 @@ from gpolicy.report.answer import Answer, Entries, Picture, Section, Table, with
 _NAMES: Final = {
     "(cluster)": "all groups at once, as hspace counts them; not the sum of the groups, each of which is counted alone",
     "htools": "the reason that hspace itself gives",
-    "other sizes": "instances of other sizes than before: more or fewer is neither better nor worse. Compare the rows of"
-    " specs, and what is stranded",
+    "other sizes": "instances of other sizes than before: more or fewer is neither better nor worse. Compare the rows"
+    " of specs, and what is stranded",
     "pair": "a minimum and a maximum size of ipolicy.minmax, between which an instance must lie; also called a spec",
     "old size": "today's size, counted under the policy after the plan",
     "spec": "a pair of a minimum and a maximum size, of which the maximum is counted",

@@ -8,6 +8,7 @@ import pytest
 from broken_clusters import broken, remedied
 
 from gpolicy.analysis.pair_names import PairNames
+from gpolicy.cluster.terms import Limits, limited
 from gpolicy.remedy.remedy import find_remedy
 from gpolicy.report.remedy_answer import remedy_answer
 
@@ -34,3 +35,11 @@ def test_ctrl_c_leaves_the_best_so_far(turn: int, tmp_path: Path) -> None:
     report = find_remedy(state, PairNames(), rate=60, seconds=600, tell=stop)
     assert not report.exhaustive
     assert 0 < report.cured <= remedied(state).cured
+
+
+def test_more_losses_at_once_are_said_not_to_be_judged(tmp_path: Path) -> None:
+    state = broken(SEED, tmp_path)
+    two = limited(state, Limits(max_node_failures=2))
+    said = "moves are judged by the loss of one node, not of 2 at once (max-node-failures)"
+    assert any(said in note for note in remedied(two).notes)
+    assert not any("max-node-failures" in note for note in remedied(state).notes)
