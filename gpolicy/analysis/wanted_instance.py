@@ -184,5 +184,5 @@ def _check_networks(request: PlaceRequest, state: ClusterState) -> None:
 def _check_nodes(request: PlaceRequest, state: ClusterState) -> None:
     unknown = [name for name in request.nodes or () if name not in state.nodes]
     if unknown:
-        hint = did_you_mean(unknown[0], state.nodes, "nodes are given by their full names")
+        hint = did_you_mean(unknown[0], state.nodes, "name nodes, or the first part of a name that only one node has")
         raise UsageError(f"there is no node {unknown[0]!r}", hint=hint)

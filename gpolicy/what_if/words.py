@@ -166,6 +166,12 @@ def _matching(word: str, known: Collection[str]) -> Iterator[str]:
     yield from (name for name in known if fnmatchcase(name, word))
 
 
+def full_name(word: str, known: Collection[str]) -> str:
+    """Return the one name whose first part `word` is; the word itself where there is none, or several."""
+    short = [name for name in known if name.startswith(f"{word}.")]
+    return short[0] if len(short) == 1 and word not in known else word
+
+
 def one_of(option: str, word: str, known: Collection[str], what: str) -> str:
     """Return the one name that `word` means. Raise UsageError for none, or several."""
     found = matching(option, word, known, what)

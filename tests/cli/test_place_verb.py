@@ -172,3 +172,11 @@ def test_the_group_can_be_an_option() -> None:
     assert "group default was not tried: not requested" in done.stdout
     twice = gpolicy("place", "--state", STATE, "memory=1G", "group=default", "--group", "dedicated")
     assert "group is given twice" in twice.stderr
+
+
+def test_the_first_part_of_a_nodes_name_is_enough() -> None:
+    words = ("place", "memory=1G", "vcpus=1", "disk=1G", "template=drbd", "--state", STATE, "--format", "json")
+    short = gpolicy(*words, "nodes=node3,node4")
+    full = gpolicy(*words, "nodes=node3.example.org,node4.example.org")
+    assert short.stdout == full.stdout
+    assert json.loads(short.stdout)["nodes"] == ["node3.example.org", "node4.example.org"]

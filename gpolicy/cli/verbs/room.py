@@ -202,6 +202,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer  # noqa: PLC0415
     from gpolicy.report.place_json import place_data  # noqa: PLC0415
+    from gpolicy.what_if.words import full_name  # noqa: PLC0415
 
     display = display_of("place", form, budget, every=every)
     words, limits = read_words([*request, *([f"group={group}"] if group else [])]), limit_options.read()
@@ -214,6 +215,8 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         observed, names = found
         with working("trying every node and what would fit"):
             asked = words.on(observed, names)
+            if asked.nodes is not None:
+                asked = replace(asked, nodes=tuple(full_name(node, observed.nodes) for node in asked.nodes))
             asked = replace(asked, ignore_ipolicy=ignore_ipolicy, weights=read_weights(weight or ()))
             report = find(observed, asked, names=names, limits=limits, declared=resource_model, instead=True)
         return Report(
