@@ -134,8 +134,8 @@ def test_reasons_of_htools_are_explained_with_a_way_out() -> None:
     state = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
     said = gpolicy("place", "-s", state, "memory=300G", "vcpus=2", "disk=1G").stdout
     assert "[FailDisk, FailMem]" in said
-    assert "\nFailMem: memory: " in said
-    assert "\nFailDisk: disk: " in said
+    assert "\nFailMem: htools' word " in said
+    assert "\nFailDisk: htools' word " in said
     assert "FailTags" not in said
     assert "spindle-use unknown (1 to 12)" in said
     assert "\nspindle-use unknown: " in said
