@@ -1,12 +1,11 @@
-"""Checking instances against an instance policy: the breaches, their amounts, and the nearest pair.
+"""Checking instances against an instance policy: the breaches, their amounts, and the pair that Ganeti names.
 
 The verdict is Ganeti's own. An instance conforms when it fits entirely into at least one spec pair of the policy of
 its primary node's group, and all its disks have templates that the policy lists. Of the pairs that it does not fit
-into, the nearest is the one that asks for the smallest change (`spec_distance`); `gnt-cluster verify` names the one
-with the fewest breaches. `memory-size` is compared with `maxmem`; `spindle-use` with the backend parameter
-`spindle_use`, or with the spindles of the disks if a node of the instance has exclusive storage. An instance never
-violates the ratios. Seen on a real 3.0.2 cluster; design document "partitioned Ganeti", "Constrained instance sizes"
-and "Spindles as a resource".
+into, Ganeti names the one with the fewest breaches, the first of equal ones. `memory-size` is compared with `maxmem`;
+`spindle-use` with the backend parameter `spindle_use`, or with the spindles of the disks if a node of the instance has
+exclusive storage. An instance never violates the ratios. Seen on a real 3.0.2 cluster; design document "partitioned
+Ganeti", "Constrained instance sizes" and "Spindles as a resource".
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ class ParameterBreach:
 class PolicyViolation:
     """The breaches of a group's policy by an instance.
 
-    `pair` is the number of the nearest spec pair, from 1, `pair_name` its name in the policy. `exclusive_storage`
-    tells whether the spindles of its disks were compared instead of its `spindle_use`.
+    `pair` is the number of the spec pair that Ganeti names, from 1, `pair_name` its name in the policy.
+    `exclusive_storage` tells whether the spindles of its disks were compared instead of its `spindle_use`.
     """
 
     group: str
@@ -153,14 +152,14 @@ def verdict_on(instance: Instance, policy: AllowedSizes, *, exclusive: bool, mem
     general += _template_breaches(instance, policy.templates)
     amounts, unknown = _amounts(instance, memory, spindles)
     breaches = [list(_pair_breaches(pair, amounts)) for pair in policy.pairs]
-    nearest = min(range(len(breaches)), key=lambda number: distance(breaches[number]))  # the first of equal ones
-    found = (*general, *breaches[nearest])
+    named = min(range(len(breaches)), key=lambda number: len(breaches[number]))  # the first of equal ones, as in Ganeti
+    found = (*general, *breaches[named])
     if not found:
         return Verdict(unknown=unknown)
     violation = PolicyViolation(
         group=policy.group,
-        pair=nearest + 1,
-        pair_name=policy.names[nearest],
+        pair=named + 1,
+        pair_name=policy.names[named],
         breaches=found,
         exclusive_storage=exclusive,
     )

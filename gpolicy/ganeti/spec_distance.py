@@ -1,4 +1,4 @@
-"""How far a size lies outside a spec pair: what the nearest pair is, everywhere."""
+"""How far a size lies outside a spec pair: which pair a cure leads to, and which one is nearest to a refused size."""
 
 from __future__ import annotations
 

@@ -33,7 +33,8 @@ _FIXED: Final = {
 class SizeCure:
     """An instance whose size violates the policy: the commands that make it legal, or why none do.
 
-    `violation` names the spec pair that the commands lead to, with its breaches; the nearest pair where none do.
+    `violation` names the spec pair that the commands lead to, with its breaches; where none do, the one that
+    Ganeti names.
     """
 
     instance: str

@@ -12,7 +12,7 @@ from gpolicy.printable import count
 from gpolicy.report.answer import Cell, Name, Section, Table, Weight, heaviest, size, with_rows
 
 TITLE: Final = "Violations"
-_HEADINGS: Final = ("instance", "primary node", "group", "what", "nearest pair")
+_HEADINGS: Final = ("instance", "primary node", "group", "what", "pair")
 
 
 def violations_section(change: ViolationChange) -> Section:

@@ -28,6 +28,7 @@ def test_the_verdict_says_what_ganeti_refuses_though_hail_accepts() -> None:
         "goes to node2.example.org / node1.example.org in group default, says hail, but Ganeti would refuse" in verdict
     )
     assert "an instance build1.example.org exists already" in verdict
+    assert done.returncode == 1
 
 
 @pytest.mark.parametrize("words", [[POLICY], [POLICY, "half"], ["half", POLICY]])
@@ -126,7 +127,7 @@ def test_sizes_are_for_people_and_exact_where_they_are_compared() -> None:
 
 def test_a_name_in_use_is_noted_beside_hails_answer() -> None:
     done = gpolicy("place", "--state", STATE, "memory=1G", "vcpus=1", "disk=1G", "name=search1.example.org")
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert "note: an instance search1.example.org exists already: Ganeti refuses a second one" in done.stdout
 
 

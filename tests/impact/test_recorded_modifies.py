@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from changes import violation_change
-from messages import breaches_told, named_by_ganeti
+from messages import breaches_told, violated
 from transcripts import DATA, separate_messages
 
 from gpolicy.analysis.violations import ParameterBreach
@@ -67,7 +67,7 @@ def test_verify_told_the_same_of_every_instance(rows: list[Row]) -> None:
             _, code, kind, name, message = line.split(":", 4)
             assert (code, kind) == ("EINSTANCEPOLICY", "instance")
             told[name] = breaches_told(separate_messages(message))
-        assert {item.instance: named_by_ganeti(state, item.instance) for item in still} == told
+        assert {item.instance: violated(item.after) for item in still} == told
         instances += len(told)
         exclusive += sum(item.after.exclusive_storage for item in still if item.after)
     assert (instances, exclusive) == (556, 190)

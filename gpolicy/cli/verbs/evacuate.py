@@ -65,7 +65,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     """Show what moves where to empty nodes or a group, and what stays.
 
     The answer is that of hail's own evacuation, with every candidate and the commands. Exit code 1 when an instance
-    stays.
+    stays, or Ganeti would refuse what hail accepts.
     """
     from gpolicy.allocator.evacuation import EvacuationMode  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
@@ -97,7 +97,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
         with working("asking hail") as tell:
             report = find_evacuation(found[0], request, tell, seconds)
         return Report(
-            exit_code=int(ExitCode.FINDINGS if report.stays else ExitCode.FINE),
+            exit_code=int(ExitCode.FINDINGS if report.stays or report.objections else ExitCode.FINE),
             answer=lambda: evacuate_answer(report),
             own={"json": lambda: json_text(evacuate_data(report))},
             policy=(policy,) if policy else (),

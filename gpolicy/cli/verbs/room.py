@@ -194,7 +194,8 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     """Show where hail would place an instance, and why there.
 
     Every node or pair of nodes is listed with its result. The name of a spec pair means its minimum; missing values
-    come from the policy's std. Exit code 1 when no node takes the instance; the answer then says what would fit.
+    come from the policy's std. Exit code 1 when no node takes the instance (the answer then says what would fit), or
+    Ganeti would refuse it all the same.
     """
     from gpolicy.analysis.placing import place as find  # noqa: PLC0415
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
@@ -220,7 +221,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
             asked = replace(asked, ignore_ipolicy=ignore_ipolicy, weights=read_weights(weight or ()))
             report = find(observed, asked, names=names, limits=limits, declared=resource_model, instead=True)
         return Report(
-            exit_code=int(ExitCode.FINE if report.ok else ExitCode.FINDINGS),
+            exit_code=int(ExitCode.FINE if report.ok and not report.objections else ExitCode.FINDINGS),
             answer=lambda: place_answer(report),
             own={"json": lambda: json_text(place_data(report))},
             policy=(policy,) if policy else (),

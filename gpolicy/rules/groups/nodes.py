@@ -94,7 +94,7 @@ class PatternStopsShort(Rule):
                     yield self.hit(group, message, near.span, hint="widen the pattern, or name the node in its group")
 
 
-_BRACKETS: Final = re.compile(r"\[[^\]]*\]")
+_BRACKETS: Final = re.compile(r"\[[^][]*+\]")
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 _EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
 MOST_LOOKED_AT: Final = 1_000_000
