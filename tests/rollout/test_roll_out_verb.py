@@ -357,6 +357,10 @@ def test_options_that_make_no_sense(bench: Bench) -> None:
 def test_the_settings_must_name_waves_for_all(bench: Bench) -> None:
     bench.write("")
     assert "says nothing of the waves of a roll-out" in bench.apply().stderr
+    bench.settings.write_text("")
+    done = bench.apply()
+    assert (done.returncode, done.stdout) == (COULD_NOT_RUN, "")
+    assert done.stderr.startswith("gpolicy: no settings file names clusters\n")
     bench.write('waves = ["stage=canary"]')
     done = bench.apply()
     assert done.returncode == COULD_NOT_RUN
