@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 from gpolicy.cli.console import write_commands
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import wants_colour
+from gpolicy.errors import UsageError
 from gpolicy.findings import Severity
 from gpolicy.opening import real_path
 from gpolicy.printable import as_text, count, some
@@ -47,6 +48,16 @@ class Report:
     files: Files = field(default_factory=dict)
     following: tuple[str, ...] = ()
     metrics: Callable[[], Samples] | None = None
+
+
+def check_no_file_is_lost(read: Path | None, *written: Path | None) -> None:
+    """Raise UsageError if a file that is written is the one that is `read`, or another one that is written."""
+    known = set() if read is None else {real_path(read)}
+    for file in written:
+        if file is not None:
+            if real_path(file) in known:
+                raise UsageError(f"{file} is named twice: it would be overwritten", hint="name another file to write")
+            known.add(real_path(file))
 
 
 def show_report(

@@ -10,7 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import errors_among, policy_with_findings
-from gpolicy.cli.output import Report, looked_at, repository_path
+from gpolicy.cli.output import Report, check_no_file_is_lost, looked_at, repository_path
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
@@ -71,7 +71,9 @@ def plan(target: Target, request: PlanRequest) -> Report:
     if request.what_if is not None and not request.with_impact:
         hint = "leave --no-impact out; the changes themselves do not depend on what is supposed"
         raise UsageError("what is supposed counts in the impact only", hint=hint)
-    path, state, output = target.policy, target.read(), target.output(request.output)
+    path, output = target.policy, target.output(request.output)
+    check_no_file_is_lost(path, output)
+    state = target.read()
     policy, found = policy_with_findings(path, state)
     if errors := errors_among(found):
         refused = refused_plan(policy, state, errors)
@@ -179,6 +181,7 @@ def render(plan_file: Path, output: Path | None, signers: Signers | None, *, rol
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
     from gpolicy.render.script import render_script  # noqa: PLC0415
 
+    check_no_file_is_lost(plan_file, output)
     plan = read_plan(plan_file, signers)
     script = render_script(plan, rollback=rollback)
     if output is None:

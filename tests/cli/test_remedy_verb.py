@@ -111,12 +111,33 @@ def test_a_script_without_a_policy_waits_for_none(tmp_path: Path) -> None:
         (("--rate", "fast"), "--rate 'fast': not a size"),
         (("--rate", "0"), "at least 1M a second"),
         (("--script", "x.sh", "--offline", "node1"), "not for a supposed one"),
+        (("--script", "x", "-o", "x"), "x is named twice: it would be overwritten"),
     ],
 )
 def test_a_question_that_makes_no_sense_is_refused(words: tuple[str, ...], said: str) -> None:
     done = gpolicy("remedy", *SNAPSHOT, *words)
     assert (done.returncode, done.stdout) == (3, "")
     assert said in done.stderr
+
+
+@pytest.mark.parametrize("words", [("plan",), ("remedy",), ("remedy", "--script", "x.sh")])
+def test_what_is_read_is_not_overwritten(words: tuple[str, ...], tmp_path: Path) -> None:
+    policy = tmp_path / "policy.yaml"
+    policy.write_text("gpolicy: v1\nkind: Cluster\nname: ganeti.example.org\n", encoding="utf-8")
+    before = policy.read_bytes()
+    done = gpolicy(*words, policy, *SNAPSHOT, "-o", f"{tmp_path}/../{tmp_path.name}/policy.yaml", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "is named twice: it would be overwritten" in done.stderr
+    assert policy.read_bytes() == before
+
+
+def test_no_plan_is_overwritten_by_what_is_made_of_it(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    assert gpolicy("plan", POLICY, *SNAPSHOT, "-o", plan).returncode == 1
+    before = plan.read_bytes()
+    for words in (("render", plan), ("remedy", plan, *SNAPSHOT)):
+        assert "it would be overwritten" in gpolicy(*words, "-o", plan).stderr
+    assert plan.read_bytes() == before
 
 
 class Pretended:

@@ -20,7 +20,7 @@ from gpolicy.cli.options import (
     form_option,
     policy_path,
 )
-from gpolicy.cli.output import Report
+from gpolicy.cli.output import Report, check_no_file_is_lost
 from gpolicy.cli.terminal import working
 from gpolicy.cli.verbs.room import read_under
 from gpolicy.errors import ExitCode, UsageError
@@ -89,6 +89,8 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     plan = given if given is not None and given.suffix == ".json" else None
 
     def work(target: Target) -> Report:
+        to_apply, to_run = target.output(output), target.output(script, ".sh")
+        check_no_file_is_lost(given, to_apply, to_run)
         state = target.read()
         found = read_under(target, what_if, state if plan is None else _planned(state, plan))
         if isinstance(found, Report):
@@ -99,12 +101,14 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
         saved = save_remedy(report, observed, None if given is None else _supposed(state, observed, given, plan))
         following: list[str] = []
         when = f" once {'the plan is applied' if plan else 'the policy holds'}" if given else ""
-        if (file := target.output(output)) is not None:
-            write_private(file, json_text(remedy_data(report, saved)).encode())
-            following.append(f"wrote {file}; next{when}: gpolicy apply {quote(str(file))} --to DST{_patience(report)}")
-        if (file := target.output(script, ".sh")) is not None:
-            write_program(file, remedy_script(report, saved.supposed).encode())
-            following.append(f"wrote {file}: read it, and run it on the master of the cluster{when}")
+        if to_apply is not None:
+            write_private(to_apply, json_text(remedy_data(report, saved)).encode())
+            following.append(
+                f"wrote {to_apply}; next{when}: gpolicy apply {quote(str(to_apply))} --to DST{_patience(report)}"
+            )
+        if to_run is not None:
+            write_program(to_run, remedy_script(report, saved.supposed).encode())
+            following.append(f"wrote {to_run}: read it, and run it on the master of the cluster{when}")
         return Report(
             exit_code=int(ExitCode.FINE),
             answer=lambda: remedy_answer(report),
