@@ -123,15 +123,17 @@ class FailureDomainIncomplete(Rule):
         unknown = unknown_in_sets(context, context.state.nodes if context.state else None)
         slips += [nodes for nodes, _ in unknown]  # their tags may be meant for the node that lacks them
         meant = {begin for nodes in slips for tag in nodes.tags or () for begin in begins_of(tag.value)}
-        migration = domains(context, "migration")  # of a single node with the tag GP518 knows more
+        failure = domains(context, "nlocation")
         upgrades = {begin for pair in allowed_migrations(context) for tag in pair for begin in begins_of(tag)}
         at_place: dict[tuple[str, str, int], list[_Lacking]] = {}
         spans: dict[tuple[str, str, int], Span | None] = {}
-        for domain, tag, group, nodes in (*_domains_of_groups(context), *_domains_of_groups(context, "migration")):
-            if domain in meant or (domain in migration and domain not in upgrades):
+        migration = (item for item in _domains_of_groups(context, "migration") if item[0] not in failure)
+        for domain, tag, group, nodes in (*_domains_of_groups(context), *migration):
+            if domain in meant or (domain not in failure and domain not in upgrades):
                 continue  # without exceptions only upgraded nodes need the tag
             without = tuple(node.name for node in nodes if not node.of(domain) and not _has_almost(node, domain))
-            if without and sum(bool(node.of(domain)) for node in nodes) > (domain in migration):
+            least = 1 if domain in failure else 2  # of a single node in a migration domain GP518 knows more
+            if without and sum(bool(node.of(domain)) for node in nodes) >= least:
                 label, span = _place(nodes, domain, tag)
                 key = (label, span.file if span else "", span.line if span else 0)
                 spans.setdefault(key, span)

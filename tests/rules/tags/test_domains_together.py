@@ -84,6 +84,8 @@ DOWN = 'migration: {domains: [hv], allow: [{from: "hv:10", to: "hv:9"}]}'
         ("failure_domains: [rack]", tagged(n1="rack:hall", n2="rack:hull", n3="rack:north1", n4="rack:north2"), []),
         ("failure_domains: [rack]", tagged(n1="rack:a", n2="rack:b", n3="rack:c", n4="rack-d"), ["GP522"]),
         (UP, tagged(n1="hv:4", n2="hv:4", n3="hv:5"), ["GP520"]),
+        (f"failure_domains: [hv]\n{UP}", tagged(n1="hv:4", n2="hv:4", n3="hv:5"), ["GP520"]),
+        ("failure_domains: [hv]\nmigration: {domains: [hv]}", tagged(n1="hv:4", n2="hv:4"), ["GP520"]),
         (UP, tagged(n1="hv:4", n2="hv:4", n3="hv:5", n4="hv:5"), []),
         (DOWN, tagged(n1="hv:9", n2="hv:9", n3="hv:10", n4="hv:10"), ["GP530"]),
         ("migration: {domains: [hv]}", tagged(n1="hv:4 hv:5", n2="hv:4 hv:5", n3="hv:4", n4="hv:4"), ["GP527"] * 2),
