@@ -159,9 +159,11 @@ def targets_of(asked: Clusters, path: Path | None = None, *, volumes: bool = Fal
     from gpolicy.fleet.choosing import changed_clusters, labelled_clusters, sharded_clusters  # noqa: PLC0415
 
     _refuse_address(asked)
-    if path is not None and not path.is_dir():
-        raise UsageError(f"{path}: not the directory of a settings file", hint="--all and --label choose by name")
-    chosen = labelled_clusters(all_clusters_near(path), asked.label or ())
+    known = all_clusters_near(path)
+    if path is not None and real_path(path) != real_path(known[0].source.parent):
+        hint = "--all and --label take the policies that it names: leave the path out"
+        raise UsageError(f"{path}: not the directory of a settings file", hint=hint)
+    chosen = labelled_clusters(known, asked.label or ())
     if asked.changed_since is not None:
         chosen = changed_clusters(chosen, asked.changed_since)
     if asked.shard is not None:

@@ -182,6 +182,8 @@ def test_a_password_goes_to_no_other_host(fleet: Fleet) -> None:
         (("plan", "--all", "--label", "stage=canary"), "--all and --label exclude one another"),
         (("plan", "--shard", "1/2"), "--shard is for several clusters"),
         (("plan", "--all", "--state", "local:"), "--state is about one address"),
+        (("plan", "well", "--all"), "well: not the directory of a settings file"),
+        (("evacuate", "node1", "--policy", "well", "--all"), "well: not the directory of a settings file"),
         (("plan", "--all", "--format", "html"), "say --pages DIR"),
         (("plan", "--all", "--format", "github"), "--format github is for one cluster"),
         (("check", "--all", "--fix"), "are for named policies"),
