@@ -104,7 +104,8 @@ class PlanRun:
     # --- the first run ---------------------------------------------------------------------------------------------
 
     def _first(self, state: ClusterState) -> FinalLook | None:
-        notes = (*suppositions_hold(self.plan, state), *nothing_done(self.plan, self.runner, state))
+        sight = Sight.of(state, instances=self.plan.moves_instances)
+        notes = (*suppositions_hold(self.plan, state, sight), *nothing_done(self.plan, self.runner, state))
         guards = self._judge(state)
         tasks = forward(self.plan)
         other = elsewhere(self.plan, state) if isinstance(self.plan, Plan) else None
@@ -130,10 +131,13 @@ class PlanRun:
         with self._writing() as journal:
             carrier = self._carrier(journal, state)
             settled = self._settle(carrier, tasks, history)
-            comparison = compare_plan(self.plan, carrier.known, settled.all_effects(tasks), settled.serials)
+            done = settled.all_effects(tasks)
+            comparison = compare_plan(self.plan, carrier.known, done, settled.serials)
             why = "the cluster has changed since the last run; no further step was begun"
             refuse_differences(comparison.differences, why, self.plan.noun)
             left = [task for task in tasks if task.key not in settled.done]
+            if left:
+                suppositions_hold(self.plan, state, carrier.known, done)
             carrier.carry(left, first=len(tasks) - len(left) + 1, count=len(tasks))
             return judge_outcome(self.plan.outcome, carrier.last_look())
 

@@ -19,9 +19,10 @@ from gpolicy.ganeti.releases import release_of
 from gpolicy.impact.declared_guards import judge_declared_again, need_impact
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
 from gpolicy.plan.change import words
+from gpolicy.plan.effects import Effect
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.procedure import Procedure
-from gpolicy.remedy.saved_remedy import SavedRemedy, Supposed, residents_of
+from gpolicy.remedy.saved_remedy import SavedRemedy, Supposed, moved_residents, residents_of
 
 _CHANGED: Final = "the cluster has changed since the {} was made; nothing was done"
 
@@ -50,21 +51,23 @@ def right_cluster(plan: Procedure, state: ClusterState) -> None:
         )
 
 
-def suppositions_hold(plan: Procedure, state: ClusterState) -> tuple[str, ...]:
-    """Return notes on a cluster that is as a remedy supposes it; plans suppose nothing.
+def suppositions_hold(
+    plan: Procedure, state: ClusterState, sight: Sight, done: Sequence[Effect] = ()
+) -> tuple[str, ...]:
+    """Return notes on a cluster that is as a remedy supposes it, after its effects `done`; plans suppose nothing.
 
     Raise RefusedError where the plan that it was worked out for was not applied, where a node may hold no instance any
-    more, or holds others than it did.
+    more, or holds others than it should. `sight` is a look no older than `state`, with instances.
     """
     if not isinstance(plan, SavedRemedy):
         return ()
-    unseen = () if plan.supposed is None else _was_applied(plan.supposed, Sight.of(state))
-    found = residents_of(state, plan.residents)
+    unseen = () if plan.supposed is None else _was_applied(plan.supposed, sight)
+    expected, found = moved_residents(plan.residents, done), residents_of(sight.contents, plan.residents)
     targets = {node for effect in plan.outcome for node in {*words(effect.after)} - {*words(effect.before)}}
     differences = [
         *(
             LeafDifference(f"node/{name}", ("instances",), list(names), list(found[name]))
-            for name, names in plan.residents.items()
+            for name, names in expected.items()
             if names != found[name]
         ),
         *(
@@ -73,7 +76,8 @@ def suppositions_hold(plan: Procedure, state: ClusterState) -> tuple[str, ...]:
             if not state.nodes[name].is_usable
         ),
     ]
-    refuse_differences(differences, _CHANGED.format(plan.noun), plan.noun)
+    begun = "the cluster has changed since the last run; no further step was begun"
+    refuse_differences(differences, begun if done else _CHANGED.format(plan.noun), plan.noun)
     return tuple(f"{what} cannot be read this way; assumed to be as the remedy supposes" for what in unseen)
 
 

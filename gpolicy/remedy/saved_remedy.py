@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from gpolicy.ganeti.releases import release_of
-from gpolicy.plan.contents import ADMIN_STATE, Observed, observed
+from gpolicy.plan.change import NODES, words
+from gpolicy.plan.contents import ADMIN_STATE, Contents, Observed, contents, observed
 from gpolicy.plan.effects import Effect, relocated
 from gpolicy.plan.procedure import Procedure
 from gpolicy.plan.step import Inverse, PlannedCommand, Step, Wave, planned
@@ -101,7 +102,7 @@ def save_remedy(report: RemedyReport, state: ClusterState, supposed: Supposed | 
         steps=steps_of(moves, seen),
         snapshot=report.snapshot,
         supposed=supposed,
-        residents=residents_of(state, nodes),
+        residents=residents_of(contents(state, instances=True), nodes),
     )
 
 
@@ -110,14 +111,26 @@ def nodes_of(moves: Iterable[Move]) -> list[str]:
     return list(dict.fromkeys(name for move in moves for place in move.places for name in place))
 
 
-def residents_of(state: ClusterState, nodes: Iterable[str]) -> dict[str, Words]:
+def residents_of(seen: Contents, nodes: Iterable[str]) -> dict[str, Words]:
     """Return the instances on each of `nodes`, sorted; disks for another node count."""
     found: dict[str, list[str]] = {name: [] for name in nodes}
-    for item in state.instances.values():
-        for name in (item.primary_node, *item.secondary_nodes):
-            if name in found:
-                found[name].append(item.name)
-    return {name: tuple(sorted(names)) for name, names in found.items()}
+    for item, values in seen.items():
+        for node in words(values.get(NODES)):
+            if node in found:
+                found[node].append(item.partition("/")[2])
+    return {node: tuple(sorted(names)) for node, names in found.items()}
+
+
+def moved_residents(residents: Mapping[str, Words], done: Iterable[Effect]) -> dict[str, Words]:
+    """Return the instances on each node after the moves `done`, in their order."""
+    found = {node: set(names) for node, names in residents.items()}
+    for effect in done:
+        instance = effect.object.partition("/")[2]
+        for node in words(effect.before):
+            found.get(node, set()).discard(instance)
+        for node in words(effect.after):
+            found.get(node, set()).add(instance)
+    return {node: tuple(sorted(names)) for node, names in found.items()}
 
 
 def steps_of(moves: Sequence[Move], seen: Mapping[str, Observed]) -> tuple[Step, ...]:

@@ -25,6 +25,7 @@ from gpolicy.apply import journal_file
 from gpolicy.apply.carrying import ApplyError, CarryingError
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.preconditions import RefusedError, can_be_carried, suppositions_hold
+from gpolicy.apply.staleness import Sight
 from gpolicy.cli.checking import policy_with_findings
 from gpolicy.cluster.rapi_answers import CONFIGURATION_FIELDS, configuration_of
 from gpolicy.cluster.snapshot import read_snapshot
@@ -216,6 +217,21 @@ def test_a_remedy_for_a_cluster_that_has_changed_is_refused(
     assert ganeti.jobs == []
 
 
+@pytest.mark.parametrize("died", [4, 9, 14])
+def test_a_killed_remedy_does_not_go_on_beside_a_newcomer(died: int, tmp_path: Path) -> None:
+    ganeti = pretended()
+    remedy, runner, journal = remedy_for(ganeti), ModelRunner(ganeti), tmp_path / "journal"
+    MortalJournal.left = died
+    assert killed_run(remedy, runner, journal, Direction.APPLY)
+    begun = len(ganeti.jobs)
+    assert begun < len(remedy.steps)
+    newcomer(ganeti)
+    with pytest.raises(RefusedError, match="changed since the last run; no further step was begun") as caught:
+        run(remedy, runner, journal)
+    assert {item.path for item in caught.value.differences} == {("instances",)}
+    assert len(ganeti.jobs) == begun
+
+
 def test_nothing_moves_to_a_node_that_may_hold_nothing_any_more() -> None:
     ganeti = pretended()
     remedy, steps = remedy_for(ganeti), crowded()[1].steps
@@ -227,10 +243,10 @@ def test_nothing_moves_to_a_node_that_may_hold_nothing_any_more() -> None:
         state = ganeti.state()
         state = replace(state, nodes={**state.nodes, name: replace(state.nodes[name], drained=True)})
         if name in left:
-            assert suppositions_hold(remedy, state) == ()
+            assert suppositions_hold(remedy, state, Sight.of(state, instances=True)) == ()
             continue
         with pytest.raises(RefusedError) as caught:
-            suppositions_hold(remedy, state)
+            suppositions_hold(remedy, state, Sight.of(state, instances=True))
         assert [(item.object, item.found) for item in caught.value.differences] == [
             (f"node/{name}", "offline, drained or not vm_capable")
         ]
