@@ -89,7 +89,12 @@ def plan_in(written: Record) -> Plan:
 
 def _check_format(written: Record) -> None:
     if (kind := written.text_or_none("kind") or "gpolicy-plan") != "gpolicy-plan":
-        raise InputError(f"{written.where}: this is not a plan: its kind is {shown(kind)}")
+        hint = (
+            "`gpolicy apply FILE` carries out a remedy; `gpolicy remedy --script` writes its script"
+            if kind == "gpolicy-remedy"
+            else None
+        )
+        raise InputError(f"{written.where}: this is not a plan: its kind is {shown(kind)}", hint=hint)
     version, made_by = written.text("format_version"), written.text_or_none("gpolicy") or ""
     if version != FORMAT_VERSION or not made_by:
         by = f" (gpolicy {shown(made_by)} made it, this is {__version__})" if made_by else ""

@@ -30,7 +30,7 @@ from gpolicy.plan.procedure import Procedure
 from gpolicy.plan.rebuilding import first_difference
 from gpolicy.plan.signature import Signers
 from gpolicy.remedy.move_commands import command_of, is_move
-from gpolicy.remedy.saved_remedy import Move, SavedRemedy, Supposed, Words, nodes_of, steps_of
+from gpolicy.remedy.saved_remedy import SavedMove, SavedRemedy, Supposed, Words, nodes_of, steps_of
 
 KIND: Final = "gpolicy-remedy"
 FORMAT_VERSION: Final = "1.1"
@@ -95,11 +95,11 @@ def _remedy(written: Record) -> SavedRemedy:
     return replace(found, steps=steps_of(moves, observed))
 
 
-def _move(written: Record) -> Move:
+def _move(written: Record) -> SavedMove:
     """Return a move whose commands are those that its words say."""
     instance = check_text(written, "instance")
     commands, back = (tuple(_words(item, instance) for item in written.objects(key)) for key in ("commands", "back"))
-    move = Move(
+    move = SavedMove(
         job_set=written.whole("job_set"),
         instance=instance,
         nodes=written.texts("nodes_before"),
@@ -122,7 +122,7 @@ def _words(written: Record, instance: str) -> Words:
     return argv
 
 
-def _wrong(move: Move, nodes_after: Sequence[str]) -> Iterator[str]:
+def _wrong(move: SavedMove, nodes_after: Sequence[str]) -> Iterator[str]:
     """Yield why a move does not lead where it says, or its way back not to where it began."""
     for nodes, commands in ((move.nodes, move.commands), (tuple(nodes_after), move.back)):
         mirrored = any(argv[1] == "replace-disks" or "-n" not in argv for argv in commands)
@@ -133,14 +133,14 @@ def _wrong(move: Move, nodes_after: Sequence[str]) -> Iterator[str]:
     places = move.places
     if not move.commands or places[-1] != tuple(nodes_after) or any(len({*place}) < len(place) for place in places):
         yield f"its commands lead to {' and '.join(places[-1])}"
-    back = Move(
+    back = SavedMove(
         job_set=move.job_set, instance=move.instance, nodes=places[-1], commands=move.back, back=(), no_way_back=""
     )
     if bool(move.back) is bool(move.no_way_back) or (move.back and back.places != places[::-1]):
         yield "its way back does not lead to where it began"
 
 
-def _contradictions(moves: Sequence[Move], remedy: SavedRemedy) -> Iterator[str]:
+def _contradictions(moves: Sequence[SavedMove], remedy: SavedRemedy) -> Iterator[str]:
     """Yield why no remedy has these moves for the observed objects."""
     here: dict[str, Words] = {}
     instances = [f"instance/{move.instance}" for move in moves]

@@ -32,7 +32,7 @@ class Supposed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Move:
+class SavedMove:
     """A move of an instance away from `nodes` (primary, secondary) by commands of Ganeti, and those that lead back."""
 
     job_set: int
@@ -79,7 +79,7 @@ class SavedRemedy(Procedure):
 def save_remedy(report: RemedyReport, state: ClusterState, supposed: Supposed | None) -> SavedRemedy:
     """Return the moves of a remedy that was worked out for the cluster in `state`."""
     moves = [
-        Move(
+        SavedMove(
             job_set=step.job_set,
             instance=step.instance,
             nodes=step.nodes_before,
@@ -106,7 +106,7 @@ def save_remedy(report: RemedyReport, state: ClusterState, supposed: Supposed | 
     )
 
 
-def nodes_of(moves: Iterable[Move]) -> list[str]:
+def nodes_of(moves: Iterable[SavedMove]) -> list[str]:
     """Return the nodes that moves leave or lead to, also half-way."""
     return list(dict.fromkeys(name for move in moves for place in move.places for name in place))
 
@@ -133,7 +133,7 @@ def moved_residents(residents: Mapping[str, Words], done: Iterable[Effect]) -> d
     return {node: tuple(sorted(names)) for node, names in found.items()}
 
 
-def steps_of(moves: Sequence[Move], seen: Mapping[str, Observed]) -> tuple[Step, ...]:
+def steps_of(moves: Sequence[SavedMove], seen: Mapping[str, Observed]) -> tuple[Step, ...]:
     """Return one step for each command. `seen` tells which instances should run."""
     made: list[Step] = []
     stuck = _stuck(moves)
@@ -156,7 +156,7 @@ def steps_of(moves: Sequence[Move], seen: Mapping[str, Observed]) -> tuple[Step,
     return tuple(made)
 
 
-def _stuck(moves: Sequence[Move]) -> dict[int, str]:
+def _stuck(moves: Sequence[SavedMove]) -> dict[int, str]:
     """Return why moves cannot be undone, by number: nothing undoes them, or a later one of the same instance."""
     found: dict[int, str] = {}
     reasons: dict[str, str] = {}

@@ -30,7 +30,7 @@ def key_of(units: int, memory: int, copied: int) -> Key:
     return (units <= 0, copied / max(units, 1), -units, -memory)
 
 
-class Candidate(NamedTuple):
+class PossibleMove(NamedTuple):
     """A move that may help: the best that it can be judged by, and its place among the moves of its instance."""
 
     key: Key
@@ -50,7 +50,7 @@ class _Known:
     moves: tuple[InstanceMove, ...]
     found: list[Trial | FailReason | None]
     places: dict[int, list[int]]
-    candidates: list[Candidate] | None = None
+    candidates: list[PossibleMove] | None = None
 
 
 Part = tuple[int, bool]
@@ -66,7 +66,7 @@ class Trials:
     _known: dict[Part, _Known] = field(default_factory=dict)
     _nodes: Nodes = field(default_factory=dict)
 
-    def candidates(self, layout: Layout, part: Part) -> list[Candidate]:
+    def candidates(self, layout: Layout, part: Part) -> list[PossibleMove]:
         """Return the moves that may help, the best first."""
         known = self._of(layout, part)
         if known.candidates is None:
@@ -126,7 +126,7 @@ class Trials:
                 if lacks and index in known.places:
                     known.candidates = None
 
-    def _judged(self, layout: Layout, known: _Known) -> list[Candidate]:
+    def _judged(self, layout: Layout, known: _Known) -> list[PossibleMove]:
         item, places = known.item, self.movers.places
         now = places.units(item, layout.nodes)
         lacking = [lack for node in known.own if node is not None and (lack := shortage(node))]
@@ -144,7 +144,7 @@ class Trials:
             lack = lacks_at.get(move.target, 0)
             units, memory = units + len(lacking) + bool(lack), sum(lacking) + lack
             if (units, memory) > (0, 0):
-                found.append(Candidate(key_of(units, memory, copied_by(move)), place))
+                found.append(PossibleMove(key_of(units, memory, copied_by(move)), place))
         return sorted(found)
 
 
