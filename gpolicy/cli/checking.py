@@ -275,7 +275,7 @@ def explain(word: str | None) -> int:
         policies = _policies_here()
         guards = {guard.name.value: guard for policy in policies for guard in policy.guards}
         specs = {name for policy in policies for name, _, _ in explaining.specs_of(policy)}
-        near = closest(word or "", guards.keys() | specs)
+        near = closest(word or "", guards.keys() | specs, explaining.ALIKE)
         if near is None:
             raise
         if near != word:

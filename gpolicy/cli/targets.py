@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpolicy.cli.options import STATE_VARIABLE, Clusters, MaybeClusters, RapiOptions, source_options
 from gpolicy.cli.output import Report, show_report
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from gpolicy.report.forms import Display
     from gpolicy.settings.named_clusters import NamedCluster
     from gpolicy.settings.rollout_settings import RolloutSettings
+
+
+_REPORTS: Final = {".html": "html", ".htm": "html", ".md": "markdown"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +50,15 @@ class Target:
         return self.named.name if self.named else ""
 
     def output(self, given: Path | None, suffix: str = ".json") -> Path | None:
-        """Return the file to write: the given one, or one of this cluster in the given directory."""
+        """Return the file to write: the given one, or one of this cluster in the given directory.
+
+        Raise UsageError if one file is given that is called like a report.
+        """
         if given is None or not self.several:
+            form = None if given is None else _REPORTS.get(given.suffix.lower())
+            if form is not None:
+                hint = f"for the report write `--format {form}`, and send the output to a file"
+                raise UsageError(f"{given}: what is written there is no report", hint=hint)
             return given
         given.mkdir(parents=True, exist_ok=True)
         return given / f"{self.name}{suffix}"

@@ -28,7 +28,7 @@ from gpolicy.reference.rules import families, rule_blocks
 
 _EXIT_CODES: Final = "exit-codes"
 _REFERRING: Final = ("Guards.", "Test.", "Rule.schema.")
-_ALIKE: Final = 0.75  # `nothing` is not what `no-shrink` means
+ALIKE: Final = 0.75  # `nothing` is not what `no-shrink` means
 _LONGEST_WORD: Final = 100  # that is compared with others
 
 
@@ -256,5 +256,5 @@ def _hint(word: str, verbs: Iterable[str], terms: Iterable[str]) -> str:
     rules = {name for info in CATALOGUE for name in (info.code, info.name)}
     others = {meaning.address for meaning in _single_words()}
     known = keys if "." in wanted else keys | rules | others | set(terms)
-    near = closest(wanted, known, _ALIKE)
+    near = closest(wanted, known, ALIKE)
     return f"Did you mean `{near}`?" if near else "`gpolicy explain` lists all rules and says what else it knows"

@@ -477,4 +477,6 @@ def test_a_spec_of_the_policy_here_is_shown_as_it_is_written() -> None:
     assert "groups/dedicated.yaml:26:" in done.stdout
     guessed = gpolicy("explain", "smal", cwd=ROOT / "policies" / "two-groups")
     assert "Did you mean `small`?" in guessed.stderr
+    typed = gpolicy("explain", "vcpu-ration", cwd=ROOT)  # a name here is a little like it, too
+    assert "Did you mean `vcpu-ratio`?" in typed.stderr
     assert "nothing here is called 'half'" in gpolicy("explain", "half", cwd=ROOT / "docs").stderr

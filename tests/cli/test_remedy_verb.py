@@ -131,6 +131,15 @@ def test_what_is_read_is_not_overwritten(words: tuple[str, ...], tmp_path: Path)
     assert policy.read_bytes() == before
 
 
+@pytest.mark.parametrize("verb", ["plan", "remedy", "suggest"])
+def test_a_file_called_like_a_report_gets_nothing_else(verb: str, tmp_path: Path) -> None:
+    words = (POLICY,) if verb == "plan" else ()
+    done = gpolicy(verb, *words, *SNAPSHOT, "--format", "html", "-o", tmp_path / "page.HTML")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "page.HTML: what is written there is no report\n  for the report write `--format html`" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_no_plan_is_overwritten_by_what_is_made_of_it(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     assert gpolicy("plan", POLICY, *SNAPSHOT, "-o", plan).returncode == 1
