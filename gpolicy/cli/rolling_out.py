@@ -23,7 +23,7 @@ from gpolicy.cli.options import signers_for
 from gpolicy.cli.provenance import provenance_of
 from gpolicy.cli.rollout_hands import SideBySide
 from gpolicy.cli.rollout_members import ClusterPlan, Preview
-from gpolicy.cli.targets import all_clusters_near, refuse_rapi_options, rollout_near, target_of
+from gpolicy.cli.targets import refuse_rapi_options, rollout_near, target_of
 from gpolicy.cli.terminal import complain
 from gpolicy.cluster.json_input import read_bytes
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
@@ -102,7 +102,7 @@ def _rollout(asked: RolledOutClusters, request: RolloutRequest) -> _Rollout:
     if not request.plans.is_dir():
         hint = "`gpolicy plan --all -o DIR` writes one plan for each cluster"
         raise UsageError(f"{request.plans}: not a directory of plans", hint=hint)
-    known, (_, settings) = all_clusters_near(None), rollout_near(None)
+    known, settings = rollout_near(None)
     if settings is None:
         hint = 'write a table [rollout] with, for example, waves = ["stage=canary", "name=*"]'
         raise UsageError(f"{known[0].source}: says nothing of the waves of a roll-out", hint=hint)

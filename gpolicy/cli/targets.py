@@ -303,19 +303,27 @@ def all_clusters_near(path: Path | None) -> list[NamedCluster]:
     """Return the same, at least one. Raise UsageError if there is none."""
     if clusters := clusters_near(path):
         return list(clusters.values())
-    hint = "write a table [clusters.NAME] with `policy` and `state` for each in gpolicy.toml"
-    raise UsageError("no settings file names clusters", hint=hint)
+    raise _no_clusters()
 
 
 def rollout_near(path: Path | None) -> tuple[list[NamedCluster], RolloutSettings | None]:
-    """Return the clusters of the settings file, perhaps none, and what it says of roll-outs."""
+    """Return the clusters of the settings file, at least one, and what it says of roll-outs.
+
+    Raise UsageError if there is no cluster.
+    """
     from gpolicy.settings.named_clusters import named_clusters  # noqa: PLC0415
     from gpolicy.settings.rollout_settings import rollout_settings  # noqa: PLC0415
     from gpolicy.settings.settings_file import settings_file  # noqa: PLC0415
 
     file = settings_file(path or Path())
-    clusters = list(named_clusters(file).values())
-    return clusters, None if file is None else rollout_settings(file, clusters)
+    if file is None or not (clusters := list(named_clusters(file).values())):
+        raise _no_clusters()
+    return clusters, rollout_settings(file, clusters)
+
+
+def _no_clusters() -> UsageError:
+    hint = "write a table [clusters.NAME] with `policy` and `state` for each in gpolicy.toml"
+    return UsageError("no settings file names clusters", hint=hint)
 
 
 def as_named(path: Path) -> Path:
