@@ -54,7 +54,10 @@ class EngineBuildHook(BuildHookInterface):  # type: ignore[type-arg]
                 build_data["pure_python"] = False
                 build_data["tag"] = f"py3-none-{platform_tag(build.glibc_versions(library.read_bytes()))}"
                 return
-        self.app.display_warning("no C compiler works: gpolicy is built without its fast allocator")
+        self.app.display_warning(
+            "no C compiler works: gpolicy is built without its fast allocator. Debian's compiler is `apt-get install gcc"
+            " libc6-dev`; the fallback from the package index needs a mounted /proc."
+        )
 
 
 def platform_tag(versions: list[tuple[int, int]] | None) -> str:

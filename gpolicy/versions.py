@@ -25,7 +25,8 @@ def _engine() -> str:
     """Say which allocator counts here. Whether the engine is of these sources only a count finds out."""
     path = os.path.join(os.path.dirname(__file__), "allocator", "native", "engine.so")  # noqa: PTH118, PTH120 (fast)
     if not os.path.exists(path):  # noqa: PTH110
-        return "none was compiled: the slow reference counts instead, with the same answers"
+        why = "no C compiler worked; `pip install -v` says why"
+        return f"none was compiled ({why}): the slow reference counts instead, with the same answers"
     try:
         import ctypes  # noqa: PLC0415
 

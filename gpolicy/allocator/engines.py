@@ -361,7 +361,7 @@ def _library() -> ctypes.CDLL | None:
     if loaded.library is None:
         warnings.warn(
             f"{loaded.trouble}; the answers are the same, but take much longer. With a C compiler (or access to a"
-            " package index) install gpolicy again.",
+            " package index) install gpolicy again; `pip install -v` says why a compiler fails.",
             SlowAllocatorWarning,
             stacklevel=3,
         )

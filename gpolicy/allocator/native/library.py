@@ -128,7 +128,7 @@ class Loaded:
 def load() -> Loaded:
     """Load the library, unless it was built from other sources."""
     if not os.path.exists(LIBRARY):  # noqa: PTH110 - pathlib is slow to import
-        return Loaded(None, "the compiled allocator is missing: no C compiler was found when gpolicy was installed")
+        return Loaded(None, "the compiled allocator is missing: no C compiler worked when gpolicy was installed")
     try:
         library = ctypes.CDLL(str(LIBRARY))
         found = library.gpolicy_sources
