@@ -6,9 +6,10 @@ import base64
 import hashlib
 import itertools
 import operator
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy import __version__
 from gpolicy.colour import Tone
@@ -32,7 +33,11 @@ from gpolicy.report.findings_text import TONES
 from gpolicy.report.forms import Display
 from gpolicy.report.glossary import CAUSES, terms_of
 
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 _CLASSES: Final = {Tone.GOOD: "good", Tone.BAD: "bad", Tone.CAREFUL: "warn", Tone.QUIET: "quiet"}
+_BACKTICKS: Final = re.compile("`([^`]+)`")
 _TESTS: Final = {"name": Name, "page": Page, "names": tuple, "table": Table, "entries": Entries, "findings": Findings}
 
 
@@ -65,7 +70,7 @@ def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have
     environment.tests |= {word: lambda item, kind=kind: isinstance(item, kind) for word, kind in _TESTS.items()}
     environment.globals |= {"size": size, "rough_size": rough_size, "count": count, "weights": Weight, "tones": Tone}
     environment.filters |= {"tone": _tone_class, "severity_tone": TONES.get, "trend": _trend, "runs": _runs}
-    environment.filters |= {"digest": _digest}
+    environment.filters |= {"digest": _digest, "prose": _prose}
     style, script = (Markup((folder / name).read_text("utf-8")) for name in ("report.css", "report.js"))  # noqa: S704 (our own files)
     sections = with_content(map(_drawn, answer.sections))
     terms = terms_of(replace(answer, sections=tuple(sections)))
@@ -74,7 +79,7 @@ def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have
         answer=answer,
         sections=sections,
         contents=contents,
-        targets={key for key, _, below in contents for key in (key, *(inner for inner, _, _ in below))},
+        targets={key for key, *_, below in contents for key in (key, *(inner[0] for inner in below))},
         listings=[(listing.title, listing.text.rstrip().splitlines()) for listing in answer.listings],
         terms=terms,
         causes=CAUSES,
@@ -84,21 +89,28 @@ def render(answer: Answer, display: Display) -> str:  # noqa: ARG001 (pages have
     )
 
 
-def _contents(answer: Answer, sections: Iterable[Section], terms: object) -> Iterator[tuple[str, str, list[Any]]]:
-    """Yield key and title of what has a heading, with what is below it."""
+def _contents(answer: Answer, sections: Iterable[Section], terms: object) -> Iterator[tuple[str, str, bool, list[Any]]]:
+    """Yield key, title and whether it gets worse of what has a heading, with the same of what is below it."""
     for section in sections:
         if section.title:
-            below = [(item.key, item.title, item.weight is Weight.WORSE) for item in section.sections]
-            yield section.key, section.title, below
+            below: list[Any] = [(item.key, item.title, item.weight is Weight.WORSE, []) for item in section.sections]
+            yield section.key, section.title, section.weight is Weight.WORSE, below
     for key, title, there in (("documents", "Documents", answer.listings), ("notes", "Notes", answer.notes)):
         if there:
-            yield key, title, []
+            yield key, title, False, []
     if terms:
-        yield "terms", "Terms", []
+        yield "terms", "Terms", False, []
 
 
 def _tone_class(tone: Tone) -> str:
     return _CLASSES.get(tone, "")
+
+
+def _prose(text: str) -> Markup:
+    """Return words of ours, escaped; what stands in backticks is code."""
+    from markupsafe import Markup, escape  # noqa: PLC0415
+
+    return Markup(_BACKTICKS.sub(r"<code>\1</code>", str(escape(printable(text)))))  # noqa: S704 (escaped just now)
 
 
 def _trend(cell: str) -> str:

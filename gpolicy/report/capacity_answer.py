@@ -230,6 +230,7 @@ def _components(item: GroupCapacity, number: int) -> Section:
         headings=("component", "value", "weight", "product", "could fall by"),
         rows=rows,
         right=_RIGHT,
+        weight=Weight.DETAIL,
         most=len(rows),
     )
     return Section(

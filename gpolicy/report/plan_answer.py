@@ -100,7 +100,12 @@ def plan_answer(
             *((effects,) if effects else ()),
             *(_pictures(plan, known, sides) if sides and plan.changes else ()),
             _steps(plan),
-            Section(key="guards", title="Guards", parts=(guards,) if plan.guards else ()),
+            Section(
+                key="guards",
+                title="Guards",
+                weight=Weight.CHANGED if all(guard.ok for guard in plan.guards) else Weight.WORSE,
+                parts=(guards,) if plan.guards else (),
+            ),
         ),
         notes=tuple(plan.notes),
         source=plan.source,
@@ -146,7 +151,7 @@ def _change(change: Change, *, none_newly: bool) -> Entry:
 def _item(sign: str, text: str) -> Line:
     """Return the line of a pair or tag that goes, comes or stays, or a remark on them."""
     mark = "" if sign == "#" else sign
-    return Line(text=text if mark else f"({text})", mark=mark, tone=_TONES[mark])
+    return Line(text=text, mark=mark, tone=_TONES[mark])
 
 
 def _remarks(change: Change, *, none_newly: bool) -> Iterator[Line]:

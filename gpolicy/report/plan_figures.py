@@ -18,7 +18,7 @@ from gpolicy.report.capacity_section import headline
 from gpolicy.report.remedy_section import remedy_figures
 
 _MOST: Final = 2
-_TONES: Final = {Weight.WORSE: Tone.CAREFUL, Weight.CHANGED: Tone.PLAIN}
+_TONES: Final = {Weight.WORSE: Tone.BAD, Weight.CHANGED: Tone.PLAIN}
 
 
 def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tuple[Figure, ...]:

@@ -51,7 +51,7 @@ def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer
     passed = Section(
         key="passed-over",
         title="Skipped groups",
-        notes=tuple(f"{name}: {why}" for name, why in report.passed_over.items()),
+        notes=tuple(f"{name}: {why.removeprefix(f'group {name}: ')}" for name, why in report.passed_over.items()),
     )
     documents = tuple(
         Listing(title=f"NodeGroup document of {item.group}", language="yaml", text=item.document)

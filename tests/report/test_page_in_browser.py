@@ -110,6 +110,9 @@ def test_a_narrow_window_shows_figures_without_scrolling(reader: Reader, name: s
     assert all(one.rect["x"] + one.rect["width"] <= 420 for one in cells)
     roles = reader.run("return [...document.querySelectorAll('.wide tr')].map((row) => row.getAttribute('role'))")
     assert set(roles) == {"row"}
+    gaps = reader.run("return [...document.querySelectorAll('.wide td')].filter((cell) => cell.textContent === '-')")
+    assert gaps
+    assert not any(gap.is_displayed() for gap in gaps)  # a cell that says nothing takes no line of its own
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -259,6 +262,20 @@ def test_commands_of_a_stopped_plan_cannot_be_copied(reader: Reader) -> None:
     reader.open("plan")
     assert reader.driver.find_elements(By.CSS_SELECTOR, ".steps .command")
     assert not [one for one in reader.driver.find_elements(By.CSS_SELECTOR, "main button") if "Copy" in one.text]
+
+
+def test_the_contents_show_what_gets_worse_and_commands_look_like_commands(reader: Reader) -> None:
+    reader.open("plan")
+    worse = reader.run("return [...document.querySelectorAll('nav a.bad')].map((one) => one.textContent)")
+    assert worse == ["Capacity", "Violations", "Location and migration", "Guards"]
+    assert "gpolicy remedy PLAN.JSON" in [
+        one.text for one in reader.driver.find_elements(By.CSS_SELECTOR, ".note code")
+    ]
+    assert "`" not in reader.find("main").text
+    reader.open(ALLOWED)
+    assert "Guards" not in reader.run(
+        "return [...document.querySelectorAll('nav a.bad')].map((one) => one.textContent)"
+    )
 
 
 def test_copying_gives_whole_commands(reader: Reader) -> None:

@@ -29,7 +29,7 @@ def test_an_override_is_compared_with_what_was_inherited() -> None:
     assert changed((None, [LARGE]), ([SMALL, LARGE], [LARGE])) == [
         ("-", "mem 128M..1G"),
         (" ", "mem 4G..8G"),
-        ("#", "the group's own pairs replace all that it inherits from the cluster until now"),
+        ("#", "the group's own pairs replace those of the cluster, which it inherits now"),
     ]
 
 
