@@ -117,7 +117,7 @@ class Departure:
     @property
     def _fails_over(self) -> bool:
         """Whether it moves to its secondary node, whatever the candidates are."""
-        return self.mode is EvacuationMode.PRIMARY and self.instance.template is DiskTemplate.DRBD
+        return _fails_over(self.mode, self.instance)
 
     def _single(self, target: int) -> tuple[MoveKind, int]:
         if self._fails_over:
@@ -175,18 +175,25 @@ def evacuate(asked: Departure, engine: Narrowing, observer: Observer) -> Evacuat
 
 def _best(asked: Departure) -> Evacuated:
     best: Evacuated | None = None
-    best_score = 0.0
+    best_score: float | None = None  # of a single candidate it is not needed
     failures = []
     for where, moved in asked.trials():
         if isinstance(moved, EvacuationError):
             failures.append((where[-1], moved))
-            continue
-        score = asked.score(moved)
-        if best is None or not best_score < score:
-            best, best_score = moved, score
+        elif best is None:
+            best = moved
+        else:
+            best_score = asked.score(best) if best_score is None else best_score
+            score = asked.score(moved)
+            if not best_score < score:
+                best, best_score = moved, score
     if best is None:
         raise asked.why_none(failures)
     return best
+
+
+def _fails_over(mode: EvacuationMode, instance: Instance) -> bool:
+    return mode is EvacuationMode.PRIMARY and instance.template is DiskTemplate.DRBD
 
 
 class Narrowing:
@@ -195,9 +202,9 @@ class Narrowing:
     Without an engine, or if it cannot answer, the law tries all candidates.
     """
 
-    def __init__(self, nodes: Nodes, instances: Mapping[int, Instance]) -> None:
-        """Begin with the state before the first move."""
-        self._engine = engine_cluster(nodes, instances)
+    def __init__(self, nodes: Nodes, instances: Mapping[int, Instance], *, choice: bool = True) -> None:
+        """Begin with the state before the first move. Without a `choice` each instance has one candidate."""
+        self._engine = engine_cluster(nodes, instances) if choice else None
 
     def narrow(self, asked: Departure) -> Sequence[int]:
         """Return the candidates of the best move or, if there is none, those that the error message names."""
@@ -253,7 +260,8 @@ def evacuate_nodes(
         if mode is not EvacuationMode.PRIMARY and instance.template is DiskTemplate.DRBD:
             leaving.add(instance.secondary)
 
-    engine = Narrowing(nodes, instances)
+    choice = not all(_fails_over(mode, instances[index]) for index in wanted)
+    engine = Narrowing(nodes, instances, choice=choice)
 
     def go(state: Nodes, _table: Mapping[int, Instance], instance: Instance) -> Evacuated:
         group = nodes[instance.primary].facts.group

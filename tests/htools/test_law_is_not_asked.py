@@ -27,10 +27,10 @@ def refuse(*_: object, **__: object) -> NoReturn:
 
 
 def best_of_few(asked: evacuation.Departure) -> evacuation.Evacuated:
-    """Let the law move to the nodes that the engine has chosen, or say why no node takes the instance."""
+    """Let the law make the move that the engine has chosen, or the only one, or say why no node takes the instance."""
     found = _best(asked)
     most = 2 if asked.by_pairs else 1
-    return found if len(asked.candidates) <= most else refuse()
+    return found if len(list(asked._targets())) <= most else refuse()
 
 
 @contextmanager
@@ -42,7 +42,7 @@ def without_the_law() -> Iterator[None]:
         patch.object(engines, "try_allocate", refuse),
         patch.object(redundancy, "can_evacuate", refuse),
         patch.object(dedicated_nodes, "_search_all", refuse),
-        patch.object(balancing, "possible_moves", refuse),
+        patch.object(balancing, "law_search", lambda *_: refuse),
         patch.object(evacuation, "_best", best_of_few),
     ):
         yield
