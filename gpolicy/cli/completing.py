@@ -22,7 +22,7 @@ from typer.main import get_command
 
 from gpolicy.cli.app import VERBS, app, summary
 from gpolicy.cli.options import STATE_VARIABLE
-from gpolicy.cluster.sources import SCHEMES, SourceOptions, read_state
+from gpolicy.cluster.sources import FILE_SCHEMES, SCHEMES, SourceOptions, read_state
 from gpolicy.report.forms import forms_of
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def _in_state(line: _Line, what: str) -> Iterable[str]:
     """Return names of a cluster, if its state is a small file."""
     source = line.last("state") or os.environ.get(STATE_VARIABLE, "")
     scheme, _, rest = source.partition(":")
-    is_file = scheme in ("config", "text", "snapshot") and Path(rest).is_file()
+    is_file = scheme in FILE_SCHEMES and Path(rest).is_file()
     if scheme != "sim" and not (is_file and Path(rest).stat().st_size <= _MOST_BYTES):
         return ()
     names: Iterable[str] = getattr(read_state(source, SourceOptions()), what)
@@ -268,7 +268,7 @@ def _destination(line: _Line, word: str) -> Choices:  # noqa: ARG001
 def _address(word: str, schemes: Mapping[str, str]) -> Choices:
     scheme, colon, _ = word.partition(":")
     if colon:
-        return [(FILES, "")] if scheme in ("config", "text", "snapshot") and scheme in schemes else ()
+        return [(FILES, "")] if scheme in FILE_SCHEMES and scheme in schemes else ()
     parts = (about.partition(", ") for about in schemes.values())
     return ((re.split(r"[A-Z\[]", address)[0], about) for address, _, about in parts)  # ssh:// of ssh://[USER@]HOST
 

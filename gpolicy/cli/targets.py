@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.cli.options import STATE_VARIABLE, Clusters, MaybeClusters, RapiOptions, source_options
 from gpolicy.cli.output import Report, show_report
 from gpolicy.cli.terminal import working
-from gpolicy.cluster.sources import SCHEMES, SourceOptions
+from gpolicy.cluster.sources import FILE_SCHEMES, SCHEMES, SourceOptions
 from gpolicy.errors import InputError, UsageError
 from gpolicy.opening import real_path
 from gpolicy.printable import as_text, some
@@ -285,7 +285,7 @@ def target_of(
     """Return a cluster of the settings file as a target; of a directory of snapshots, the newest one is read."""
     state = cluster.state
     scheme, _, rest = state.partition(":")
-    if scheme in ("config", "text", "snapshot"):
+    if scheme in FILE_SCHEMES:
         state = f"{scheme}:{as_named(Path(rest))}"
     options = SourceOptions(rapi_ca=cluster.authority, login=cluster.login, physical_volumes=volumes)
     return Target(path=path, state=state, options=options, named=cluster, snapshots=snapshots, several=several)

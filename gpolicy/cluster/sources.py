@@ -28,6 +28,8 @@ SCHEMES: Final = {
     "snapshot": "snapshot:FILE, written by gpolicy snapshot",
     "sim": "sim:SPEC, simulated hardware as for hspace --simulate",
 }
+FILE_SCHEMES: Final = ("config", "text", "snapshot")
+"""The schemes that a path follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

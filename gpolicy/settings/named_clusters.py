@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.cluster.credentials import LOGIN
-from gpolicy.cluster.sources import SCHEMES
+from gpolicy.cluster.sources import FILE_SCHEMES, SCHEMES
 from gpolicy.errors import InputError, UsageError
 from gpolicy.guessing import did_you_mean
 from gpolicy.opening import reason
@@ -38,7 +38,6 @@ NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 """A cluster's name: it is also the name of its files."""
 
 LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]{0,99}", re.ASCII)
-_FILES: Final = ("config", "text", "snapshot")
 DESTINATIONS: Final = ("local", "ssh", "rapi")
 """The schemes of addresses that `apply` can reach."""
 _MOST: Final = 10_000
@@ -122,7 +121,7 @@ class _Reader:
             raise self._file.error(place, message, did_you_mean(scheme[:20], SCHEMES, f"write one of: {known}"))
         if scheme == "local" and rest:  # the name of a directory with programs
             raise self._file.error(place, "`local:` has no path in a settings file", "write `local:`")
-        if scheme in _FILES:
+        if scheme in FILE_SCHEMES:
             return f"{scheme}:{self._in_tree(place, rest)}"
         self._require_host(place, text)
         return text
