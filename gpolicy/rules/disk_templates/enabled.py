@@ -14,6 +14,7 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.parameters.nodes import HELPER
 
 _SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
 
@@ -85,9 +86,10 @@ class FilesWithoutDirectory(Rule):
 
 class DrbdWithoutHelper(Rule):
     info = error_rule("GP305", "drbd-without-helper", REFUSED)(
-        summary="drbd is enabled, but the cluster is to have no DRBD helper.",
+        summary="drbd is enabled, but the cluster is to have no DRBD helper, or one that is not an absolute path.",
         rationale="Ganeti refuses to enable drbd without its user-mode helper, and to remove the helper while drbd is"
-        " enabled.",
+        " enabled. It refuses a helper other than the one that the kernel of each node starts, which is the absolute"
+        " path of a program without arguments.",
         source=_SOURCE,
         bad=f'{CLUSTER}enabled_disk_templates: [drbd]\ndrbd_usermode_helper: ""\n',
         good=f"{CLUSTER}enabled_disk_templates: [drbd]\ndrbd_usermode_helper: /bin/true\n",
@@ -96,7 +98,13 @@ class DrbdWithoutHelper(Rule):
     unless_declared = (ENABLED_TEMPLATES,)
 
     def check(self, context: Context) -> Iterator[Hit]:
-        yield from _needs(self, context, ("drbd_usermode_helper",), ("drbd",), "a helper")
+        yield from _needs(self, context, HELPER, ("drbd",), "a helper")
+        enabled = context.enabled_templates()
+        for declared, leaf in context.explicit_at(HELPER) if enabled and "drbd" in enabled.values else ():
+            text = str(leaf.value)
+            if text and (" " in text or not text.startswith("/")):
+                message = f"drbd_usermode_helper is {text!r}, which no kernel starts: it is no path of a program"
+                yield self.hit(declared, message, leaf.span, hint="write the path alone, such as /bin/true")
 
 
 def _needs(rule: Rule, context: Context, path: Path, templates: tuple[str, ...], what: str) -> Iterator[Hit]:

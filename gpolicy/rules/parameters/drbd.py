@@ -191,19 +191,19 @@ class DrbdNoWriteOrder(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write bf, which leaves drain on")
 
 
-class DrbdProtocolNotC(Rule):
-    info = warning_rule("GP133", "drbd-protocol-not-c")(
-        summary="protocol is A or B: instances cannot migrate live, and a failover may lose writes.",
-        rationale="A live migration needs both nodes as primaries for a moment, which DRBD allows with protocol C"
-        " only. With A and B a write counts as done before it is on the other node's disk, so a failover loses the"
-        " writes that were on their way.",
-        source=f"{_SOURCE}; drbdsetup(8), protocol and allow-two-primaries",
+class DrbdProtocolA(Rule):
+    info = warning_rule("GP133", "drbd-protocol-a")(
+        summary="protocol is A: a failover loses the last writes.",
+        rationale="With A a write counts as done before the other node has it, so a failover loses the writes that were"
+        " on their way. B waits until the other node has it in memory, C until it is on its disk. Instances migrate"
+        " with each of them: Ganeti connects their disks with protocol C for that time.",
+        source=f"{_SOURCE}; drbdsetup(8), protocol; Ganeti 3.0.2, how it connects disks",
         bad=_drbd("protocol: A"),
         good=_drbd("protocol: C"),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_path("protocol")):
-            if leaf.value in ("A", "B"):
-                message = f"with protocol {leaf.value} instances cannot migrate live, and a failover may lose writes"
-                yield self.hit(declared, message, leaf.span, hint="write C, unless this is what you want")
+            if leaf.value == "A":
+                message = "with protocol A a failover loses the writes that the other node does not have yet"
+                yield self.hit(declared, message, leaf.span, hint="write C or B, unless this is what you want")

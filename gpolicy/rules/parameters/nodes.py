@@ -12,6 +12,7 @@ from gpolicy.findings import info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.rules.examples import CLUSTER, GROUP
 
+HELPER: Final[Path] = ("drbd_usermode_helper",)
 OVS: Final[Path] = ("ndparams", "ovs")
 OVS_NAME: Final[Path] = ("ndparams", "ovs_name")
 OVS_LINK: Final[Path] = ("ndparams", "ovs_link")
@@ -20,27 +21,27 @@ _OVS_SOURCE: Final = "Ganeti 3.0, gnt-node(8) add, and Open vSwitch support"
 
 class PathNotAbsolute(Rule):
     info = warning_rule("GP140", "path-not-absolute")(
-        summary="A program or directory is not an absolute path.",
+        summary="A program is not an absolute path.",
         rationale="Ganeti runs the out-of-band program without a shell: with a relative path or with arguments every"
-        " power command fails. Ganeti refuses such directories of file disks and such a DRBD helper.",
+        " power command fails. Where drbd is enabled, Ganeti refuses such a DRBD helper (GP305).",
         source="Ganeti 3.0, run: oob_program is stored unchecked",
         bad=f'{GROUP}ndparams: {{oob_program: "ipmi-power --quiet"}}\n',
         good=f"{GROUP}ndparams: {{oob_program: /usr/local/sbin/ipmi-power}}\n",
     )
     _PATHS: Final[tuple[Path, ...]] = (
         ("ndparams", "oob_program"),
-        ("file_storage_dir",),
-        ("shared_file_storage_dir",),
-        ("drbd_usermode_helper",),
+        HELPER,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*self._PATHS):
             text = str(leaf.value)
+            if leaf.path == HELPER and (enabled := context.enabled_templates()) and "drbd" in enabled.values:
+                continue  # GP305
             if text and not text.startswith("/"):
                 message = f"{leaf.dotted} is {text!r}, which is not an absolute path"
                 yield self.hit(declared, message, leaf.span, hint="write the whole path, starting with /")
-            elif " " in text and leaf.path[-1] in ("oob_program", "drbd_usermode_helper"):
+            elif " " in text:
                 message = f"{leaf.dotted} is {text!r}: Ganeti runs it as it is written, without arguments"
                 yield self.hit(declared, message, leaf.span, hint="write a script that adds the arguments")
 

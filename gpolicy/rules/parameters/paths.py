@@ -36,10 +36,10 @@ def _below(path: str, tops: tuple[str, ...]) -> str | None:
 
 class StorageDirectoryForbidden(Rule):
     info = error_rule("GP145", "storage-directory-forbidden")(
-        summary="Disks are to be kept in a directory of the system.",
+        summary="Disks are to be kept in a directory of the system, or the path of their directory is relative.",
         rationale="Ganeti stores the directory, but refuses to create disks there and reports it in `gnt-cluster"
-        " verify`: /bin, /boot, /dev, /etc, /home, /lib, /proc, /root, /sbin, /sys, and the same below /usr and"
-        " /usr/local. It cannot whitelist /, and in its own directories disks get in its way.",
+        " verify`: a relative path, /bin, /boot, /dev, /etc, /home, /lib, /proc, /root, /sbin, /sys, and the same below"
+        " /usr and /usr/local. It cannot whitelist /, and in its own directories disks get in its way.",
         source="Ganeti 3.0.2, run: the check of file storage paths",
         bad=f"{CLUSTER}file_storage_dir: /etc/ganeti/disks\n",
         good=f"{CLUSTER}file_storage_dir: /srv/ganeti/file-storage\n",
@@ -47,11 +47,11 @@ class StorageDirectoryForbidden(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(_FILE, _SHARED):
-            path = normpath(str(leaf.value)) if leaf.value else ""
-            path = re.sub("^//", "/", path)
-            top = _below(path, (*FORBIDDEN, *_OF_GANETI))
-            if top is not None or path == "/":
-                message = f"{leaf.dotted} is {leaf.value}: Ganeti keeps no disks in {top or '/'}"
+            path = re.sub("^//", "/", normpath(str(leaf.value or "/unset")))
+            top = "/" if path == "/" else _below(path, (*FORBIDDEN, *_OF_GANETI))
+            where = f"in {top}" if top else "" if path.startswith("/") else "below a path that is not absolute"
+            if where:
+                message = f"{leaf.dotted} is {leaf.value}: Ganeti keeps no disks {where}"
                 yield self.hit(declared, message, leaf.span, hint="write a directory such as /srv/ganeti/file-storage")
 
 
