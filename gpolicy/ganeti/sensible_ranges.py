@@ -150,7 +150,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     "spindle_count": SensibleRange(1, 1000, "", "it is a number of disks", zero=""),
     "cpu_speed": SensibleRange(0.1, 8, "", "it is a factor: 1 is the node that the others are compared with"),
     "mem_total": SensibleRange(256, 64 * _T, MIB, "no node has less, and x86-64 addresses 64 TiB", zero="not known"),
-    "mem_node": SensibleRange(64, 2 * _T, MIB, _KEPT, zero="nothing"),
+    "mem_node": SensibleRange(64, _T // 2, MIB, _KEPT, zero="nothing"),
     "mem_hv": SensibleRange(16, _T // 8, MIB, _KEPT, zero="nothing"),
     "cpu_total": SensibleRange(1, 4096, "", "no node has more CPUs", zero="not known"),
     "cpu_node": SensibleRange(0, 512, "", "no system needs more for itself"),
@@ -158,7 +158,8 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     **dict.fromkeys(("disk_reserved", "disk_overhead"), SensibleRange(64, _P, MIB, _ON_DISK, zero="nothing")),
     # instances
     **dict.fromkeys(("memory-size", "minmem", "maxmem"), _MEMORY_OF_INSTANCE),
-    "disk-size": SensibleRange(32, _P, MIB, "no system fits on less", zero=""),
+    "disk-size": SensibleRange(32, _P // 4, MIB, "no system fits on less, and no disk is larger", zero=""),
+    "min nic-count": SensibleRange(0, 3, "", "every instance of the spec would need so many"),
     **dict.fromkeys(
         ("cpu-count", "vcpus"),
         SensibleRange(1, 1024, "", "no hypervisor gives an instance more", zero="", unlimited=True),
@@ -174,7 +175,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     # the hardware that a group promises
     "memory": SensibleRange(256, 64 * _T, MIB, "no node has less, and x86-64 addresses 64 TiB"),
     "cpus": SensibleRange(1, 4096, "", "no node has more CPUs"),
-    "pv_size": SensibleRange(_G, _P, MIB, "disks are larger than 1 GiB", zero=""),
+    "pv_size": SensibleRange(_G, _P // 4, MIB, "disks are larger than 1 GiB, and smaller than this", zero=""),
     "pv_count": SensibleRange(1, 256, "", "no node has more disks"),
 }
 """By the name of the parameter or key, wherever it stands; intervals of collectors by their family."""

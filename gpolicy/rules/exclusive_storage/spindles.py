@@ -1,4 +1,4 @@
-"""GP402 to GP405, GP409 and GP414: spindles, the physical volumes that disks take."""
+"""GP402 to GP405, GP409, GP414 and GP425: spindles, the physical volumes that disks take."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from gpolicy.checking.volumes import promised_size
 from gpolicy.findings import Related, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.units import SIZE_STEP_MIB
+from gpolicy.ganeti.vocabulary import MAX_DISKS
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.rules.examples import bounds
@@ -131,6 +132,29 @@ class TooFewSpindles(Rule):
                 hint = f"allow spindle-use {needed}, or smaller disks"
                 span = pair.at("max", "spindle-use")
                 yield self.hit(group, message, span, hint=hint, related=_volumes_here(hardware))
+
+
+class DisksBeyondSpindles(Rule):
+    info = warning_rule("GP425", "disks-beyond-spindles")(
+        summary="With exclusive storage, a group's spec allows more disks than spindles.",
+        rationale="Each disk takes at least one physical volume of its own, so no instance has more disks than its"
+        " spindle-use or the node's volumes. Most likely disk-count and another number are exchanged. A bound of 16,"
+        " Ganeti's own limit, means no limit.",
+        source=_SPINDLES,
+        bad=EXCLUSIVE + HARDWARE + _specs("disk-count: 13".join(_full().rsplit("disk-count: 1", 1))),
+        good=_GOOD,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for group, exclusive, hardware in exclusive_groups(context):
+            for pair in comparable(context.pairs(group)) if context.own(group, MINMAX) else ():
+                disks, spindles = pair.maximum["disk-count"], pair.maximum["spindle-use"]
+                most = min(spindles, hardware.volume_count or spindles)
+                if pair.minimum["disk-count"] <= most < disks < MAX_DISKS:  # else GP404
+                    message = f"{pair.title} allows {disks} disks, but each takes a spindle, and there are {most}"
+                    related = (Related(exclusive.span, "exclusive storage is on"),)
+                    place = pair.at("max", "disk-count")
+                    yield self.hit(group, message, place, hint=f"write {most} or less", related=related)
 
 
 def _disks(count: int, size: int) -> str:

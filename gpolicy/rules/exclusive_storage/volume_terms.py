@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +14,7 @@ from gpolicy.cluster.volume_pools import matches
 from gpolicy.findings import error_rule, info_rule, warning_rule
 from gpolicy.fit.desired import is_glob
 from gpolicy.fit.terms import volume_terms
+from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
 from gpolicy.rules.examples import CLUSTER, GROUP
 
@@ -89,9 +91,23 @@ class VolumePatternUnlikely(Rule):
                 if not pattern.startswith(("/dev/", "/dev*", "/*", "*", "?", "[")):
                     message = f"{pattern} matches no volume: their names start with /dev/"
                     yield self.hit(declared, message, place, hint=f"write /dev/{pattern.removeprefix('/')}")
+                elif near := _disk_meant(pattern):
+                    message = f"{pattern} matches no volume: Linux has no disks of such names"
+                    yield self.hit(declared, message, place, hint=f"Did you mean `{near}`?")
                 elif key == "exclude" and matches(_ANY_VOLUME, [pattern]):
                     message = f"{pattern} excludes every volume"
                     yield self.hit(declared, message, place, hint="name the volumes that do not count: /dev/sda*")
+
+
+_DISKS: Final = ("sda", "vda", "xvda", "nvme", "mapper", "disk")
+_USUAL_DISK: Final = re.compile("([shv]|xv)d[a-z]*|nvme|mapper|disk|[dm][dm]|[a-z]*bd")
+
+
+def _disk_meant(pattern: str) -> str:
+    """Return the pattern with the name of a disk that one is a slip away from; nothing where it may be right."""
+    stem = re.match("/dev/([a-z]+)", pattern)
+    near = [name for name in _DISKS if stem and is_one_slip(stem[1], name)]
+    return f"/dev/{near[0]}{pattern[stem.end() :]}" if stem and near and not _USUAL_DISK.fullmatch(stem[1]) else ""
 
 
 _ANY_VOLUME: Final = "/dev/a-name-that-no-volume-has"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
@@ -202,7 +203,8 @@ class PatternUnlikely(Rule):
         rationale="In patterns, * stands for any letters, ? for one letter and [1-4] for one of a set, never for"
         " numbers of two digits: [1-12] is 1 or 2. Braces, a bracket that is not closed and a range such as 4-1 are"
         " taken literally, or match nothing. Ganeti stores names in lower case, without a dot at the end. A name beside"
-        " a pattern that matches it says nothing new: one of the two is not what is meant.",
+        " a pattern that matches it says nothing new: one of the two is not what is meant. A domain that no other name"
+        " has, one slip away from that of the cluster or of other nodes, is most likely mistyped.",
         source="Python's fnmatch; Ganeti 3.0, names of hosts",
         bad=f'{GROUP}nodes: ["node{{1..4}}.example.org"]\n',
         good=f'{GROUP}nodes: ["node[1-4].example.org"]\n',
@@ -211,7 +213,9 @@ class PatternUnlikely(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         groups = [(group, group.nodes or ()) for group in context.groups]
-        for declared, entries in (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)):
+        lists = (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets))
+        of_others = _domains_meant(context, [entry.value for _, entries in lists for entry in entries])
+        for declared, entries in lists:
             patterns = [entry.value for entry in entries if is_glob(entry.value)]
             for entry in entries:
                 reason = unlikely(entry.value)
@@ -219,12 +223,44 @@ class PatternUnlikely(Rule):
                 if wider:
                     message = f"{entry.value} adds nothing: {wider} in the same list matches it"
                     yield self.hit(declared, message, entry.span, hint="remove it, or correct the pattern")
+                elif entry.value in of_others and not reason:
+                    message = f"{entry.value} is in another domain than other nodes: {of_others[entry.value]}"
+                    hint, missing = "correct the name", nodes_like(entry.value)
+                    yield self.hit(declared, message, entry.span, hint=hint, missing=missing)
                 if reason:
                     hint = "write * for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
                     turned = _EMPTY_RANGE.sub(_turned, entry.value)
                     can_fix = turned != entry.value and not unlikely(turned)
                     fix = edits.replace_word(context.policy, entry.span, entry.value, turned) if can_fix else None
                     yield self.hit(declared, f"{entry.value}: {reason}", entry.span, hint=hint, fix=fix)
+
+
+_DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
+_MOST_DOMAINS: Final = 20
+
+
+def _domains_meant(context: Context, entries: list[str]) -> dict[str, str]:
+    """Return the names and patterns of nodes whose domain is most likely mistyped, each with the domain that is meant.
+
+    With a cluster's state other rules find them.
+    """
+    if context.state is not None:
+        return {}
+    found = {entry: match[1] if (match := _DOMAIN.fullmatch(entry)) else "" for entry in dict.fromkeys(entries)}
+    uses = Counter(found.values())
+    usual = [domain for domain, count in uses.most_common(_MOST_DOMAINS) if domain and count > 1]
+    if context.policy.cluster is not None:
+        usual += [name := context.policy.cluster.name, name.partition(".")[2]]
+    known = {domain for domain in usual if "." in domain}
+    result = {}
+    for entry, domain in found.items() if known else ():
+        if domain not in known and uses[domain] == 1 and "*" not in entry.rpartition("]")[2]:
+            glued = next((name for name in known if re.search(rf"[^.]{re.escape(name)}$", entry)), None)
+            lacks = usual[0] if not domain and not is_glob(entry) and uses[usual[0]] > 1 else None
+            meant = glued or name_meant(domain, known) or lacks
+            if meant is not None:
+                result[entry] = meant
+    return result
 
 
 def _takes_in(pattern: str, entry: str) -> bool:

@@ -101,8 +101,8 @@ class GuardNeverPasses(Rule):
     info = warning_rule("GP805", "guard-never-passes")(
         summary="A guard requires more than its group's promised hardware can give, or lets no plan pass.",
         rationale="The guard fails even if every node is empty, and stops every plan. gpolicy counts with the group's"
-        " `hardware` and the nodes that it names; with a pattern (* or ?) their number is unknown. A guard that lets"
-        " no change pass stops every plan as well.",
+        " `hardware` and the nodes that it names; with a pattern (* or ?) it takes them for 500. A guard that lets no"
+        " change pass stops every plan as well.",
         source="gpolicy; Resource model, Instance policies (vcpu-ratio, max_node_failures)",
         bad=_guards("name: room, group: gold, spec: large, at_least: 40"),
         good=_GOOD,
@@ -128,22 +128,24 @@ class GuardNeverPasses(Rule):
                 yield self.hit(_label(guard), message, guard.span, hint="lower the number, or correct the hardware")
 
 
+_MOST_NODES: Final = 500
+"""Ganeti is made for up to 200 nodes in a cluster; no group has more nodes than this."""
+
+
 def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
     """Return why a group can never give what a guard requires of it, or nothing."""
     if guard.measure is Measure.AT_LEAST and guard.limit > 0 and _is_closed(context, group):
         return f"group {group.name} is unallocable: nothing fits there"
-    nodes = len(promised_nodes(group) or ())
-    if not nodes:
-        return ""
-    if guard.measure is Measure.NODE_FAILURES and guard.limit >= nodes:
+    known = len(promised_nodes(group) or ())
+    nodes = known or _MOST_NODES
+    if guard.measure is Measure.NODE_FAILURES and known and guard.limit >= nodes:
         return f"group {group.name} has {nodes} nodes"
     for index, pair in enumerate(context.pairs(group) if guard.measure is Measure.AT_LEAST else (), start=1):
         if guard.spec is None or guard.spec.value == (pair.name or str(index)):
             for name, most in _most(context, group, pair):
                 if guard.limit > most * nodes and most > 0:  # else GP211
-                    return (
-                        f"at most {most * nodes} of {pair.title} fit the {name} of {nodes} nodes of group {group.name}"
-                    )
+                    of = f"{nodes} nodes of group {group.name}" + ("" if known else ", and no group has more")
+                    return f"at most {most * nodes} of {pair.title} fit the {name} of {of}"
     return ""
 
 
@@ -178,7 +180,7 @@ class GuardNeverFails(Rule):
             RuleParameter(
                 name="most",
                 default=10000,
-                summary="Report a guard that lets so many changes or instances pass.",
+                summary="Report a guard that lets so many changes pass, or a tenth of it of newly violating instances.",
                 least=1,
             ),
         ),
@@ -189,7 +191,8 @@ class GuardNeverFails(Rule):
         for guard in context.policy.guards:
             least_wanted = guard.measure in (Measure.AT_LEAST, Measure.NODE_FAILURES)
             nothing = least_wanted and guard.limit == 0
-            everything = guard.limit >= (100 if guard.percent else most) and not least_wanted
+            enough = most / 10 if guard.measure is Measure.NEWLY_VIOLATING else most
+            everything = guard.limit >= (100 if guard.percent else enough) and not least_wanted
             if nothing or everything:
                 message = f"guard {guard.name.value}: {guard.measure} {guard.shown_limit} lets every plan pass"
                 yield self.hit(_label(guard), message, guard.span, hint="write a limit, or remove the guard")

@@ -263,8 +263,11 @@ class PoolOfOne(Rule):
         for declared, leaf in context.explicit_at(("candidate_pool_size",)):
             named = {name for group in context.groups for name in promised_nodes(group) or ()}
             nodes = len(context.state.nodes if context.state else named)
-            if number(leaf) == 1 < nodes:
-                message = f"candidate_pool_size is 1: of {nodes} nodes only the master has the configuration"
+            enabled = context.enabled_templates()
+            several = sum(bool(group.nodes) for group in context.groups) > 1 or (enabled and "drbd" in enabled.values)
+            if number(leaf) == 1 and (nodes > 1 or (not context.state and several)):
+                of = f"{nodes} nodes" if nodes > 1 else "several nodes"
+                message = f"candidate_pool_size is 1: of {of} only the master has the configuration"
                 yield self.hit(declared, message, leaf.span, hint="write how many nodes are to have it, such as 10")
 
 

@@ -104,6 +104,7 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
     *_ignored("kvm", "vnc_password_file keymap", "vnc_bind_address", "", "name the address of the consoles"),
     *_ignored("kvm", "vnc_x509_path vnc_x509_verify", "vnc_tls", False, "write vnc_tls: true", by_default=True),
     *_ignored("kvm", "spice_tls_ciphers", "spice_use_tls", False, "write spice_use_tls: true", by_default=True),
+    *_ignored("kvm", "serial_speed", "serial_console", False, "write serial_console: true, or leave it out"),
     *_ignored("kvm", "virtio_net_queues", "vhost_net", False, "write vhost_net: true", by_default=True),
     *_ignored("xen-pvm", "kernel_path initrd_path", "use_bootloader", True, "leave it out, or use no boot loader"),
     *_ignored(

@@ -103,7 +103,7 @@ _ROOT: Final = Form(
     r"(/dev/((xv|[shv])d[a-z]{1,2}[0-9]{0,3}|(?!(xv|[shv])d)([\w.+:-]+/)*[\w.+:-]*\w)|[A-Z]+=\S+)?",
     "a device such as /dev/vda1, or UUID=…",
 )
-_CPU_MODEL: Final = Form(r"([A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a CPU model, such as host")
+_CPU_MODEL: Final = Form(r"((?!\d+\.)[A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a CPU model, such as host")
 _MACHINE: Final = Form(r"([A-Za-z][\w.+-]+(,[\w.-]+=[^,\s]*)*,?)?", "a machine type, such as pc-q35-7.2")
 _DISK_PREFIX: Final = Form("(ioemu:)?(xv|[shv])d", "the first letters of the names of disks: xvd, sd or hd")
 _TEXT_FORMS: Final[dict[Path, Form]] = {

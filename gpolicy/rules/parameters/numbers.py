@@ -13,7 +13,7 @@ from gpolicy.findings import Span, warning_rule
 from gpolicy.ganeti.parameter import Parameter, Path, Type
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.sensible_ranges import SENSIBLE, SensibleRange
-from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Hardware, Leaf
 from gpolicy.policy.scenario import Scenario
@@ -104,6 +104,10 @@ class NumberUnlikely(Rule):
                     and _is_bare(pair.leaf, value, pair.index, bound, name)
                 ):
                     yield self._bare(declared, title, value, pair.at(bound, name))
+        nics, sensible = pair.minimum["nic-count"], SENSIBLE["min nic-count"]
+        if sensible.most < nics <= MAX_NICS:  # else GP213
+            place = pair.at("min", "nic-count")
+            yield self._unlikely(context, declared, f"{pair.title}: min nic-count", sensible, nics, place)
 
     def _unlikely(
         self,

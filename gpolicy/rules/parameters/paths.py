@@ -234,6 +234,7 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
 
 
 _SHORTEST: Final = 2
+_INTERFACE: Final = re.compile("(br|xenbr|vmbr|bond|eth|en[ops]|vlan)[0-9][0-9.a-z]*")
 _ALLOCATOR: Final[Path] = ("default_iallocator",)
 _ALLOCATOR_PARAMETERS: Final[Path] = ("default_iallocator_params",)
 
@@ -260,6 +261,9 @@ class AllocatorUnlikely(Rule):
                 yield self.hit(declared, f"there is no allocator {name!r}", leaf.span, hint="Did you mean `hail`?")
             elif re.search(r"[\s,;]\w", name):
                 message = f"default_iallocator is {name!r}: it is one name"
+                yield self.hit(declared, message, leaf.span, hint="write hail")
+            elif _INTERFACE.fullmatch(name):
+                message = f"default_iallocator is {name!r}, which is the name of a network interface"
                 yield self.hit(declared, message, leaf.span, hint="write hail")
             elif name in HTOOLS_PROGRAMS:
                 message = f"default_iallocator is {name}, a program of htools that is no allocator"

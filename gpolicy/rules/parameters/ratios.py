@@ -1,4 +1,4 @@
-"""GP114 and GP115: how many times over a node may be used."""
+"""GP114, GP115 and GP194: how many times over a node may be used."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from gpolicy.checking.context import Context, number
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleParameter, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.sensible_ranges import is_without_limit
+from gpolicy.ganeti.sensible_ranges import SENSIBLE, is_without_limit
 from gpolicy.rules.examples import GROUP
 
+_CPUS: Final[Path] = ("ipolicy", "vcpu-ratio")
 _SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
 _COUNT: Final[Path] = ("ndparams", "spindle_count")
-_USED: Final[dict[Path, str]] = {("ipolicy", "vcpu-ratio"): "CPUs", _SPINDLES: "spindles"}
+_USED: Final[dict[Path, str]] = {_CPUS: "CPUs", _SPINDLES: "spindles"}
 
 
 class RatioBelowOne(Rule):
@@ -55,3 +56,23 @@ class RatioWithoutLimit(Rule):
         for declared, leaf in context.explicit_at(*_USED):
             if is_without_limit(number(leaf)):
                 yield self.hit(declared, f"{leaf.dotted} is {number(leaf):.0f}: that limits nothing", leaf.span)
+
+
+class RatiosExchanged(Rule):
+    info = warning_rule("GP194", "ratios-exchanged")(
+        summary="vcpu-ratio is high, and spindle-ratio is low: most likely the two are exchanged.",
+        rationale="Ganeti's defaults are 4 virtual CPUs for each CPU and 32 instances for each spindle. Twelve virtual"
+        " CPUs for one leave instances little, and six instances for a spindle fill a node long before.",
+        source="Resource model, Instance policies",
+        bad=f"{GROUP}ipolicy: {{vcpu-ratio: 16, spindle-ratio: 4}}\n",
+        good=f"{GROUP}ipolicy: {{vcpu-ratio: 4, spindle-ratio: 16}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaves in context.combined(_CPUS, _SPINDLES):
+            cpus, spindles = map(number, leaves)
+            sensible = SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
+            if 12 <= cpus and spindles <= 6 and sensible and not context.exclusive(declared):
+                leaf, related = context.own_first(declared, *leaves)
+                message = f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}"
+                yield self.hit(declared, message, leaf.span, hint="exchange the two", related=related)

@@ -75,7 +75,12 @@ class HardwareUnlikely(Rule):
         bad=_GROUP.replace("memory: 64G", "memory: 64T"),
         good=_GROUP,
         parameters=(
-            RuleParameter(name="least", default=100, summary="Report less memory for each CPU, in MiB.", least=0),
+            RuleParameter(
+                name="least",
+                default=512,
+                summary="Report less memory for each CPU, in MiB; below 16G of memory a fifth of it.",
+                least=0,
+            ),
             RuleParameter(
                 name="most",
                 default=256 * 1024,
@@ -96,13 +101,15 @@ class HardwareUnlikely(Rule):
             if hardware is None or hardware.memory is None or hardware.cpus is None:
                 continue
             each = hardware.memory.value / hardware.cpus.value
-            if not least <= each <= most:
+            if not (least if hardware.memory.value >= _SMALL_NODE else least / 5) <= each <= most:
                 memory, cpus = amount("memory-size", hardware.memory.value), hardware.cpus.value
                 message = f"{memory} of memory for {cpus} CPUs is far too {'much' if each > most else 'little'}"
                 related = (Related(hardware.cpus.span, "the CPUs are here"),)
                 yield self.hit(group, message, hardware.memory.span, hint="correct the unit", related=related)
 
 
+_SMALL_NODE: Final = 16 * 1024
+"""MiB of memory: with less, a node is a virtual one for tests, or a small board."""
 _SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
 _COUNT: Final[Path] = ("ndparams", "spindle_count")
 

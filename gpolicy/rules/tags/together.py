@@ -47,11 +47,15 @@ class ExclusionOfNodeTags(Rule):
                 continue
             name = tag.suffix.rstrip(":")
             node_tag = next((text for text in of_nodes if text.startswith(tag.suffix)), None)
-            if name in names or node_tag is not None:
+            if name in names or name.lower() in _PLACES or node_tag is not None:
                 message = f"{name} is a domain of nodes, and exclusion is about instances"
-                if name not in names:
+                if node_tag is not None and name not in names:
                     message = f"nodes have the tag {node_tag}, and exclusion is about tags of instances"
                 yield self.hit(tag.label, message, tag.span, hint="name what instances have in common: service")
+
+
+_PLACES: Final = frozenset("rack racks power feed pdu ups psu room row hall cage chassis enclosure datacenter".split())
+"""What nodes are in or hang on, and instances are not."""
 
 
 class DomainsLeaveNone(Rule):

@@ -34,7 +34,7 @@ def with_kvm(**values: Any) -> ClusterState:
         ('{spice_bind: ""}', {"spice_ip_version": 4}, ["GP171"]),
         ("{acpi: true}", {"disk_aio": "native", "disk_cache": "writeback"}, []),  # nobody declares either
         ("{serial_speed: 1}", {"serial_console": True}, ["GP172"]),
-        ("{serial_speed: 1}", {"serial_console": False}, []),
+        ("{serial_speed: 1}", {"serial_console": False}, ["GP176"]),
     ],
 )
 def test_values_of_the_cluster_count(
