@@ -81,6 +81,11 @@ class ResyncParameterIgnored(Rule):
         for declared in context.cluster_and_groups:
             dynamic = in_force(context, declared, _path("dynamic-resync"))
             if dynamic is None:
+                static = context.own(declared, _path("resync-rate"))
+                for name in self._DYNAMIC if static is not None else ():
+                    cause = InForce(_path("resync-rate"), "set", static)
+                    reason = "resync-rate is for the other mode, and nothing says which"
+                    yield from self._ignored(context, declared, name, cause, reason)
                 continue
             on = dynamic.value is True
             for name in ("resync-rate",) if on else self._DYNAMIC:

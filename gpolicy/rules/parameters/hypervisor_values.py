@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context
+from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, Span, warning_rule
@@ -137,9 +137,10 @@ _MOST_DIGITS: Final = 6
 
 class CpuMaskUnlikely(Rule):
     info = warning_rule("GP179", "cpu-mask-unlikely")(
-        summary="cpu_mask names CPUs that no node has, or a single CPU for all instances.",
+        summary="cpu_mask names CPUs that no node has, a single CPU, or one mask for each of several virtual CPUs.",
         rationale="CPUs count from 0. An instance that is to run on a CPU that its node does not have does not start."
-        " As a default of the cluster, one CPU is shared by the instances of a whole node.",
+        " As a default of the cluster, one CPU is shared by the instances of a whole node. Masks with colons between"
+        " them are one for each virtual CPU: an instance with more or fewer does not start.",
         source=_SOURCE,
         bad=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-16"}}\n---\n{GROUP}hardware: {{memory: 64G, cpus: 16}}\n',
         good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-15"}}\n---\n{GROUP}hardware: {{memory: 64G, cpus: 16}}\n',
@@ -154,9 +155,22 @@ class CpuMaskUnlikely(Rule):
                 message = f"{leaf.dotted} names CPU {max(numbers)}, but nodes have {has}: 0 to {has - 1}"
                 related = (Related(span, "the hardware is promised here"),) if span else ()
                 yield self.hit(declared, message, leaf.span, hint=f"write at most {has - 1}", related=related)
+            elif 1 < (masks := str(leaf.value).count(":") + 1) and (other := _other_cpus(context, masks)):
+                message = f"{leaf.dotted} has masks for {masks} virtual CPUs, but instances have {other}"
+                yield self.hit(declared, message, leaf.span, hint="write one mask for all, such as 0-7")
             elif re.fullmatch(r" *[0-9]+ *", str(leaf.value)):
                 message = f"{leaf.dotted} puts all instances of a node on CPU {str(leaf.value).strip()}"
                 yield self.hit(declared, message, leaf.span, hint="write a range of CPUs, such as 0-7, or all")
+
+
+def _other_cpus(context: Context, count: int) -> str:
+    """Return which numbers of virtual CPUs instances have by default, or may have, other than `count`."""
+    default = context.cluster_leaf(("beparams", "vcpus"))
+    if default is not None and number(default) != count:
+        return f"{default.value} by default"
+    ranges = (pair for declared in context.cluster_and_groups for pair in context.pairs(declared))
+    bounds = {pair.bound(end)["cpu-count"] for pair in ranges for end in ("min", "max")}
+    return f"{min(bounds)} to {max(bounds)}" if bounds - {count} else ""
 
 
 def _cpus_of_largest_node(context: Context) -> tuple[int, Span | None]:

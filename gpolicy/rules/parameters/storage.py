@@ -11,6 +11,7 @@ from gpolicy.checking.in_force import in_force, places
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import METAVG, VOLUME_GROUP, own_pool
 from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
+from gpolicy.fit.terms import volume_terms
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.text_forms import IPV4
 from gpolicy.policy.misspelt import name_meant
@@ -85,8 +86,13 @@ class VolumeGroupLookAlike(Rule):
             related = tuple(Related(span, f"{leaf.path[-1]} is here") for _, leaf, span in uses)
             yield self.hit("cluster", message, own.leaf.span, hint=f"Did you mean `{name}`?", related=related)
             return
+        assigned = {name for item in context.cluster_and_groups for name in volume_terms(None, item).volume_groups}
         for name, uses in others.items():
-            if name != wanted and (_looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted])):
+            if name != wanted and all(leaf.path[0] == "disk_state" for _, leaf, _ in uses) and name not in assigned:
+                declared, leaf, span = uses[0]
+                message = f"{leaf.dotted} describes the volume group {name}, which nothing else names"
+                yield self.hit(declared, message, span, hint=f"the cluster's is {wanted}")
+            elif name != wanted and (_looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted])):
                 for declared, leaf, span in uses:
                     message = f"{leaf.dotted} names the volume group {name}, but the cluster's is {wanted}"
                     yield self.hit(declared, message, span, hint=f"Did you mean `{wanted}`?")

@@ -207,12 +207,13 @@ def _in_two(context: Context, *, of_places: bool) -> Iterator[tuple[str, str, Sp
                 yield declared[-1][0], message, declared[-1][1]
 
 
-_PLACES: Final = frozenset(
-    {
-        *("aisle", "az", "blade", "building", "cabinet", "cage", "campus", "chassis", "city", "data-center"),
-        *("dc", "datacenter", "datacentre", "enclosure", "floor", "hall", "host", "location", "rack"),
-        *("region", "room", "row", "site", "zone"),
-    }
+_HOUSINGS: Final = frozenset(
+    "aisle blade cabinet cage chassis data-center datacenter datacentre enclosure rack row".split()
+)
+OF_NODES: Final = _HOUSINGS | frozenset("feed pdu power psu ups".split())
+"""What nodes stand in or hang on, and instances do not."""
+_PLACES: Final = _HOUSINGS | frozenset(
+    "az building campus city dc floor hall host location region room site zone".split()
 )
 """Names of domains that a node is in only once."""
 

@@ -13,6 +13,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.printable import some
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.tags.domains import LOCATION, allowed_migrations, domains, has_mirrors, may_receive, suffixes
+from gpolicy.rules.tags.locations import OF_NODES
 
 _MOST_KINDS: Final = 300
 """Different sets of tags in a group that are compared with one another."""
@@ -47,15 +48,11 @@ class ExclusionOfNodeTags(Rule):
                 continue
             name = tag.suffix.rstrip(":")
             node_tag = next((text for text in of_nodes if text.startswith(tag.suffix)), None)
-            if name in names or name.lower() in _PLACES or node_tag is not None:
+            if name in names or name.lower() in OF_NODES or node_tag is not None:
                 message = f"{name} is a domain of nodes, and exclusion is about instances"
                 if node_tag is not None and name not in names:
                     message = f"nodes have the tag {node_tag}, and exclusion is about tags of instances"
                 yield self.hit(tag.label, message, tag.span, hint="name what instances have in common: service")
-
-
-_PLACES: Final = frozenset("rack racks power feed pdu ups psu room row hall cage chassis enclosure datacenter".split())
-"""What nodes are in or hang on, and instances are not."""
 
 
 class DomainsLeaveNone(Rule):

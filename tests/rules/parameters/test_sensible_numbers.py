@@ -104,7 +104,7 @@ def test_a_size_without_a_unit_beside_others_that_have_one(text: str, titles: li
         f"{GROUP}hv_state:\n  kvm: {{mem_total: 64G, mem_node: 100}}\n",  # 100G would be more than there is
         f"{GROUP}ipolicy: {{vcpu-ratio: 1000, spindle-ratio: 99999}}\n",
         f"{CLUSTER}hvparams:\n  kvm: {{migration_bandwidth: 47684, migration_downtime: 5000}}\n",
-        f"{CLUSTER}diskparams:\n  drbd: {{resync-rate: 4G, c-min-rate: 0, c-plan-ahead: 0, c-fill-target: 0}}\n",
+        f"{CLUSTER}diskparams:\n  drbd: {{c-max-rate: 4G, c-min-rate: 0, c-plan-ahead: 0, c-fill-target: 0}}\n",
         f"{GROUP}hardware: {{memory: 512M, cpus: 2, pv_size: 4G, pv_count: 1}}\n",
         f"{GROUP}hardware: {{memory: 12T, cpus: 896, pv_size: 100T, pv_count: 90}}\n",
     ],
