@@ -155,7 +155,7 @@ class CpuMaskUnlikely(Rule):
                 message = f"{leaf.dotted} names CPU {max(numbers)}, but nodes have {has}: 0 to {has - 1}"
                 related = (Related(span, "the hardware is promised here"),) if span else ()
                 yield self.hit(declared, message, leaf.span, hint=f"write at most {has - 1}", related=related)
-            elif 1 < (masks := str(leaf.value).count(":") + 1) and (other := _other_cpus(context, masks)):
+            elif (masks := str(leaf.value).count(":") + 1) > 1 and (other := _other_cpus(context, masks)):
                 message = f"{leaf.dotted} has masks for {masks} virtual CPUs, but instances have {other}"
                 yield self.hit(declared, message, leaf.span, hint="write one mask for all, such as 0-7")
             elif re.fullmatch(r" *[0-9]+ *", str(leaf.value)):

@@ -72,7 +72,7 @@ class RatiosExchanged(Rule):
         for declared, leaves in context.combined(_CPUS, _SPINDLES):
             cpus, spindles = map(number, leaves)
             sensible = SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
-            if 12 <= cpus and spindles <= 6 and sensible and not context.exclusive(declared):
+            if cpus >= 12 and spindles <= 6 and sensible and not context.exclusive(declared):
                 leaf, related = context.own_first(declared, *leaves)
                 message = f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}"
                 yield self.hit(declared, message, leaf.span, hint="exchange the two", related=related)

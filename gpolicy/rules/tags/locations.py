@@ -208,12 +208,24 @@ def _in_two(context: Context, *, of_places: bool) -> Iterator[tuple[str, str, Sp
 
 
 _HOUSINGS: Final = frozenset(
-    "aisle blade cabinet cage chassis data-center datacenter datacentre enclosure rack row".split()
+    [
+        "aisle",
+        "blade",
+        "cabinet",
+        "cage",
+        "chassis",
+        "data-center",
+        "datacenter",
+        "datacentre",
+        "enclosure",
+        "rack",
+        "row",
+    ]
 )
-OF_NODES: Final = _HOUSINGS | frozenset("feed pdu power psu ups".split())
+OF_NODES: Final = _HOUSINGS | frozenset(["feed", "pdu", "power", "psu", "ups"])
 """What nodes stand in or hang on, and instances do not."""
 _PLACES: Final = _HOUSINGS | frozenset(
-    "az building campus city dc floor hall host location region room site zone".split()
+    ["az", "building", "campus", "city", "dc", "floor", "hall", "host", "location", "region", "room", "site", "zone"]
 )
 """Names of domains that a node is in only once."""
 
