@@ -343,11 +343,12 @@ def _expected_one(schema: dict[str, Any]) -> str:
 
 def _only_letters(pattern: str) -> str:
     """Return a pattern of tags in words; empty for another pattern."""
-    found = re.match(r"\^\[A-Za-z0-9([^]]+)](\+\(:)?", pattern)
+    found = re.match(r"\^\[A-Za-z0-9([^]]+)](\+\(:)?(?:\{1,([0-9]+)\})?", pattern)
     if found is None:
         return ""
     parted = ", parted by single colons" if found[2] else ""
-    return f"only the letters A-Z a-z, digits and {' '.join(found[1])}{parted}"
+    most = f", at most {found[3]} of them" if found[3] else ""
+    return f"only the letters A-Z a-z, digits and {' '.join(found[1])}{parted}{most}"
 
 
 _PATTERNS = {pattern: words.expected for pattern, words in PATTERNS.items()} | FORMS

@@ -23,6 +23,7 @@ _LONGEST: Final = 300  # characters of a line that are looked at before and afte
 _SHOWN: Final = 60  # characters of an example
 _CONFLICT: Final = re.compile(r"(<{7}|>{7}|\|{7}) |={7}$")
 _TIGHT_KEY: Final = re.compile(r"([ -]*)([\w.-]{1,64}):(?=[^\s:/])([^#]*)")
+_ODD_SPACE: Final = re.compile(r"([ -]*)([\w.-]{1,64}):[^\S \t]")
 _OPENED: Final = {"[": "]", "{": "}"}
 
 
@@ -235,6 +236,8 @@ def _brackets(stop: _Stop) -> _Mistake | None:
             f"write `{closing}` after the last entry",
             (stop.begin_line, stop.begin_column),
         )
+    if stop.source.line(stop.line).count('"') % 2:
+        return _Mistake("a quote is missing on this line", 'write `"` before and after each text in quotes')
     return _Mistake("a comma is missing between two entries", "write `, ` between them")
 
 
@@ -250,7 +253,10 @@ def _spaces(count: int) -> str:
 
 
 def _without_space(line: int, text: str) -> _Mistake | None:
-    """Explain a key without a space after its colon."""
+    """Explain a key without a space after its colon, or with one that YAML does not take for a space."""
+    if odd := _ODD_SPACE.match(text):
+        what = "what stands after the colon looks like a space, but is another character, such as a no-break space"
+        return _Mistake(what, f"write `{odd[2]}: ` with an ordinary space", (line, odd.end()))
     found = _TIGHT_KEY.match(text)
     if found is None:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from gpolicy.opening import real_path
 from gpolicy.policy.loading import declared_cluster
@@ -56,8 +57,20 @@ def _about_one(file: SettingsFile, clusters: Sequence[NamedCluster]) -> Iterator
         if ca is not None and ca.is_relative_to(file.path.parent) and not ca.exists():
             yield cluster, "ca", "there is no such file", "write it relative to this file"
         for key, address in (("state", cluster.state), ("destination", cluster.destination)):
-            is_live = address is not None and address.partition(":")[0] in DESTINATIONS
-            other = addresses.setdefault(str(address), cluster.name) if is_live else cluster.name
-            if other != cluster.name:
+            owners = [addresses.setdefault(name, cluster.name) for name in _places_of(address or "")]
+            other = next((name for name in owners if name != cluster.name), None)
+            if other is not None:
                 hint = "each cluster has an address of its own, and one policy"
                 yield cluster, key, f"{shown(address)} is the address of the cluster {other}", hint
+
+
+def _places_of(address: str) -> Iterator[str]:
+    """Yield what no other cluster may share of a live address: the whole, and its host, which is one cluster's master.
+
+    A host with a port, or this machine, may lead to several clusters.
+    """
+    if address.partition(":")[0] in DESTINATIONS:
+        yield address
+        parts = urlsplit(address)
+        if parts.hostname and parts.port is None and not parts.hostname.startswith(("localhost", "127.", "::1")):
+            yield parts.hostname

@@ -39,7 +39,7 @@ def test_an_upgrade(tmp_path: Path, how: dict[str, str]) -> None:
     assert found(HEAD.format("3.0", "kvm"), tmp_path, **how) == MOVED
     text = HEAD.format("3.0", "kvm, xen-pvm") + "hvparams:\n  kvm: {vhost_net: false, disk_discard: default}\n"
     assert found(f"{text}  xen-pvm: {{xen_cmd: xm}}\n", tmp_path, **how) == {
-        ("GP101", "Ganeti 3.1 has no default for hvparams.kvm.disk_discard: it was removed in 3.1"),
+        ("GP101", "Ganeti 3.1 knows no value 'default' of hvparams.kvm.disk_discard: it was removed in 3.1"),
         ("GP101", "Ganeti 3.1 has no hvparams.xen-pvm.xen_cmd: it was removed in 3.1"),
     }
     assert found(HEAD.format("3.0", "xen-pvm"), tmp_path, **how) == set()  # KVM is no matter there
@@ -53,7 +53,7 @@ def test_an_upgrade(tmp_path: Path, how: dict[str, str]) -> None:
 def test_the_way_back(tmp_path: Path, how: dict[str, str]) -> None:
     text = HEAD.format("3.1", "kvm") + "hvparams:\n  kvm: {disk_aio: io_uring, disk_discard: ignore}\n"
     assert found(text, tmp_path, **how) == {
-        ("GP101", "Ganeti 3.0 has no io_uring for hvparams.kvm.disk_aio: it comes with 3.1"),
+        ("GP101", "Ganeti 3.0 knows no value 'io_uring' of hvparams.kvm.disk_aio: it comes with 3.1"),
         ("GP138", "Ganeti 3.0 has another default of hvparams.kvm.vhost_net than 3.1: false, not true"),
     }
 

@@ -63,7 +63,7 @@ def test_what_is_gone_or_refused_stops_the_plan(tmp_path: Path) -> None:
     code, found = plan(f"{text}  xen-pvm: {{xen_cmd: xl}}\n", tmp_path, "3.1")
     assert code == 1
     assert found == {
-        "GP101 Ganeti 3.1 has no default for hvparams.kvm.disk_discard: it was removed in 3.1",
+        "GP101 Ganeti 3.1 knows no value 'default' of hvparams.kvm.disk_discard: it was removed in 3.1",
         "GP101 Ganeti 3.1 has no hvparams.xen-pvm.xen_cmd: it was removed in 3.1",
     }
 
@@ -85,7 +85,7 @@ def test_what_starts_no_instance_is_said(tmp_path: Path) -> None:
 
 def test_the_way_back(tmp_path: Path) -> None:
     text = HEAD.format("3.1", "kvm") + "hvparams:\n  kvm: {disk_aio: io_uring, disk_discard: ignore}\n"
-    refused = "GP101 Ganeti 3.0 has no io_uring for hvparams.kvm.disk_aio: it comes with 3.1"
+    refused = "GP101 Ganeti 3.0 knows no value 'io_uring' of hvparams.kvm.disk_aio: it comes with 3.1"
     assert plan(text, tmp_path, "3.0") == (1, {refused})
     moved = "GP138 Ganeti 3.0 has another default of hvparams.kvm.vhost_net than 3.1: false, not true"
     assert plan(text.replace("io_uring", "threads"), tmp_path, "3.0") == (

@@ -49,6 +49,8 @@ MISTAKES = {
     ),
     "a colon in a text": ("description: nodes: all", (4, 19), "a colon and a space", 'description: "nodes: all"'),
     "a colon and a comment": ("description: a: b  # c", (4, 15), "a colon and a space", 'description: "a: b"'),
+    "a no-break space": ("alloc_policy:\u00a0preferred", (4, 14), "looks like a space", "`alloc_policy: `"),
+    "a lost quote": ('tags: ["a, "b"]', (4, 13), "a quote is missing", 'write `"` before and after'),
     "no colon": ("tags\nalloc_policy: preferred", (4, 5), "no colon after the key", "`tags: VALUE`"),
     "no colon over values": ("ipolicy\n  vcpu-ratio: 4", (4, 8), "no colon after the key", "`ipolicy:"),
     "too far in": ("alloc_policy: preferred\n  tags: [a]", (5, 3), "part of line 4", "indent it like line 4"),

@@ -95,6 +95,10 @@ def test_a_password_in_an_address_is_refused_and_not_shown(tmp_path: Path) -> No
             'state = "ssh://ber"\ndestination = "ssh://ham"',
             "6: clusters.ber.destination: 'ssh://ham' is the",
         ),
+        (
+            'state = "ssh://ber"\ndestination = "rapi://HAM"',
+            "6: clusters.ber.destination: 'rapi://HAM' is the address of the cluster ham",
+        ),
         ('state = "ssh://ber"\nca = "ca/ber.pem"', "6: clusters.ber.ca: there is no such file"),
         (
             'state = "ssh://ber"\nlabels = {Stage = "prod"}',
@@ -108,6 +112,12 @@ def test_clusters_do_not_share_an_address_or_almost_a_label(tmp_path: Path, ber:
             tmp_path, f'[clusters.ham]\nstate = "ssh://ham"\nlabels = {{stage = "prod"}}\n[clusters.ber]\n{ber}\n'
         )
     assert message in caught.value.message
+
+
+def test_a_host_with_a_port_leads_to_several_clusters(tmp_path: Path) -> None:
+    for host in ("gate", "127.0.0.1"):
+        tables = [f'[clusters.c{port}]\nstate = "rapi://{host}:{port}"\n' for port in (5081, 5082)]
+        read_checked(tmp_path, "".join(tables))
 
 
 @pytest.mark.parametrize("name", ["a:b", "-a", "", "a/b", "ä", "a" * 101])

@@ -115,12 +115,21 @@ class ReservedVolumesReach(Rule):
                     message = f"{pattern!r} is a glob: as a regular expression it matches no volume"
                     hint = f"write {re.sub('/[*]', '/.*', pattern)}" if "/*" in pattern else "write . for any letter"
                     yield self.hit(declared, message, leaf.at(index), hint=hint)
-                elif any(
-                    _covers(pattern, f"{group}/{self._OF_INSTANCE}") for group in _volume_groups(context, pattern)
-                ):
+                elif _lacks_group(pattern, groups := _volume_groups(context, pattern)):
+                    message = f"{pattern!r} names no volume group, but must match the whole name vg/lv"
+                    hint = f"write the volume group first: vg/{pattern}"
+                    yield self.hit(declared, message, leaf.at(index), hint=hint)
+                elif any(_covers(pattern, f"{group}/{self._OF_INSTANCE}") for group in groups):
                     message = f"{pattern!r} also matches the volumes of instances: lost ones are never reported"
                     hint = "name the volumes that are not Ganeti's, such as vg/(root|swap)"
                     yield self.hit(declared, message, leaf.at(index), hint=hint)
+
+
+def _lacks_group(pattern: str, groups: set[str]) -> bool:
+    """Return whether an expression begins with the name of a volume: that of a volume group mostly says vg."""
+    name = re.match(r"[\w+-]*", pattern)
+    begins = name is not None and any(group.startswith(name[0]) for group in groups)
+    return "/" not in pattern and "vg" not in pattern and not begins
 
 
 def _volume_groups(context: Context, pattern: str) -> set[str]:
@@ -129,9 +138,9 @@ def _volume_groups(context: Context, pattern: str) -> set[str]:
     They are the declared one and that of DRBD's metadata; if the policy declares none, what stands before the slash
     may be it.
     """
-    declared = context.cluster_leaf(("volume_group_name",))
+    declared, (group, slash, _) = context.cluster_leaf(("volume_group_name",)), pattern.partition("/")
     metadata = {str(leaf.value) for _, leaf in context.explicit_at(("diskparams", "drbd", "metavg"))}
-    return {*metadata, str(declared.value) if declared else pattern.partition("/")[0] or "xenvg"}
+    return {*metadata, str(declared.value) if declared else (group if slash else "") or "xenvg"}
 
 
 def _covers(pattern: str, volume: str) -> bool:

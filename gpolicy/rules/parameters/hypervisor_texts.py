@@ -94,6 +94,7 @@ class _Words:
     between: str = ""
 
 
+_OF_LIBVIRT: Final = {"host-passthrough": "host", "host-model": "host", "maximum": "max"}
 _SOUND: Final = _Words(SOUND_CARDS, "sound card", between=",")
 _NEWEST: Final = 20
 """No machine type of QEMU has a later version."""
@@ -142,7 +143,8 @@ class KvmWordMisspelt(Rule):
         summary="A CPU model, machine type, keyboard layout or emulated device is not one of QEMU.",
         rationale="Ganeti stores any text. QEMU refuses an unknown word, and no instance starts. Each release knows"
         " more CPU models and machine types, so of these gpolicy reports only what is one slip away from one that it"
-        " knows, the bare name of a family, or an impossible version. The other words are fixed lists.",
+        " knows, the bare name of a family, a word of libvirt, or an impossible version. The other words are fixed"
+        " lists.",
         source="qemu-system-x86_64 -cpu help, -machine help; qemu(1), -k, -vga, -usbdevice",
         bad=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswel}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{cpu_type: Haswell, vga: std}}\n",
@@ -173,11 +175,13 @@ class KvmWordMisspelt(Rule):
 def _unlike(written: str, words: _Words) -> str:
     """Return what to write instead of a word; nothing if it is known, or may be one of a newer release."""
     word = words.ignored.sub("", written)
+    if words.what == "machine type" and re.search("440|q-?35", word.lower()) and not written.startswith("pc-"):
+        return "" if written == "q35" else "write pc-i440fx or pc-q35, with or without a version: pc-q35-7.2"
     if not written or word in words.known:
         version = re.match(r"pc-(?:i440fx|q35)-([0-9]+)", written)
         return f"there is no version {version[1]}" if version and int(version[1][:9]) > _NEWEST else ""
-    if words.what == "machine type" and re.search("440|q-?35", written.lower()) and not written.startswith("pc-"):
-        return "write pc-i440fx or pc-q35, with or without a version: pc-q35-7.2"
+    if words.what == "CPU model" and word in _OF_LIBVIRT:
+        return f"{word} is a word of libvirt: write {_OF_LIBVIRT[word]}"
     if words.are_all:
         return "" if "/" in word else did_you_mean_one_of(word, f"{words.what}s", words.known)
     family = sorted(name for name in words.known if name.startswith(f"{word}-") and "-v" not in name)

@@ -262,7 +262,7 @@ class DefaultOfOneInstance(Rule):
         rationale="What the policy declares holds for every instance that says nothing else. A kernel argument for"
         " repairs then starts each of them in single-user mode. QEMU passes a type such as scsi-generic on to a device,"
         " which a logical volume, a mirror or a file is not. Without ACPI no instance notices that Ganeti wants to"
-        " shut it down: it waits, and then turns the power off.",
+        " shut it down: it waits, and then turns the power off. Without kvm_flag QEMU emulates each instruction.",
         source=_SOURCE,
         bad=f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro single}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{kernel_args: ro quiet}}\n",
@@ -275,6 +275,12 @@ class DefaultOfOneInstance(Rule):
             if leaf.value in _REAL_DEVICES and enabled is not None and not _WITH_DEVICES.issuperset(enabled.values):
                 message = f"disk_type {leaf.value} is for real SCSI devices, which the disks of most templates are not"
                 yield self.hit(declared, message, leaf.span, hint="write scsi-hd or paravirtual")
+        for declared, leaf in context.explicit_at(kvm("kvm_flag")):
+            if leaf.value == "disabled":
+                message = (
+                    "kvm_flag is disabled: no instance uses the virtualisation of the processors, and all are slow"
+                )
+                yield self.hit(declared, message, leaf.span, hint="write enabled, or leave it out")
         hypervisors = ("kvm", "xen-pvm", "xen-hvm")
         paths = [("hvparams", item, name) for item in hypervisors for name in ("kernel_args", "acpi")]
         for declared, leaf in context.explicit_at(*paths):

@@ -79,7 +79,7 @@ FILES: Final[tuple[Path, ...]] = tuple(
     parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM)
 )
 _OPEN: Final = ("/tmp", "/var/tmp", "/dev/shm", "/home")  # noqa: S108 (what is warned of)
-_ENCRYPTED: Final = ("https", "ftps")
+_OPEN_SCHEMES: Final = ("http", "ftp", "tftp")
 
 
 class PathUnsafe(Rule):
@@ -101,7 +101,7 @@ class PathUnsafe(Rule):
             reason = ""
             if top is not None and not (top == "/home" and leaf.path in (_FILE, _SHARED)):  # GP145
                 reason, hint = f"users can write to {top}", "write a path that only root can write to"
-            elif scheme and scheme not in _ENCRYPTED:
+            elif scheme in _OPEN_SCHEMES:
                 reason, hint = f"what comes by {scheme} can be changed on its way", "use https, or a file on the nodes"
             elif text.startswith("/") and ".." in text.split("/"):
                 reason, hint = f"it leads to {normpath(text)}", f"write {normpath(text)}"
@@ -211,12 +211,12 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
     if meant := _mistyped(path, text.rstrip(" ,;:")):
         return "most likely it is mistyped", f"Did you mean `{meant}`?"
     if name in _DIRECTORIES:
-        top = _below(normpath(text), ("/proc", "/sys")) if name == "mem_path" else None
+        top = _below(normpath(text), ("/proc", "/sys", *_OPEN[:2])) if name == "mem_path" else None
         if normpath(text) == "/" and name in ("mem_path", "vnc_x509_path"):
             return "it is the directory of everything", "name the directory itself"
         if name.endswith("_dir") and " " in text.strip():
             return "Ganeti splits lists of such paths at blanks", "write a path without blanks"
-        return (f"{top} holds no files of memory", "write a mount point such as /dev/hugepages") if top else ("", "")
+        return (f"{top} is not in memory", "write a mount point such as /dev/hugepages") if top else ("", "")
     is_program = path in _PROGRAMS
     program = text.rpartition("/")[2]
     if text.endswith("/") or normpath(text) in _KNOWN_DIRECTORIES or program in ("bin", "sbin"):

@@ -58,7 +58,7 @@ class ParameterNotInVersion(Rule):
                     if leaf.value != word or (release_key(context.version) >= release_key(release)) is has_it:
                         continue
                     when = f"it comes with {release}" if has_it else f"it was removed in {release}"
-                    message = f"Ganeti {context.version} has no {word} for {leaf.dotted}: {when}"
+                    message = f"Ganeti {context.version} knows no value {word!r} of {leaf.dotted}: {when}"
                     yield self.hit(declared, message, leaf.span, hint="write another word, or correct ganeti_version")
 
 

@@ -216,7 +216,10 @@ class AutorepairUnknown(Rule):
             if not known:
                 words = f"{', '.join(_REPAIR_TYPES)}, suspend or suspend:TIME (seconds since 1970)"
                 hint = did_you_mean(kind, _REPAIR_TYPES, f"write {words}")
-                yield self.hit(tag.label, f"harep knows no repair {kind!r}", tag.span, hint=hint)
+                what = "time" if kind.startswith("suspend:") else "repair"
+                yield self.hit(
+                    tag.label, f"harep knows no {what} {kind.removeprefix('suspend:')!r}", tag.span, hint=hint
+                )
 
 
 class TagNotInVersion(Rule):
