@@ -181,10 +181,11 @@ class NodeKeepsEverything(Rule):
                     if has is None or total * 2 <= has.value or not kept or kept[0].span in reported:
                         continue
                     reported.add(kept[0].span)
+                    verb = "keeps" if len(kept) == 1 else "keep"
                     left = "nothing" if total >= has.value else "less than half"
                     name = "memory-size" if what == "memory" else "cpu-count"
                     message = (
-                        f"{' and '.join(leaf.path[-1] for leaf in kept)} keep {amount(name, total)} of the"
+                        f"{' and '.join(leaf.path[-1] for leaf in kept)} {verb} {amount(name, total)} of the"
                         f" {amount(name, has.value)} that nodes of {group.name} have: {left} is left"
                     )
                     related = (Related(has.span, "the hardware is promised here"),)
