@@ -18,7 +18,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UsageError
 from gpolicy.findings import Accepted, Finding, Severity, by_place
 from gpolicy.guessing import did_you_mean
-from gpolicy.opening import FileToWrite
+from gpolicy.opening import FileToWrite, real_path
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
@@ -56,7 +56,8 @@ class Examination:
 class Checker:
     """Checks the policies at `roots` as often as is needed; settings and baselines are read once.
 
-    Without `baseline` nothing is accepted by one: a new one is to be written.
+    Without `baseline` nothing is accepted by one: a new one is to be written. `fleet` is what the policies, by their
+    real paths, show beside others that are checked elsewhere; without it, what these show together.
     """
 
     def __init__(
@@ -67,8 +68,10 @@ class Checker:
         *,
         today: date,
         baseline: bool = True,
+        fleet: Mapping[Path, Sequence[Hit]] | None = None,
     ) -> None:
         self._roots = roots
+        self._fleet = fleet
         self._state = state
         self._today = today
         self._to_accept = not baseline
@@ -84,17 +87,18 @@ class Checker:
         """Return what `check` does once all policies are read."""
         policies = [load_policy(root, texts) for root in self._roots]
         self._refuse_unknown_house_rules(policies)
+        fleet = check_together(self._roots, policies) if self._fleet is None else self._fleet
         return [
             Examination(
                 policy=policy,
                 settings=settings,
                 baseline=self._baselines.get(settings.baseline) if settings.baseline else None,
-                fleet=fleet,
+                fleet=fleet.get(real_path(root), ()),
                 state=self._state,
                 today=self._today,
                 to_accept=self._to_accept,
             )
-            for policy, settings, fleet in zip(policies, self._settings, check_fleet(policies), strict=True)
+            for root, policy, settings in zip(self._roots, policies, self._settings, strict=True)
         ]
 
     def _refuse_unknown_house_rules(self, policies: Sequence[Policy]) -> None:
@@ -104,6 +108,11 @@ class Checker:
         if unknown and not any(policy.is_part for policy in policies):
             hint = did_you_mean(unknown[0], known, "write the name of a Rule document behind house/")
             raise UsageError(f"`select` names {unknown[0]}, and no policy here has this house rule", hint=hint)
+
+
+def check_together(roots: Sequence[Path], policies: Sequence[Policy]) -> dict[Path, Sequence[Hit]]:
+    """Return what only several policies together show, for each by the real path of its root."""
+    return dict(zip(map(real_path, roots), check_fleet(policies), strict=True))
 
 
 def check_by_settings(policy: Policy, state: ClusterState | None, *, today: date) -> list[Finding]:

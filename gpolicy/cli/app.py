@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from gpolicy.cli.pager import switch_pager
@@ -90,6 +90,22 @@ class _Verbs(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+class _Verb(TyperCommand):
+    """A verb that refuses an option which takes one value and is given two: no one of them may be meant."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        _, _, given = self.make_parser(ctx).parse_args(list(args))
+        for place, option in enumerate(given):
+            if option in given[:place] and _takes_one(option):
+                hint = "give it once: gpolicy does not choose between two values"
+                raise UsageError(f"{max(option.opts, key=len)} is given twice", hint=hint)
+        return super().parse_args(ctx, args)
+
+
+def _takes_one(option: Any) -> bool:
+    return option.param_type_name == "option" and not option.multiple and (not option.is_flag or option.secondary_opts)
+
+
 def summary(command: Any) -> str:
     """Return the first sentence of the help of a verb or an option, without its full stop."""
     return str(command.help or "").strip().split("\n\n")[0].split(". ")[0].removesuffix(".")
@@ -100,6 +116,7 @@ def _built(verb: str) -> Any:
     alone = typer.Typer(add_completion=False, rich_markup_mode=None)
     (command,) = (command for command in module.verbs.registered_commands if command.name == verb)
     alone.registered_commands = [copy(command)]  # the module's own stays as it is written, for the next command line
+    alone.registered_commands[0].cls = _Verb
     alone.registered_commands[0].callback = with_typer_defaults(command.callback)
     return get_command(alone)
 

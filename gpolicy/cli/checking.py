@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING
 from gpolicy.cli.many_policies import run_examinations
 from gpolicy.cli.output import Report, looked_at, not_judged, repository_path, show_errors, show_report, write_report
 from gpolicy.cli.pager import write_long
-from gpolicy.cli.targets import Target, run_on, targets_of
+from gpolicy.cli.targets import Target, Targets, run_on, targets_of
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.findings import HOUSE, Accepted, Finding, Severity
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from gpolicy.checking.checking import Checked
     from gpolicy.checking.overrides import Overrides
     from gpolicy.checking.repository import Checker
+    from gpolicy.checking.rule import Hit
     from gpolicy.cli.options import Clusters, OutputFile
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.house_rule import HouseRule
@@ -72,7 +74,10 @@ def check(request: CheckRequest) -> int:
     if not (request.overrides.isolated or request.overrides.config):
         _refuse_contradictions(path or Path())  # which other verbs would find later
     if targets.several:
-        return run_on(targets, partial(_check_one, request=request), request.display, verb="check", also=request.also)
+        with working("reading the policies of all clusters"):
+            fleet = _of_all(targets)
+        work = partial(_check_one, request=request, fleet=fleet)
+        return run_on(targets, work, request.display, verb="check", also=request.also)
     (target,) = targets.targets
     checker = _checker(request.paths or [target.policy], target, request)
     if request.fix or request.diff:
@@ -91,18 +96,32 @@ def check(request: CheckRequest) -> int:
     return show_report(_report(checked, request), request.display, also=request.also)
 
 
-def _check_one(target: Target, request: CheckRequest) -> Report:
-    """Check the policy of one of several clusters, against its state."""
-    return _report(_checker([target.policy], target, request).check(), request)
+def _check_one(target: Target, request: CheckRequest, fleet: Mapping[Path, Sequence[Hit]]) -> Report:
+    """Check the policy of one of several clusters, against its state; `fleet` is what the policies of all show."""
+    return _report(_checker([target.policy], target, request, fleet).check(), request)
 
 
-def _checker(paths: Sequence[Path], target: Target, request: CheckRequest) -> Checker:
+def _of_all(targets: Targets) -> dict[Path, Sequence[Hit]]:
+    """Return what the policies of all targets show together. What cannot be read, the check of its target says."""
+    from gpolicy.checking.repository import check_together  # noqa: PLC0415
+
+    policies = {}
+    for target in targets.targets:
+        with suppress(GpolicyError, OSError):
+            policies.update({real_path(root): load_policy(root) for root in policy_roots(target.policy)})
+    return check_together(list(policies), list(policies.values()))
+
+
+def _checker(
+    paths: Sequence[Path], target: Target, request: CheckRequest, fleet: Mapping[Path, Sequence[Hit]] | None = None
+) -> Checker:
     from gpolicy.checking.repository import Checker  # noqa: PLC0415 (other verbs need no rules)
 
     named = [root for path in paths for root in policy_roots(path)]
     roots = list({real_path(root): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
     state = read_for(roots, target)
-    return Checker(roots, state, request.overrides, today=reader_today(), baseline=request.write_baseline is None)
+    baseline = request.write_baseline is None
+    return Checker(roots, state, request.overrides, today=reader_today(), baseline=baseline, fleet=fleet)
 
 
 def reader_today() -> date:

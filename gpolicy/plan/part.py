@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import UsageError
 from gpolicy.fit.desired import Desired
 from gpolicy.ganeti.parameter import Level, Path
+from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.guessing import did_you_mean
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction
 from gpolicy.policy.model import Policy
@@ -61,21 +63,45 @@ def key_of(change: Change) -> Key:
 
 
 def check_part(part: Part, policy: Policy, state: ClusterState) -> None:
-    """Raise UsageError for a word of `part` that names no object of the policy or the cluster."""
+    """Raise UsageError for a word of `part` that names no object of the policy or the cluster, or no value of one."""
     for option, words in (("--only", part.only), ("--exclude", part.exclude)):
         check_words(option, words, policy, state)
 
 
 def check_words(option: str, words: Iterable[str], policy: Policy, state: ClusterState) -> None:
-    """Raise UsageError for a word of an option that names no object of the policy or the cluster."""
+    """Raise UsageError for a word of an option that names no object of the policy or the cluster, or no value."""
     groups = {*state.groups, *policy.groups}
     known = ["cluster", *(f"group/{name}" for name in groups), *(f"node/{name}" for name in state.nodes)]
     for word in words:
-        if not any(_is_object(word, name) for name in known):
+        objects = [name for name in known if _is_object(word, name)]
+        if not objects:
             bare = [name for name in known if name.partition("/")[2] == word]
             otherwise = "name cluster, group/NAME or node/NAME, with :PATH for one value"
             hint = f"Did you mean `{bare[0]}`?" if bare else did_you_mean(word, known, otherwise)
             raise UsageError(f"{option} {word[:100]!r} names no object of this cluster", hint=hint)
+        _, colon, path = word.partition(":")
+        values = {value for name in objects for value in _values_of(Level(name.partition("/")[0]))}
+        if colon and not any(fnmatchcase(value, path) or fnmatchcase(path, value) for value in values):
+            hint = did_you_mean(path, values, "write a path of Ganeti's names: ipolicy.vcpu-ratio, hvparams.kvm, tags")
+            raise UsageError(f"{option} {word[:100]!r} names no value of {objects[0]}", hint=hint)
+
+
+def without_change(part: Part, changes: Collection[Change]) -> tuple[str, ...]:
+    """Return a sentence for each word of `part` that names no change."""
+    options = (("--only", part.only), ("--exclude", part.exclude))
+    return tuple(
+        f"{option} {word} names nothing that changes"
+        for option, words in options
+        for word in words
+        if not any(_is_named(change, (word,)) for change in changes)
+    )
+
+
+@cache
+def _values_of(level: Level) -> frozenset[str]:
+    """Return the paths of the values that an object has, and what these begin with; `*` stands for any name."""
+    paths = [*(parameter.path for parameter in parameters_of(level)), NAME, MEMBERSHIP, TAGS]
+    return frozenset(".".join(path[:end]) for path in paths for end in range(1, len(path) + 1))
 
 
 def select(changes: Sequence[Change], part: Part) -> Selection:

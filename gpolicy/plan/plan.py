@@ -20,7 +20,7 @@ from gpolicy.plan.change import Change, NotCompared, Objection
 from gpolicy.plan.contents import Observed, observed, touched
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.effects import Effect, net_effects
-from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, Selection, check_part, key_of, left_out, select
+from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, Selection, check_part, key_of, left_out, select, without_change
 from gpolicy.plan.procedure import Procedure
 from gpolicy.plan.step import Step
 from gpolicy.plan.steps import StepBasis, make_steps, nodes_that_stay
@@ -102,7 +102,7 @@ class _Draft:
     difference: Difference
     part: Part
     left_out: tuple[LeftOut, ...]
-    taken_along: tuple[str, ...]
+    notes: tuple[str, ...]
     seen: Mapping[str, Observed]
     staying: frozenset[str]
     steps: tuple[Step, ...]
@@ -128,7 +128,8 @@ def _draft(policy: Policy, state: ClusterState, part: Part = WHOLE) -> _Draft:
     )
     view = outlook(policy, state, difference.changes, stepping.impossible)
     missing = left_out(whole, made)
-    return _Draft(difference, part, missing, selection.taken_along, seen, staying, tuple(stepping.steps), view)
+    said = (*selection.taken_along, *without_change(part, whole))
+    return _Draft(difference, part, missing, said, seen, staying, tuple(stepping.steps), view)
 
 
 def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part, keys: frozenset[Key]) -> Difference:
@@ -172,7 +173,7 @@ def make_plan(
         unreadable=tuple(difference.unreadable),
         part=part,
         left_out=draft.left_out,
-        notes=(*state.notes, *draft.taken_along),
+        notes=(*state.notes, *draft.notes),
     )
 
 

@@ -161,7 +161,7 @@ def _remarks(change: Change, *, none_newly: bool) -> Iterator[Line]:
             f"{value_text(change.path, change.effective_before)} → {value_text(change.path, change.effective_after)}"
         )
         yield Line(text=f"in effect: {effective}")
-    if change.takes_effect not in (TakesEffect.AT_ONCE, TakesEffect.CAPACITY_ONLY):
+    if change.takes_effect is not TakesEffect.AT_ONCE and change.path != TAGS:
         yield Line(text=f"takes effect: {change.takes_effect}")
     if change.affects:
         yield Line(text=f"also in {some(change.affects, 4)}, which inherit it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
@@ -75,3 +76,16 @@ def test_check_refuses_one_policy_for_two_clusters(tmp_path: Path) -> None:
     )
     (tmp_path / "shared.yaml").write_text("gpolicy: v1\nkind: NodeGroup\nname: gold\nalloc_policy: preferred\n")
     assert "clusters.ber" not in gpolicy("check", ".", cwd=tmp_path).stderr
+
+
+def test_all_clusters_show_what_their_policies_show_together(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "policy.yaml").write_text("gpolicy: v1\nkind: Cluster\nname: one\n", encoding="utf-8")
+    settings = "".join(f'[clusters.{name}]\npolicy = "{name}"\nstate = "sim:p,1,1T,64G,8,1"\n' for name in ("a", "b"))
+    (tmp_path / "gpolicy.toml").write_text(settings, encoding="utf-8")
+    together = json.loads(gpolicy("check", "a", "b", "-f", "json", cwd=tmp_path).stdout)["findings"]
+    clusters = json.loads(gpolicy("check", "--all", "-f", "json", cwd=tmp_path).stdout)["clusters"]
+    assert [item["code"] for item in together if item["severity"] == "error"] == ["GP831"]
+    found = [(item["name"], one["code"]) for item in clusters for one in item["report"]["findings"]]
+    assert ("b", "GP831") in found

@@ -121,3 +121,22 @@ def test_without_a_state_the_ways_to_it_are_shown(
 def test_the_environment_sends_no_check_to_a_cluster(gpolicy: Gpolicy, verb: str) -> None:
     plain, done = gpolicy(verb, POLICY), gpolicy(verb, POLICY, env={"GPOLICY_STATE": "snapshot:gone"})
     assert (done.returncode, done.stdout, done.stderr) == (plain.returncode, plain.stdout, plain.stderr)
+
+
+@pytest.mark.parametrize(
+    "twice",
+    [
+        ["-s", STATE, "--state", STATE],
+        ["-f", "json", "--format=text"],
+        ["--cpus-after-failure", "--no-cpus-after-failure"],
+    ],
+)
+def test_an_option_with_one_value_is_given_once(gpolicy: Gpolicy, twice: list[str], tmp_path: Path) -> None:
+    done = gpolicy("capacity", *twice, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "is given twice" in done.stderr
+
+
+def test_what_may_be_repeated_may_be(gpolicy: Gpolicy, tmp_path: Path) -> None:
+    repeated = ["--score", "--score", "--offline", "node1", "--offline", "node2"]
+    assert gpolicy("capacity", "-s", STATE, "-g", "default", *repeated, cwd=tmp_path).returncode == 0

@@ -102,6 +102,38 @@ def test_a_word_must_name_an_object(word: str, hint: str) -> None:
         assert hint in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("cluster:ipolicy.minmx", "Did you mean `ipolicy.minmax`?"),
+        ("group/g*:ipolicy.vcpu-rato", "Did you mean `ipolicy.vcpu-ratio`?"),
+        ("cluster:alloc_policy", "Did you mean"),  # of groups only
+        ("cluster:", "write a path"),
+    ],
+)
+def test_a_path_must_name_a_value_of_its_object(word: str, hint: str) -> None:
+    for chosen in (Part(only=(word,)), Part(exclude=(word,))):
+        with pytest.raises(UsageError, match="names no value of") as caught:
+            make_plan(policy_of(*POLICY), state(), part=chosen)
+        assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "cluster:ipolicy.minmax",
+        "cluster:hvparams.kvm",
+        "*:*serial*",
+        "cluster:disk_state.plain.my.vg.disk_total",
+        "group/home:tags",
+    ],
+)
+def test_a_value_without_a_change_is_said(word: str) -> None:
+    plan = part(exclude=(word,))
+    assert keys(plan) == WHOLE
+    assert plan.notes == (f"--exclude {word} names nothing that changes",)
+
+
 def test_effective_values_are_those_of_the_part() -> None:
     """A group that follows the cluster keeps what the cluster keeps."""
     policy = policy_of(
