@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from typing import Final
 
@@ -18,11 +19,14 @@ _MOST_LISTED: Final = 20
 def closest(word: str, known: Collection[str], cutoff: float = CUTOFF) -> str | None:
     """Return the known word most similar to `word`, at least by `cutoff` (0 to 1); None if there is none.
 
-    Case does not count, and `_` is like `-`.
+    Case does not count, and `_` is like `-`. The first part of a full name (node1 of node1.example.org) stands for it,
+    if only one has it.
     """
     if len(known) > MOST_KNOWN:
         return None
-    plain = {_plain(item): item for item in sorted(known, reverse=True)}
+    parts = Counter(_first_part(item) for item in known)
+    plain = {_first_part(item): item for item in known if parts[_first_part(item)] == 1}
+    plain |= {_plain(item): item for item in sorted(known, reverse=True)}
     wanted = _plain(word[:_LONGEST])
     if wanted in plain:
         return plain[wanted]
@@ -47,6 +51,10 @@ def did_you_mean_one_of(word: str, what: str, known: Collection[str]) -> str:
     if not names:
         return f"there are no {what}"
     return did_you_mean(word, known, f"the {what} are {some(names, _MOST_LISTED)}")
+
+
+def _first_part(name: str) -> str:
+    return _plain(name.partition(".")[0] if name.count(".") > 1 else name)
 
 
 def _plain(word: str) -> str:

@@ -8,6 +8,7 @@ between is an error, and never leads to another file. All failures are OSErrors 
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import secrets
 import stat
@@ -16,6 +17,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from gpolicy.guessing import MOST_KNOWN, did_you_mean
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
 """The suffixes of policy files."""
@@ -34,6 +37,15 @@ class OutsideError(OSError):
 def reason(error: OSError | ValueError) -> str:
     """Return the error about a file, without its name. Python raises ValueError for impossible names."""
     return "no file can have this name" if isinstance(error, ValueError) else error.strerror or str(error)
+
+
+def path_meant(path: Path) -> str | None:
+    """Return the hint that names what lies beside where `path` would be, under a name that is like its own."""
+    try:
+        there = [str(other) for other in itertools.islice(path.parent.iterdir(), MOST_KNOWN)]
+    except OSError:
+        return path_meant(path.parent) if path.parent != path else None
+    return did_you_mean(str(path), there) or None
 
 
 def real_path(path: str | Path) -> Path:

@@ -207,7 +207,10 @@ class Adoption:
             *self._unreadable(Level.GROUP),
             *head("NodeGroup", name=group.name),
             *sections(
-                values, compared_with(self.state.cluster.own, "cluster", "the cluster's"), titles=False, nodes=nodes
+                values,
+                compared_with(self.state.cluster.own, "cluster", "own value, as the cluster's"),
+                titles=False,
+                nodes=nodes,
             ),
         ]
         if tags:

@@ -102,7 +102,13 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
         elsewhere = [item for item in state.groups if name in names.of(item, _count(state, item))] if group else []
         if elsewhere:
             hint = f"group {', '.join(elsewhere)} has it; {hint}"
+        if (instance := state.instances.get(name)) is not None:
+            size = f"memory={exact_size(instance.maxmem)} vcpus={instance.vcpus}"
+            disks = f" disks={','.join(exact_size(disk.size) for disk in instance.disks)}" if instance.disks else ""
+            hint = f"it is an instance; one more of its size is `{size}{disks}`"
         message = f"there is no spec pair {name!r}" + (f" in group {group}" if group else "")
+        if ":" in name:
+            named = {f"{item}:{bound}" for item in named for bound in ("min", "max")}
         raise UsageError(message, hint=did_you_mean(name, named) or hint)
     if len(found) > 1:
         owners = "; ".join(", ".join(groups) for groups in found.values())

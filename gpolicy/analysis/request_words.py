@@ -26,6 +26,7 @@ ALIASES: Final = {
     "maxmem": "memory",
     "cpu-count": "vcpus",
     "cpus": "vcpus",
+    "cpu": "vcpus",
     "disk": "disks",
     "disk-size": "disks",
     "spindle_use": "spindle-use",

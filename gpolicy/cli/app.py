@@ -80,7 +80,8 @@ class _Verbs(TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a line on each verb, never cut."""
         with formatter.section("Commands"):
-            formatter.write_dl([(verb, f"{summary(self.get_command(ctx, verb))}.") for verb in VERBS])
+            rows = [(verb, f"{summary(self.get_command(ctx, verb))}.") for verb in VERBS]
+            formatter.write_dl([*rows, ("help", "Show all that a verb takes.")])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args[0] not in VERBS and not args[0].startswith("-"):

@@ -334,6 +334,17 @@ def _nodes(line: _Line, word: str) -> Choices:  # noqa: ARG001
     return _plain(_in_state(line, "nodes"), "node")
 
 
+def _listed_nodes(line: _Line, word: str) -> Choices:
+    done = word[: word.rfind(",") + 1]
+    return _plain((f"{done}{name}" for name in _in_state(line, "nodes")), "node")
+
+
+def _objects(line: _Line, word: str) -> Choices:
+    yield "cluster", "the cluster itself"
+    yield from ((f"group/{name}", about) for name, about in _groups(line, word))
+    yield from ((f"node/{name}", about) for name, about in _nodes(line, word))
+
+
 def _tests(line: _Line, word: str) -> Choices:  # noqa: ARG001
     return _plain(_in_policy(line, "Test", "tests"), "test of the policy") if line.verb == "test" else ()
 
@@ -356,6 +367,9 @@ _VALUES: Final[dict[str, Callable[[_Line, str], Choices]]] = {
         f"{word[: word.rfind(',') + 1]}{name}" for name in ("full", "half", "third", "quarter")
     ),
     "kind": _kinds,
+    "nodes": _listed_nodes,
+    "only": _objects,
+    "exclude": _objects,
     "word": _words,
     "request": _request,
     "name": _tests,

@@ -128,7 +128,7 @@ def looked_at(policies: Sequence[Policy], files: Files) -> str:
     groups = sum(len(policy.groups) for policy in policies)
     counts = [f"{len(policies)} policies"] if len(policies) > 1 else []
     empty = " without a document" if not any(file.documents for file in files.values()) else ""
-    counts.append(f"{count(len(files), 'file')}{empty}")
+    counts += [f"{count(len(files), 'file')}{empty}"] if files else []
     counts += [count(groups, "group")] if groups else []
     return ", ".join(counts)
 

@@ -51,7 +51,10 @@ def _hint(error: BaseException, verb: str) -> str:
     arguments = [item for item in context.command.params if item.param_type_name == "argument"]
     if any(",..." in (item.metavar or "") for item in arguments) and _TOO_MANY.fullmatch(_text(error)):
         return "write several names as one word, with commas and without blanks"
-    if "--group" in known and (extra := _TOO_MANY.fullmatch(_text(error))) and " " not in extra["words"]:
+    extra = _TOO_MANY.fullmatch(_text(error))
+    if extra and "=" in extra["words"]:
+        return "is it a size? `gpolicy place memory=4G disk=20G` says where an instance of a size goes"
+    if "--group" in known and extra and " " not in extra["words"]:
         return f"is it a group? Write `--group {extra['words']}`"
     wrong = getattr(error, "option_name", None)
     if not wrong:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import gc
 import io
+import itertools
 import os
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from typing import TextIO
 
 from gpolicy.cli.console import console
@@ -66,7 +67,7 @@ def _run(arguments: list[str]) -> int:
 
 def _run_verb(arguments: list[str]) -> int:
     if arguments[:1] == ["help"]:
-        arguments = [*arguments[1:], "--help"]
+        arguments = [*itertools.dropwhile("help".__eq__, arguments), "--help"]
     if arguments[:1] == ["__complete"]:
         from gpolicy.cli.completing import run as run_completion  # noqa: PLC0415 - only what is needed
 
@@ -77,7 +78,14 @@ def _run_verb(arguments: list[str]) -> int:
         return run_htools(arguments[1:])
     from gpolicy.cli.parsing import run_command_line  # noqa: PLC0415 - only what is needed
 
-    return run_command_line(arguments)
+    if arguments[-1:] != ["--help"]:
+        return run_command_line(arguments)
+    from gpolicy.cli.pager import write_long  # noqa: PLC0415 - only what is needed
+
+    with redirect_stdout(io.StringIO()) as told:
+        code = run_command_line(arguments)
+    write_long(told.getvalue())
+    return code
 
 
 def _complain(message: str, hint: str | None) -> None:

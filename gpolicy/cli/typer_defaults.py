@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import wraps
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_origin, get_type_hints
 
 from typer.models import OptionInfo
 
@@ -19,19 +19,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+_FIRST: Final = "state"
+
+
 def with_typer_defaults(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Return `verb` with the Typer part of each `Annotated` parameter as the parameter's default.
 
-    A parameter of a dataclass becomes one parameter for each field.
+    A parameter of a dataclass becomes one parameter for each field. In the help, the verb's own options follow the one
+    for the state, and those that it shares with others come last.
     """
     hints = get_type_hints(verb, include_extras=True)
     shared: dict[str, Any] = {name: hint for name, hint in hints.items() if name != "return" and is_dataclass(hint)}
-    parameters = []
-    for name, parameter in inspect.signature(verb).parameters.items():
-        if name in shared:
-            parameters += _fields(shared[name])
-        else:
-            parameters.append(_with_default(parameter, hints[name]))
+    own = [
+        _with_default(item, hints[name])
+        for name, item in inspect.signature(verb).parameters.items()
+        if name not in shared
+    ]
+    common = [parameter for kind in shared.values() for parameter in _fields(kind)]
+    parameters = sorted([*own, *common], key=lambda item: (item.name != _FIRST, item not in own))
 
     @wraps(verb)
     def run(**values: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import NoReturn
 from gpolicy.cluster.record import LONGEST_QUOTE, shown
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Value
-from gpolicy.opening import OutsideError, read_named, reason
+from gpolicy.opening import OutsideError, path_meant, read_named, reason
 
 LARGEST_FILE = 256 * 1024**2
 """Bytes: about ten times the configuration of the largest known Ganeti clusters."""
@@ -27,7 +27,7 @@ def read_bytes(path: Path, *, limit: int = LARGEST_FILE) -> bytes:
     try:
         return read_named(path, limit)
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        raise InputError(f"{path}: no such file", hint=path_meant(path)) from None
     except IsADirectoryError:
         raise InputError(f"{path}: is a directory, not a file") from None
     except PermissionError:

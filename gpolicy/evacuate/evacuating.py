@@ -61,6 +61,8 @@ def find_evacuation(
     if group is not None:
         leaving = [node.name for node in state.nodes_of(group)]
     else:
+        if request.nodes in state.groups and request.nodes not in state.nodes:
+            raise UsageError(f"{request.nodes!r} is a group, not a node", hint=f"write `--group {request.nodes}`")
         leaving = matching("NODE", request.nodes or "", state.nodes, "node")
     targets = [name for word in request.targets for name in matching("--to", word, state.groups, "group")]
     begun = time.monotonic()

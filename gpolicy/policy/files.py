@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,8 +11,7 @@ from pathlib import Path
 
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span
-from gpolicy.guessing import MOST_KNOWN, did_you_mean
-from gpolicy.opening import YAML_SUFFIXES, reason
+from gpolicy.opening import YAML_SUFFIXES, path_meant, reason
 from gpolicy.policy.boundary import Boundary, boundary
 from gpolicy.policy.source_file import SourceFile, YamlDocument
 from gpolicy.policy.structure import UNREADABLE_FILE
@@ -50,22 +48,13 @@ def policy_files(path: Path) -> list[Path]:
     if path.is_symlink() and not path.exists():
         raise InputError(f"{path}: a symbolic link that leads nowhere", hint="name the file or directory itself")
     if not path.exists():
-        raise InputError(f"{path}: no such file or directory", hint=_meant(path))
+        raise InputError(f"{path}: no such file or directory", hint=path_meant(path))
     if not path.is_dir():
         raise InputError(f"{path}: neither a file nor a directory")
     files = sorted(_walk(path))
     if not files:
         raise InputError(f"{path}: no YAML files here", hint="`gpolicy init` writes a first policy")
     return files
-
-
-def _meant(path: Path) -> str | None:
-    """Return the hint that names what lies beside where `path` would be, under a name that is like its own."""
-    try:
-        there = [str(other) for other in itertools.islice(path.parent.iterdir(), MOST_KNOWN)]
-    except OSError:
-        return _meant(path.parent) if path.parent != path else None
-    return did_you_mean(str(path), there) or None
 
 
 def policy_roots(path: Path) -> list[Path]:
@@ -151,7 +140,8 @@ def read_text(path: Path, within: Boundary, texts: Mapping[str, str] | None, res
     try:
         data = within.read(path, MAX_BYTES)
     except OSError as error:
-        hint = "put a file with YAML in its place, or remove it"
+        refused = isinstance(error, PermissionError)
+        hint = "make it readable for you" if refused else "put a file with YAML in its place, or remove it"
         result.findings.append(UNREADABLE_FILE.finding(reason(error), Span(str(path), 1, 1, 1, 1), hint=hint))
         return None
     try:
@@ -165,7 +155,8 @@ def _report_encoding(name: str, error: UnicodeDecodeError, result: FileSet) -> N
     data = error.object  # without a byte order mark of UTF-8
     if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in data[:_FIRST_BYTES]:
         hint = "save the file as UTF-8, if it is YAML"
-        result.findings.append(UNREADABLE_FILE.finding("UTF-16, or no text", Span(name, 1, 1, 1, 1), hint=hint))
+        message = "not UTF-8 text: it is UTF-16, or no text at all"
+        result.findings.append(UNREADABLE_FILE.finding(message, Span(name, 1, 1, 1, 1), hint=hint))
         return
     before = data[: error.start].decode()
     file = SourceFile(name, before + data[error.start :].decode("utf-8", "replace"))  # without documents: to be shown

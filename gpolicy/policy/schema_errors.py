@@ -78,7 +78,10 @@ def _head_findings(document: YamlDocument) -> list[Finding]:
     version, kind = root.get("gpolicy"), root.get("kind")
     if version != "v1":
         message = "no `gpolicy: v1` in this document" if version is None else f"unknown version {_quote(version)}"
-        return [NOT_A_POLICY.finding(message, document.value_span(("gpolicy",)), hint="write `gpolicy: v1`")]
+        hint = "write `gpolicy: v1`"
+        if kind == "gpolicy-snapshot":
+            message, hint = "this is a snapshot, not a policy", f"read it with `--state snapshot:{document.file}`"
+        return [NOT_A_POLICY.finding(message, document.value_span(("gpolicy",)), hint=hint)]
     if kind not in KIND_NAMES:
         message = "the document has no kind" if kind is None else f"unknown kind {_quote(kind)}"
         hint = did_you_mean(str(kind), KIND_NAMES) or f"the kinds are {', '.join(KIND_NAMES)}"
@@ -159,7 +162,11 @@ def _unknown_key(
     elsewhere = known_elsewhere(document.root["kind"], pointer, key)
     above = [name for name, schema in known.items() if key in schema.get("properties", {})]
     lost = f"it belongs below {listed(above, 'or')}" if above else ""
-    hint = elsewhere or lost or did_you_mean(key, known) or _known_hint(list(known))
+    near = closest(key, known)
+    hint = elsewhere or lost or (f"Did you mean `{near}`?" if near else _known_hint(list(known)))
+    if near and near in document.value(pointer) and not (elsewhere or lost):
+        line = document.key_span((*pointer, near)).line
+        hint = f"Did you mean `{near}`, which line {line} has already? Keep one of them"
     fix = None
     if meant and not elsewhere:
         fix = edits.fix(f"write {meant}", edits.rename_key(document, (*pointer, key), meant))

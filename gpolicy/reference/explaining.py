@@ -59,12 +59,15 @@ def explain(word: str | None, verbs: Iterable[str] = (), terms: Mapping[str, str
         raise UsageError(f"nothing here is called {word[:_LONGEST_WORD]!r}", hint=_hint(word, verbs, terms))
     if len({meaning.address for meaning in found}) == 1:
         return "\n".join(plain([Heading(f"{item.address} ({item.sort})"), *item.blocks()]) for item in found)
-    return plain(_addresses(f"{word} has {len(found)} meanings. Give `gpolicy explain` one of these names:", found))
+    return plain(_addresses(f"{word} has several meanings. Give `gpolicy explain` one of these names:", found))
 
 
 def _addresses(title: str, found: Iterable[Meaning]) -> list[Block]:
-    rows = tuple((item.address, item.sort, first_sentence(item.summary)) for item in found)
-    return [Paragraph(title), PageTable(("name", "sort", "meaning"), rows)]
+    rows: dict[tuple[str, str], list[str]] = {}
+    for item in found:
+        rows.setdefault((item.address, item.sort), []).append(first_sentence(item.summary))
+    table = PageTable(("name", "sort", "meaning"), tuple((*key, " ".join(said)) for key, said in rows.items()))
+    return [Paragraph(title), table]
 
 
 def _concept(word: str, terms: Mapping[str, str], found: Iterable[Meaning]) -> list[Block] | None:

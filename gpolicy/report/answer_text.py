@@ -32,22 +32,35 @@ class _Writer:
         answer = self.answer
         quiet = (answer.made, f"read from {answer.read_from}" if answer.snapshot else "", *answer.basis)
         head = [self.paint(Tone.STRONG, answer.heading), *self.summary()]
-        head += [self.paint(Tone.QUIET, sentence) for sentence in quiet if sentence]
+        head += [line for sentence in quiet if sentence for line in self.prose(sentence)]
         yield from head
         body = list(self.body())
         body += self.small_print([*head, *body])
         yield from body
         if len(body) > _ONE_SCREEN:
             yield ""
-            yield self.verdict()
+            yield from self.verdict()
 
-    def verdict(self) -> str:
+    def prose(self, text: str, indent: str = "", tone: Tone = Tone.QUIET, *, head: str = "") -> Iterator[str]:
+        """Yield a sentence, broken at blanks to fit the terminal; `tone` is that of `head`, its beginning."""
+        room = self.room(f"{indent}  ")
+        for number, line in enumerate(_wrapped(text, room) if room else [text]):
+            more = "  " if number else ""
+            if not head:
+                yield f"{indent}{more}{self.paint(tone, line)}"
+            elif not number and line.startswith(head):
+                yield f"{indent}{self.paint(tone, head)}{line.removeprefix(head)}"
+            else:
+                yield f"{indent}{more}{line}"
+
+    def verdict(self) -> Iterator[str]:
         answer = self.answer
-        return self.paint(answer.tone, answer.verdict) + (f" · {answer.amount}" if answer.amount else "")
+        amount = f" · {answer.amount}" if answer.amount else ""
+        yield from self.prose(f"{answer.verdict}{amount}", tone=answer.tone, head=answer.verdict if amount else "")
 
     def summary(self) -> Iterator[str]:
         """Yield the verdict and the figures."""
-        yield self.verdict()
+        yield from self.verdict()
         figures = [figure for figure in self.answer.figures if figure.detail]
         rows = [(figure.name, figure.value, figure.detail) for figure in figures]
         tones = {figure.value: figure.tone for figure in figures}
@@ -73,8 +86,11 @@ class _Writer:
         answer, terms = self.answer, terms_of(self.answer, without_colour("\n".join(page)))
         if terms or answer.notes:
             yield ""
-        yield from (self.paint(Tone.QUIET, f"{term}: {meaning}") for term, meaning in terms.items())
-        yield from (self.paint(Tone.QUIET, f"note: {note}") for note in answer.notes)
+        for text in (
+            *(f"{term}: {meaning}" for term, meaning in terms.items()),
+            *(f"note: {note}" for note in answer.notes),
+        ):
+            yield from self.prose(text)
 
     def top(self, section: Section) -> Iterator[str]:
         """Yield a top-level section, with an empty line before it."""
@@ -88,12 +104,13 @@ class _Writer:
         if not (parts or section.summary or section.notes or section.sections):
             return
         if section.weight is Weight.SAME and not (section.never_cut or section.sections):
-            yield self.paint(Tone.QUIET, f"{indent}{_headed(section.title, section.summary)}")
-            yield from (self.paint(Tone.QUIET, f"{indent}  {note}") for note in section.notes)
+            yield from self.prose(_headed(section.title, section.summary), indent)
+            for note in section.notes:
+                yield from self.prose(note, f"{indent}  ")
             return
         tone = Tone.BAD if section.weight is Weight.WORSE else Tone.STRONG
         if section.title and not any(map(_has_own_headings, parts)):
-            yield f"{indent}{_headed(self.paint(tone, section.title), section.summary)}"
+            yield from self.prose(_headed(section.title, section.summary), indent, tone, head=section.title)
         loud = [item for item in section.sections if item.never_cut or item.weight is not Weight.SAME]
         for below in (*loud, *(item for item in section.sections if item not in loud)):
             yield from self.section(below, f"{indent}  ")
@@ -101,18 +118,19 @@ class _Writer:
         for part in parts:
             if part is not parts[0] and not indent:
                 yield ""
-            yield from self.part(part, inner, never_cut=section.never_cut and part is parts[0])
+            titled = isinstance(part, Table) and part.title == section.title
+            yield from self.part(part, inner, never_cut=section.never_cut and part is parts[0], titled=titled)
         for note in section.notes:
-            yield self.paint(Tone.QUIET, f"{inner}{note}")
+            yield from self.prose(note, inner)
 
-    def part(self, part: Part, indent: str, *, never_cut: bool) -> Iterator[str]:
+    def part(self, part: Part, indent: str, *, never_cut: bool, titled: bool) -> Iterator[str]:
         match part:
             case Findings():
                 yield from findings_text(part.findings, part.sources, colour=self.display.colour).splitlines()
             case Entries():
                 yield from self.entries(part, indent)
             case Table():
-                yield from self.table(part, indent, never_cut=never_cut)
+                yield from self.table(part, indent, never_cut=never_cut, titled=titled)
 
     def entries(self, part: Entries, indent: str) -> Iterator[str]:
         for (heading, remark), entries in itertools.groupby(part.entries, key=lambda entry: entry.under):
@@ -120,18 +138,22 @@ class _Writer:
                 yield ""
                 yield f"{self.paint(Tone.STRONG, heading)}  {self.paint(Tone.QUIET, remark)}".rstrip()
             for entry in entries:
-                mark = f"{self.paint(entry.tone, entry.mark)} " if entry.mark else ""
+                mark = f"{entry.mark} " if entry.mark else ""
                 name = f"{entry.name}: " if entry.name else ""
-                yield f"{indent}{mark}{name}{entry.text}"
+                tone = entry.tone if mark else Tone.PLAIN
+                yield from self.prose(f"{mark}{name}{entry.text}", indent, tone, head=entry.mark)
                 for line in entry.below:
                     text = f"{line.mark} {line.text}" if line.mark else line.text
-                    yield f"{indent}    {self.paint(line.tone, text)}"
+                    if line.is_code:  # to be copied as it is
+                        yield f"{indent}    {self.paint(line.tone, text)}"
+                    else:
+                        yield from self.prose(text, f"{indent}    ", line.tone)
 
-    def table(self, table: Table, indent: str, *, never_cut: bool) -> Iterator[str]:
+    def table(self, table: Table, indent: str, *, never_cut: bool, titled: bool) -> Iterator[str]:
         if table.weight is Weight.SAME and not self.display.every:
-            yield self.paint(Tone.QUIET, f"{indent}{table.title} ({table.amount}): {_first_names(table)}")
+            yield from self.prose(f"{table.title} ({table.amount}): {_first_names(table)}", indent)
             return
-        if not never_cut:
+        if not (never_cut or titled):
             yield f"{indent}{table.title}"
             indent = f"{indent}  "
         most = len(table) if never_cut or self.display.every else table.most
@@ -146,7 +168,9 @@ class _Writer:
             lines = table_lines(table.headings, rows, table.right, self.cell, self.room(indent))
             yield from (f"{indent}{line}" for line in lines)
         if len(table) > most:
-            rest = f"{indent}and {len(table) - most:,} more {table.of}, all {self.answer.rows_with}"
+            left = len(table) - most
+            of = table.of if left > 1 else table.of.removesuffix("s")
+            rest = f"{indent}and {left:,} more {of}, all {self.answer.rows_with}"
             yield self.paint(Tone.QUIET, rest)
 
     def room(self, indent: str) -> int:

@@ -40,7 +40,7 @@ def findings_text(
     `fixable` is how many of them `check --fix` can fix, `accepted` how many more are accepted, `width` is in columns.
     """
     notes = [f"{fixable} can be fixed by --fix"] if fixable else []
-    notes += [f"{accepted} more {'is' if accepted == 1 else 'are'} accepted"] if accepted else []
+    notes += [f"{accepted} more accepted (--format json shows them)"] if accepted else []
     return as_text(_Writer(sources, colour=colour, width=max(width, 40)).lines(list(findings), notes, looked_at))
 
 

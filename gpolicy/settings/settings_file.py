@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.errors import InputError
 from gpolicy.guessing import did_you_mean
-from gpolicy.opening import OutsideError, read_named, reason
+from gpolicy.opening import OutsideError, path_meant, read_named, reason
 from gpolicy.policy.boundary import Boundary, boundary
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def _text(path: Path, within: Boundary | None) -> str:
     try:
         data = read_named(path, _MAX_BYTES) if within is None else within.read(path, _MAX_BYTES)
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        raise InputError(f"{path}: no such file", hint=path_meant(path)) from None
     except OSError as error:
         outside = isinstance(error, OutsideError)
         hint = "name the settings with --config, or use --isolated" if outside else "are these the settings of gpolicy?"

@@ -96,7 +96,7 @@ def test_a_recorded_cluster_reads_well() -> None:
     )
     assert "\n    c-max-rate: 60M\n" in cluster
     assert "\n  vcpu-ratio: 6  # cluster: 5\n" in gold
-    assert "\n    metavg: xenvg  # the cluster's\n" in gold
+    assert "\n    metavg: xenvg  # own value, as the cluster's\n" in gold
     assert "\nnodes:\n  - node4\n  - node5\n" in gold
     assert "\n  fake: {mem_node: 8G}\n" in files["nodes.yaml"]
     assert all(len(line) <= 120 for name, text in files.items() if name.endswith("yaml") for line in text.splitlines())

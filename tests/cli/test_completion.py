@@ -66,6 +66,12 @@ def test_verbs_and_options() -> None:
         (["place", "-p", f"{POLICY}", "half"], "group=sh", {"group=shared"}),
         (["place", "-s", f"snapshot:{SNAPSHOT}"], "nodes=node1", {"nodes=node1.example.org"}),
         (["place"], "mem", {"memory="}),
+        (["plan", f"{POLICY}", "--only"], "group/s", {"group/shared"}),
+        (
+            ["evacuate", "-s", f"snapshot:{SNAPSHOT}"],
+            "node1.example.org,node2",
+            {"node1.example.org,node2.example.org"},
+        ),
         (["suggest", "--bounds"], "", {"fixed", "ranges"}),
         (["suggest", "--sizes"], "full,h", {"full,half"}),
         (["check", "--select"], "spec-over", {"spec-overlap"}),

@@ -22,7 +22,7 @@ def test_the_help_has_a_whole_line_on_each_verb(arguments: list[str]) -> None:
     assert done.returncode == 0
     assert "..." not in done.stdout.partition("\nCommands:")[2]
     assert all(len(line) <= 80 for line in lines)
-    assert [line.split()[0] for line in lines[lines.index("Commands:") + 1 :]] == list(VERBS)
+    assert [line.split()[0] for line in lines[lines.index("Commands:") + 1 :]] == [*VERBS, "help"]
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -31,6 +31,26 @@ def test_help_of_a_verb_fits_80_columns(verb: str) -> None:
     assert (done.returncode, done.stdout) == (0, gpolicy(verb, "--help", env={"COLUMNS": "80"}).stdout)
     assert f"gpolicy {verb}" in done.stdout
     assert all(len(line) <= 80 for line in done.stdout.splitlines())
+
+
+def test_the_own_options_of_a_verb_come_before_those_that_it_shares() -> None:
+    text = gpolicy("help", "plan").stdout
+    places = [text.index(f"\n  {option}") for option in ("-s, --state", "-o, --output", "--rapi-ca", "--with")]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["evacuate", "default"], "write `--group default`"),
+        (["capacity", "memory=61G", "disk=1T"], "is it a size? `gpolicy place memory=4G disk=20G` says"),
+        (["place", "web1.example.org"], "it is an instance; one more of its size is `memory=8G vcpus=3 disks=40G`"),
+    ],
+)
+def test_a_word_of_another_kind_gets_the_words_for_it(arguments: list[str], hint: str) -> None:
+    done = gpolicy(*arguments, "-s", SNAPSHOT)
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[1].startswith(f"  {hint}")
 
 
 def test_the_version_says_what_counts_and_what_is_known() -> None:
@@ -60,6 +80,13 @@ def test_the_version_says_what_counts_and_what_is_known() -> None:
         (["place", "-s", SNAPSHOT, "-p", POLICY, "quater"], "quarter"),
         (["place", "-s", SNAPSHOT, "memory=1G", "vcpus=1", "disk=1G", "nodes=node1.exampel.org"], "node1.example.org"),
         (["place", "-s", SNAPSHOT, "memroy=1G"], "memory"),
+        (["place", "-s", SNAPSHOT, "-p", POLICY, "quarter:mx"], "quarter:max"),
+        (["evacuate", "-s", SNAPSHOT, "nod1"], "node1.example.org"),
+        (["capacity", "-s", SNAPSHOT, "--with", "2x like:nod1"], "node1.example.org"),
+        (
+            ["capacity", "-s", f"snapshot:{ROOT}/policies/two-groups.snapshto.json"],
+            f"{SNAPSHOT.removeprefix('snapshot:')}",
+        ),
         (["capacity", "-s", SNAPSHOT, "--weight", "n1_count=2"], "n1_cnt"),
         (["suggest", "-s", SNAPSHOT, "-g", "Spare"], "spare"),
     ],

@@ -63,6 +63,11 @@ def test_long_text_goes_through_the_named_pager(on_terminal: Run, pager: Path, v
     assert (pager.parent / "arguments").read_text() == "-x two words\n"
 
 
+def test_help_goes_through_the_pager(on_terminal: Run, pager: Path) -> None:
+    assert on_terminal("help", "plan", PAGER=str(pager)) == (0, "PAGED\n")
+    assert "--detailed-exitcode" in paged(pager)
+
+
 def test_its_own_variable_goes_first(on_terminal: Run, pager: Path) -> None:
     assert on_terminal(*LONG, PAGER="/nonexistent", GPOLICY_PAGER=str(pager)) == (0, "PAGED\n")
 

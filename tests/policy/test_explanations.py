@@ -21,6 +21,7 @@ SPEC = "memory-size: 1G, cpu-count: 1, disk-size: 1G, disk-count: 1, nic-count: 
             'unknown key "alloc-policy" in a NodeGroup',
             "Did you mean `alloc_policy`?",
         ),
+        ("alloc_policy: preferred\nalloc_polcy: preferred\n", (5, 1), "unknown key", "which line 4 has already"),
         ("alloc_policy: prefered\n", (4, 15), "expected one of preferred", "Did you mean `preferred`?"),
         ("alloc_policy: inherit\n", (4, 15), "expected one of", "this is not inherited: write the value, or leave the"),
         ('ndparams: {ssh_port: "22"}\n', (4, 22), 'ndparams.ssh_port cannot be "22"', "without quotes"),

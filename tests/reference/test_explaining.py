@@ -83,6 +83,7 @@ def test_a_name_with_several_meanings_lists_them_by_names_that_have_one() -> Non
     assert {"NodeGroup.nodes", "NodeSet.nodes"} <= set(names)
     for name in names:
         assert explain(name).startswith(f"{name} (key of ")
+    assert explain("Test.because").count("Test.tests.expect.because") == 1
 
 
 def test_a_word_means_what_is_written_exactly_so_before_what_is_written_alike() -> None:
