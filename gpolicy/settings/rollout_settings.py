@@ -19,7 +19,7 @@ KEYS: Final = {
 }
 """The keys of the table, each with its meaning."""
 
-LONGEST_PAUSE: Final = 7 * 86_400
+LONGEST_PAUSE: Final = 86_400
 _EXAMPLE: Final = 'waves = ["stage=canary", "name=*"]'
 
 

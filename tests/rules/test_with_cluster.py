@@ -208,3 +208,21 @@ def test_state_without_effect_says_what_can_be_done(tmp_path: Path) -> None:
     (found,) = check(f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n", tmp_path)
     assert (found.code, str(found.severity)) == ("GP113", "info")
     assert "leave it out: the cluster then keeps what it has" in found.hint
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"), [("n[1-3]", ["GP606"]), ("n[12]", []), ("n[1-9]", []), ("n*", []), ("m[12]", ["GP606"])]
+)
+def test_a_pattern_that_lists_nodes_lists_those_that_are_there(
+    pattern: str, expected: list[str], tmp_path: Path
+) -> None:
+    state = cluster({"gold": {}}, {"n1": "gold", "n2": "gold"})
+    assert codes(check(f'{GROUP}nodes: ["{pattern}"]\n', tmp_path, state=state)) == expected
+
+
+def test_a_pool_of_user_ids_is_held_against_the_instances_of_a_node(tmp_path: Path) -> None:
+    state = with_instance(cluster({"gold": {}}, {"n1": "gold"}), "n1", template="plain", hypervisor="kvm")
+    busy = {f"i{number}": replace(item, name=f"i{number}") for item in state.instances.values() for number in range(9)}
+    for last, expected in ((20007, ["GP119"]), (20008, [])):
+        text = f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: [20000-{last}]\n"
+        assert codes(check(text, tmp_path, state=replace(state, instances=busy))) == expected

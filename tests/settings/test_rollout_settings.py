@@ -63,6 +63,7 @@ def test_a_cluster_that_no_wave_names_is_an_error(tmp_path: Path) -> None:
         ('waves = ["stage=canari"]', "no cluster has the label 'stage=canari'", 10),
         ('waves = ["name=*", "stage=canary"]', "the wave 'stage=canary' is always empty: 'name=*' before it", 10),
         ('waves = ["name=*"]\npause = true', "must be a number of seconds, not true", 11),
+        ('waves = ["name=*"]\npause = 600000', "must be a number of seconds, not 600000", 11),
         ('waves = ["name=*"]\npause = -1', "must be a number of seconds, not -1", 11),
         ('waves = ["name=*"]\npause = nan', "must be a number of seconds, not nan", 11),
         ('waves = ["name=*"]\nwave = 1', "unknown key in [rollout]", 11),

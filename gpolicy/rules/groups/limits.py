@@ -32,7 +32,9 @@ class LimitsNeverHold(Rule):
         for group in context.groups:
             own, nodes = group.limits.get(_FAILURES), promised_nodes(group)
             failures = own or (context.policy.cluster.limits.get(_FAILURES) if context.policy.cluster else None)
-            if failures is not None and nodes is not None and failures.value >= len(nodes):
+            policy = context.own(group, ("alloc_policy",))
+            is_closed = own is None and policy is not None and policy.value == "unallocable"  # a spare node
+            if failures is not None and nodes is not None and failures.value >= len(nodes) and not is_closed:
                 has = f"{name_of(group)} has {count(len(nodes), 'node')}"
                 message = f"max_node_failures is {failures.value}, and {has}: none is left"
                 hint = f"write at most {len(nodes) - 1}" if own else f"give {name_of(group)} limits of its own"

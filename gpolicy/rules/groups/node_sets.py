@@ -1,15 +1,17 @@
-"""GP604, GP605 and GP607: node sets."""
+"""GP604, GP605, GP607 and GP620: node sets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
-from gpolicy.checking.context import Context
+from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import AMBIGUOUS, Related, error_rule, warning_rule
-from gpolicy.fit.desired import is_glob
+from gpolicy.fit.desired import is_glob, matches
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.model import Leaf, NodeSetPolicy
+from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy
+from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.unknown_names import NameRule
 
@@ -30,6 +32,40 @@ class NodeSetEmpty(Rule):
             elif not nodes.leaves and nodes.tags is None:
                 message = f"the node set {nodes.name} has no values and no tags"
                 yield self.hit(nodes, message, nodes.span, hint="add what its nodes are to have, or remove it")
+
+
+_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
+
+
+class NodeSetHidesGroup(Rule):
+    info = warning_rule("GP620", "node-set-hides-group")(
+        summary="A node set takes in every node of a group and sets another value: no node has the group's.",
+        rationale="A value of nodes comes before that of their group, which then holds for no node but those that are"
+        " added later. Most likely the pattern of the set is too wide.",
+        bad=f'{GROUP}nodes: [n1, n2]\nndparams: {{cpu_speed: 1}}\n---\n{_SET}nodes: ["n*"]\n',
+        good=f"{GROUP}nodes: [n1, n2]\nndparams: {{cpu_speed: 1}}\n---\n{_SET}nodes: [n2]\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for nodes in context.policy.node_sets:
+            leaves = [leaf for leaf in context.leaves(nodes).values() if context.declares(leaf.path)]
+            for group in context.groups if leaves else ():
+                for leaf in leaves:
+                    hidden = context.own(group, leaf.path)
+                    is_own = hidden is not None and hidden.document is group.document and hidden.value != leaf.value
+                    if is_own and hidden is not None and _takes_in(nodes, group):
+                        message = f"{leaf.dotted} of {name_of(nodes)} is set for every node of {name_of(group)}"
+                        related = (Related(hidden.span, f"the value of {name_of(group)}, which no node has"),)
+                        hint = "narrow the set, or set the value in the group alone"
+                        yield self.hit(nodes, message, leaf.span, hint=hint, related=related)
+
+
+def _takes_in(nodes: NodeSetPolicy, group: GroupPolicy) -> bool:
+    """Return whether a set surely has every node of a group, and the group has several."""
+    names = promised_nodes(group) or ()
+    if group.name in [item.value for item in nodes.groups]:
+        return len(names) != 1
+    return len(names) > 1 and all(any(matches(entry.value, name) for entry in nodes.nodes) for name in names)
 
 
 class NodeSetUnknownGroup(NameRule):

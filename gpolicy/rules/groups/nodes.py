@@ -17,6 +17,7 @@ from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
 from gpolicy.policy.model import Declared, GroupPolicy, NodeSetPolicy
 from gpolicy.policy.promised import unlikely, written_out
 from gpolicy.policy.source_file import Located
+from gpolicy.printable import some
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.unknown_names import nodes_like
 
@@ -49,22 +50,28 @@ class NodeNamedTwice(Rule):
 
 class PatternWithoutNode(Rule):
     info = warning_rule("GP606", "pattern-without-node")(
-        summary="A pattern matches no node of the cluster.",
+        summary="A pattern matches no node of the cluster, or lists one that it lacks.",
         rationale="Nodes are added with gnt-node, not by a policy: what the policy says about a missing node has no"
-        " effect until the node exists. (A name that matches none is GP701, an error.)",
+        " effect until the node exists. (A name that matches none is GP701, an error.) node[1-4] lists four nodes;"
+        " node[1-9] and node[0-9] are about all that come.",
         bad=f'{GROUP}nodes: ["rack9-*"]\n',
         good=f'{GROUP}nodes: ["node*"]\n',
     )
     needs_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        known = list(context.state.nodes) if context.state else []
+        known = context.state.nodes.keys() if context.state else set[str]()
         groups = [(group, group.nodes or ()) for group in context.groups]
         for declared, entries in (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)):
             for entry in entries:
                 if is_glob(entry.value) and not any(matches(entry.value, name) for name in known):
                     message = f"no node of the cluster matches {entry.value}"
                     yield self.hit(declared, message, entry.span, hint="correct the pattern, or add the nodes first")
+                elif is_glob(entry.value) and not _ANY_DIGIT.search(entry.value):
+                    lacking = [name for name in written_out(entry.value) or () if name not in known]
+                    if lacking:
+                        message = f"{entry.value} lists {some(lacking)}, which the cluster does not have"
+                        yield self.hit(declared, message, entry.span, hint="narrow the pattern, or add the nodes first")
 
 
 class PatternStopsShort(Rule):
@@ -95,6 +102,7 @@ class PatternStopsShort(Rule):
                     yield self.hit(group, message, near.span, hint="widen the pattern, or name the node in its group")
 
 
+_ANY_DIGIT: Final = re.compile(r"\[[^]]*(-9|[a-z]-[a-z]|!)[^]]*\]")
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 _EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
@@ -118,7 +126,9 @@ class PatternsOverlap(Rule):
     only_without_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        yield from self._overlaps([(group, entry) for group in context.groups for entry in group.nodes or ()], None)
+        entries = [(group, entry) for group in context.groups for entry in group.nodes or ()]
+        yield from self._overlaps(entries, None)
+        yield from self._named_elsewhere(entries)
         sets = [(nodes, entry) for nodes in context.policy.node_sets if nodes.leaves for entry in nodes.nodes]
         yield from self._overlaps(sets, context)
 
@@ -144,8 +154,22 @@ class PatternsOverlap(Rule):
                 reported.add(pair)
                 message = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes{about}"
                 related = (Related(entry.span, f"{one.name} is here"),)
-                hint = "narrow one of them, or name the nodes: a name wins over a pattern"
+                hint = "narrow one of them"
                 yield self.hit(other, message, place.span, hint=hint, related=related)
+
+    def _named_elsewhere(self, entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:
+        """Yield the names of one group that a pattern of another lists one by one, as node[1-4] does."""
+        named = {entry.value: (group, entry) for group, entry in entries if not is_glob(entry.value)}
+        left = MOST_NAMES
+        for group, entry in entries if named else ():
+            names = written_out(entry.value) or () if is_glob(entry.value) and left > 0 else ()
+            left -= len(names)
+            twice = next((name for name in names if name in named and named[name][0] is not group), None)
+            if twice is not None:
+                other, place = named[twice]
+                message = f"{twice} is in {name_of(other)}, and {entry.value} of {name_of(group)} takes it in as well"
+                related = (Related(entry.span, f"{group.name} is here"),)
+                yield self.hit(other, message, place.span, hint="leave it out of one of the two", related=related)
 
     def _too_many(self, patterns: Sequence[tuple[Declared, Located[str]]]) -> Hit:
         declared, entry = patterns[-1]

@@ -10,7 +10,7 @@ from gpolicy.checking.context import Context, texts
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import REFUSED, Fix, error_rule, warning_rule
 from gpolicy.policy.edits import fix, replace_value
-from gpolicy.policy.misspelt import surely_meant
+from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.policy.model import Leaf
 from gpolicy.rules.examples import CLUSTER
 
@@ -44,7 +44,7 @@ class CompressionWithoutGzip(Rule):
 _TOOLS: Final = frozenset(
     {
         *("gzip", "gzip-fast", "gzip-slow", "bzip2", "lbzip2", "lz4", "lzop", "pbzip2", "pigz", "xz", "pixz"),
-        *("zstd", "zstdmt"),
+        *("zstd", "zstdmt", "lzip", "plzip", "pxz", "lzma", "brotli"),
     }
 )
 
@@ -61,10 +61,10 @@ class CompressionToolMisspelt(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(("compression_tools",)):
             for index, tool in enumerate(texts(leaf)):
-                near = surely_meant(tool, _TOOLS) if tool not in _TOOLS else None
-                if near is not None:
+                near = [known for known in _TOOLS if len(tool) > 2 and is_one_slip(tool, known)]
+                if len(near) == 1 and tool not in _TOOLS:
                     message = f"{tool} is no usual compression tool"
-                    yield self.hit(declared, message, leaf.at(index), hint=f"Did you mean `{near}`?")
+                    yield self.hit(declared, message, leaf.at(index), hint=f"Did you mean `{near[0]}`?")
 
 
 class CompressionToolName(Rule):

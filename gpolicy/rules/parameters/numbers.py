@@ -22,6 +22,7 @@ from gpolicy.rules.parameters.drbd import RANGES
 from gpolicy.rules.parameters.network import MOST_BITS
 
 _GIB: Final = 1024
+_WHOLE_NUMBERS: Final = frozenset({Type.INT, Type.SIZE, Type.MIB})
 _SPECS: Final = tuple(
     (name, SENSIBLE[name], _GIB if name in SPEC_SIZES else SENSIBLE[name].least)
     for name in SPEC_PARAMETERS
@@ -59,6 +60,11 @@ class NumberUnlikely(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for path, leaves in context.explicit_by_path():
             parameter = parameter_at(path)
+            for declared, leaf in leaves if parameter is not None and parameter.type in _WHOLE_NUMBERS else ():
+                written = _written(context, leaf.span)
+                if written.startswith("0") and written.isdecimal() and len(written) > 1:
+                    message = f"{leaf.dotted} is written {written}: many readers of YAML take it for an octal number"
+                    yield self.hit(declared, message, leaf.span, hint=f"write {leaf.value}")
             sensible = parameter.sensible if parameter is not None else None
             if parameter is None or sensible is None:
                 continue
@@ -119,8 +125,7 @@ class NumberUnlikely(Rule):
         span: Span,
         usual: float = 0,
     ) -> Hit:
-        file, shown = context.policy.files.get(span.file), sensible.shown(value)
-        written = file.written(span) if file is not None else ""  # a policy that adopt makes has no files yet
+        written, shown = _written(context, span), sensible.shown(value)
         if written.isdecimal() and shown.removesuffix("/s") != written and shown[-1].isalpha():
             shown = f"{written}, that is {shown}"
         message = f"{title} is {shown}: sensible is {sensible.words}, since {sensible.why}"
@@ -130,6 +135,12 @@ class NumberUnlikely(Rule):
     def _bare(self, declared: Declared, title: str, value: float, span: Span) -> Hit:
         message = f"{title} is {value} MiB, but sizes beside it have a unit"
         return self.hit(declared, message, span, hint=f"write {value}G, or {value}M if you mean MiB")
+
+
+def _written(context: Context, span: Span) -> str:
+    """Return the text at a place; nothing for a policy that adopt makes, which has no files yet."""
+    file = context.policy.files.get(span.file)
+    return file.written(span) if file is not None else ""
 
 
 def _is_bare(leaf: Leaf, value: float, *steps: str | int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final, cast
 
@@ -105,9 +106,10 @@ _MODEL: Final[Path] = ("hvparams", "kvm", "security_model")
 
 class UidPoolTooSmall(Rule):
     info = warning_rule("GP119", "uid-pool-too-small")(
-        summary="security_model is pool, but uid_pool has no user IDs, or a single one.",
+        summary="security_model is pool, but uid_pool has fewer user IDs than a node has instances.",
         rationale="Each running instance of a node needs an ID of its own from the pool. Without a free one Ganeti does"
-        " not start it.",
+        " not start it. gpolicy counts the running instances of the cluster's nodes, and how many of the largest"
+        " allowed size fit the promised memory; nodes hold four at least.",
         source="Ganeti 3.0.2, how it starts instances; gnt-instance(8)",
         bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: []\n",
         good=f'{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: ["20000-20099"]\n',
@@ -126,12 +128,32 @@ class UidPoolTooSmall(Rule):
         if not own or not isinstance(ranges, list) or not all(isinstance(item, list) for item in ranges):
             return
         count = sum(int(str(high)) - int(str(low)) + 1 for low, high in cast(list[Any], ranges))
-        if count <= 1:
+        needed = _instances_of_a_node(context)
+        if count < needed:
             place, related, _ = places(context, cluster, model)
-            has = "one user ID" if count else "no user IDs"
+            has = f"{count} user ID{'s' if count > 1 else ''}" if count else "no user IDs"
             where = (
                 "uid_pool has" if leaf is not None or context.state else "the policy declares no uid_pool, which has"
             )
-            message = f"security_model pool needs a user ID for each instance of a node, but {where} {has}"
+            message = (
+                f"security_model pool needs a user ID for each instance of a node, {needed} or more, but {where} {has}"
+            )
             hint = "write as many IDs as a node has instances: uid_pool: [20000-20099]"
             yield self.hit(cluster, message, own[0].span if place is None else place, hint=hint, related=related)
+
+
+_FEWEST_INSTANCES: Final = 4
+"""On any node but one of a laboratory."""
+
+
+def _instances_of_a_node(context: Context) -> int:
+    """Return how many instances a node runs or can hold at least: what the cluster has, and what surely fits."""
+    found = [_FEWEST_INSTANCES]
+    if context.state is not None:
+        running = (item.primary_node for item in context.state.instances.values() if item.admin_state == "up")
+        found += Counter(running).values()
+    for group in context.groups:
+        sizes = [pair.maximum["memory-size"] for pair in context.pairs(group)]
+        if group.hardware is not None and group.hardware.memory is not None and sizes and max(sizes) > 0:
+            found.append(group.hardware.memory.value // max(sizes))
+    return max(found)

@@ -248,7 +248,7 @@ class StripesIgnored(Rule):
 
 
 class MetadataStripes(Rule):
-    info = info_rule("GP130", "meta-stripes")(
+    info = warning_rule("GP130", "meta-stripes")(
         summary="drbd's metadata volumes are striped.",
         rationale="Metadata volumes are 128 MiB small. Stripes spread each of them over several disks, make nothing"
         " faster, and let the failure of any of these disks hit them all.",

@@ -180,11 +180,29 @@ class SpecUnlikely(Rule):
             wrong = {bound: size for bound, size in each.items() if size is not None and not least <= size <= most}
             if low is not None and high is not None and not wrong and not 1 / factor < high / low < factor:
                 wrong = {"min": low} if abs(math.log(low / _USUAL)) >= abs(math.log(high / _USUAL)) else {"max": high}
+            if (
+                not wrong
+                and low is not None
+                and _are_exchanged(pair.maximum["memory-size"], pair.maximum["cpu-count"], low)
+            ):
+                memory, cpus = amount("memory-size", pair.maximum["memory-size"]), pair.maximum["cpu-count"]
+                message = f"{pair.title}: max is {memory} of memory for {cpus} CPUs, far less for each than at min"
+                place = pair.at("max", "memory-size")
+                yield self.hit(declared, message, place, hint=f"if they are exchanged, write {cpus}G and {memory[:-1]}")
             for bound in wrong:
                 values = pair.minimum if bound == "min" else pair.maximum
                 memory, cpus = amount("memory-size", values["memory-size"]), values["cpu-count"]
                 message = f"{pair.title}: {bound} is {memory} of memory for {cpus} CPU{'s' if cpus > 1 else ''}"
                 yield self.hit(declared, message, pair.at(bound, "memory-size"), hint="correct the unit")
+
+
+_GIB: Final = 1024
+
+
+def _are_exchanged(memory: int, cpus: int, each: float) -> bool:
+    """Return whether GiB and CPUs, once exchanged, have about `each` MiB for a CPU, and now have far less."""
+    fits = memory % _GIB == 0 and memory > 0 and 0.5 <= cpus * _GIB / (memory // _GIB) / each <= 2
+    return fits and each / (memory / cpus) >= 8
 
 
 _USUAL: Final = 2048

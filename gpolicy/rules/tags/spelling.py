@@ -13,6 +13,7 @@ from gpolicy.findings import RuleParameter, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import MOST_KNOWN
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
+from gpolicy.policy.scenario import Scenario
 from gpolicy.rules.tags.domains import CLOSE, LOCATION, begins_of, domains, misspelt_domains, observed, suffixes
 
 _RULES: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
@@ -150,6 +151,9 @@ class TagRuleAlmostInUse(Rule):
         for scenario in context.policy.scenarios:
             used |= {tag for part in scenario.stage.simulated for item in part.instances for tag in item.sizes.tags}
         names = _Names({tag.partition(":")[0] for tag in used if ":" in tag})
+        for scenario, written, near in _almost_kept_apart(context):
+            message = f"the tag {written} keeps nothing apart, but {near}:… does, which others of the test have"
+            yield self.hit(f"test/{scenario.name.value}", message, scenario.name.span, hint=f"Did you mean `{near}`?")
         rules = (tag for tag in context.tags if tag.typed and tag.family in ("iextags", "desiredlocation"))
         dropped = {family: _dropped(context, family, used) for family in ("iextags", "desiredlocation")}
         for rule in rules if names.known else ():
@@ -164,6 +168,21 @@ class TagRuleAlmostInUse(Rule):
             if near:
                 message = f"no instance has a tag {rule.suffix}…, but some have {near}:…"
                 yield self.hit(rule.label, message, rule.span, hint=f"Did you mean `{near}`?")
+
+
+def _almost_kept_apart(context: Context) -> Iterator[tuple[Scenario, str, str]]:
+    """Yield tests with a tag that is almost one of an exclusion, beside others that are one: the tag, and the word."""
+    words = {tag.suffix.rstrip(":") for tag in context.tags if tag.typed and tag.family == "iextags"}
+    names = _Names({word for word in words if word and ":" not in word})
+    for scenario in context.policy.scenarios if names.known else ():
+        sizes = [part.sizes for simulated in scenario.stage.simulated for part in simulated.instances]
+        tags = {tag for size in (*sizes, scenario.sizes) if size is not None for tag in size.tags}
+        kept = {tag.partition(":")[0] for tag in tags} & names.known
+        for tag in sorted(tags):
+            word = tag.partition(":")[0]
+            near = names.meant(word) if ":" in tag and word not in names.known else ""
+            if near in kept:
+                yield scenario, tag, near
 
 
 def _dropped(context: Context, family: str, used: set[str]) -> str:

@@ -98,3 +98,20 @@ def test_names_of_groups(name: str, wanted: int, tmp_path: Path) -> None:
 def test_an_old_name_that_is_almost_another_group(old: str, wanted: int, tmp_path: Path) -> None:
     text = f"{HEAD}NodeGroup\nname: gold\n---\n{HEAD}NodeGroup\nname: Main\nrenamed_from: {old}\n"
     assert codes(check(text, tmp_path)) == ["GP616"] * wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (group("gold", '"web[1-4]"') + group("silver", "web4, db1"), ["GP611"]),
+        (group("gold", '"web*"') + group("silver", "web4, db1"), []),  # an exception
+        (group("gold", "a.north.example.org, b.north.example.org, c.nroth.example.org"), ["GP612"]),
+        (group("gold", "a.north.example.org, b.north.example.org, c.south.example.org"), []),
+        (group("gold", "a.dc1.example.org, b.dc1.example.org, c.dc2.example.org"), []),
+        (group("gold", "a.example.org, b.example.org, cexample.org"), ["GP612"]),
+        (group("gold", "a.example.org, b.example.org, c"), ["GP612"]),
+        (group("gold", "a.example.org, b.example.org, c.north.example.org"), []),
+    ],
+)
+def test_names_beside_those_of_others(text: str, wanted: list[str], tmp_path: Path) -> None:
+    assert codes(check(text, tmp_path)) == wanted

@@ -126,3 +126,17 @@ def test_hundreds_of_nodes_with_tags_of_their_own_take_no_time(tmp_path: Path) -
     start = time.process_time()
     assert check(text, tmp_path) == []
     assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize(("tag", "expected"), [("services:dns", ["GP529"]), ("service:dns", []), ("owner:ops", [])])
+def test_a_test_has_almost_the_tag_of_an_exclusion(tag: str, expected: list[str], tmp_path: Path) -> None:
+    text = (
+        "gpolicy: v1\nkind: TagRules\nexclusion: [service]\n---\n"
+        "gpolicy: v1\nkind: Test\ntests:\n  - name: two name servers\n"
+        '    "on":\n      simulate:\n        nodes: [{name: n1, memory: 8G, cpus: 4, disk: 1T}]\n'
+        "        instances:\n"
+        f'          - {{name: dns1, nodes: [n1], memory-size: 1G, cpu-count: 1, disks: [1G], tags: ["service:dns"]}}\n'
+        f'    place: {{memory-size: 1G, cpu-count: 1, disks: [1G], disk-template: plain, tags: ["{tag}"]}}\n'
+        "    expect: {refused: false}\n"
+    )
+    assert [code for code in codes(check(text, tmp_path)) if code == "GP529"] == expected
