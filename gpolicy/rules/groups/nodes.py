@@ -1,4 +1,4 @@
-"""GP602, GP606, GP611 to GP613 and GP619: the nodes that groups and node sets name, and their patterns."""
+"""GP602, GP606, GP611 to GP613, GP619 and GP621: the nodes that groups and node sets name, and their patterns."""
 
 from __future__ import annotations
 
@@ -227,8 +227,7 @@ class PatternUnlikely(Rule):
         rationale="In patterns, * stands for any letters, ? for one letter and [1-4] for one of a set, never for"
         " numbers of two digits: [1-12] is 1 or 2. Braces, a bracket that is not closed and a range such as 4-1 are"
         " taken literally, or match nothing. Ganeti stores names in lower case, without a dot at the end. A name beside"
-        " a pattern that matches it says nothing new: one of the two is not what is meant. A domain that no other name"
-        " has, one slip away from that of the cluster or of other nodes, is most likely mistyped.",
+        " a pattern that matches it says nothing new: one of the two is not what is meant.",
         source="Python's fnmatch; Ganeti 3.0, names of hosts",
         bad=f'{GROUP}nodes: ["node{{1..4}}.example.org"]\n',
         good=f'{GROUP}nodes: ["node[1-4].example.org"]\n',
@@ -237,9 +236,7 @@ class PatternUnlikely(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         groups = [(group, group.nodes or ()) for group in context.groups]
-        lists = (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets))
-        of_others = _domains_meant(context, [entry.value for _, entries in lists for entry in entries])
-        for declared, entries in lists:
+        for declared, entries in (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)):
             patterns = [entry.value for entry in entries if is_glob(entry.value)]
             for entry in entries:
                 reason = unlikely(entry.value)
@@ -247,10 +244,6 @@ class PatternUnlikely(Rule):
                 if wider:
                     message = f"{entry.value} adds nothing: {wider} in the same list matches it"
                     yield self.hit(declared, message, entry.span, hint="remove it, or correct the pattern")
-                elif entry.value in of_others and not reason:
-                    message = f"{entry.value} is in another domain than other nodes: {of_others[entry.value]}"
-                    hint, missing = "correct the name", nodes_like(entry.value)
-                    yield self.hit(declared, message, entry.span, hint=hint, missing=missing)
                 if reason:
                     hint = "write * for any letters, [1-4] for one of a set, [1-9] and 1[0-2] for 1 to 12"
                     turned = _EMPTY_RANGE.sub(_turned, entry.value)
@@ -259,17 +252,34 @@ class PatternUnlikely(Rule):
                     yield self.hit(declared, f"{entry.value}: {reason}", entry.span, hint=hint, fix=fix)
 
 
+class DomainMistyped(Rule):
+    info = warning_rule("GP621", "node-domain-mistyped")(
+        summary="The domain in a name or pattern of nodes is almost that of the cluster or of other nodes, or missing.",
+        rationale="No other node has this domain, one slip away from theirs: most likely it is mistyped, and the name"
+        " matches no node. With `--state` GP701 and GP606 say so.",
+        bad=f"{GROUP}nodes: [a.example.org, b.example.org, c.exmaple.org]\n",
+        good=f"{GROUP}nodes: [a.example.org, b.example.org, c.example.org]\n",
+    )
+    only_without_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        groups = [(group, group.nodes or ()) for group in context.groups]
+        lists = (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets))
+        meant = _domains_meant(context, [entry.value for _, entries in lists for entry in entries])
+        for declared, entries in lists if meant else ():
+            for entry in entries:
+                if entry.value in meant and not unlikely(entry.value):
+                    message = f"{entry.value} is in another domain than other nodes, {meant[entry.value]}"
+                    missing = nodes_like(entry.value)
+                    yield self.hit(declared, message, entry.span, hint="correct the name", missing=missing)
+
+
 _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
 _MOST_DOMAINS: Final = 20
 
 
 def _domains_meant(context: Context, entries: list[str]) -> dict[str, str]:
-    """Return the names and patterns of nodes whose domain is most likely mistyped, each with the domain that is meant.
-
-    With a cluster's state other rules find them.
-    """
-    if context.state is not None:
-        return {}
+    """Return the names and patterns of nodes whose domain is most likely mistyped, each with the one that is meant."""
     found = {entry: match[1] if (match := _DOMAIN.fullmatch(entry)) else "" for entry in dict.fromkeys(entries)}
     uses = Counter(found.values())
     usual = [domain for domain, count in uses.most_common(_MOST_DOMAINS) if domain and count > 1]

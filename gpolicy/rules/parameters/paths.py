@@ -97,8 +97,7 @@ class PathUnsafe(Rule):
         for declared, leaf in context.explicit_at(*FILES):
             text = str(leaf.value) if isinstance(leaf.value, str) else ""
             scheme = text.partition("://")[0] if "://" in text else ""
-            top = _below(normpath(text), _OPEN) if text.startswith("/") else None
-            top = None if leaf.path[-1] == "mem_path" and top == "/dev/shm" else top  # noqa: S108 (memory, too)
+            top = _below(normpath(text), _OPEN) if text.startswith("/") and leaf.path[-1] != "mem_path" else None
             reason = ""
             if top is not None and not (top == "/home" and leaf.path in (_FILE, _SHARED)):  # GP145
                 reason, hint = f"users can write to {top}", "write a path that only root can write to"

@@ -201,7 +201,7 @@ _GIB: Final = 1024
 
 def _are_exchanged(memory: int, cpus: int, each: float) -> bool:
     """Return whether GiB and CPUs, once exchanged, have about `each` MiB for a CPU, and now have far less."""
-    fits = memory % _GIB == 0 and memory > 0 and 0.5 <= cpus * _GIB / (memory // _GIB) / each <= 2
+    fits = memory % _GIB == 0 and memory > 0 and 0.7 <= cpus * _GIB / (memory // _GIB) / each <= 1.4
     return fits and each / (memory / cpus) >= 8
 
 

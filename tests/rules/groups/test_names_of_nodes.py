@@ -105,11 +105,11 @@ def test_an_old_name_that_is_almost_another_group(old: str, wanted: int, tmp_pat
     [
         (group("gold", '"web[1-4]"') + group("silver", "web4, db1"), ["GP611"]),
         (group("gold", '"web*"') + group("silver", "web4, db1"), []),  # an exception
-        (group("gold", "a.north.example.org, b.north.example.org, c.nroth.example.org"), ["GP612"]),
+        (group("gold", "a.north.example.org, b.north.example.org, c.nroth.example.org"), ["GP621"]),
         (group("gold", "a.north.example.org, b.north.example.org, c.south.example.org"), []),
         (group("gold", "a.dc1.example.org, b.dc1.example.org, c.dc2.example.org"), []),
-        (group("gold", "a.example.org, b.example.org, cexample.org"), ["GP612"]),
-        (group("gold", "a.example.org, b.example.org, c"), ["GP612"]),
+        (group("gold", "a.example.org, b.example.org, cexample.org"), ["GP621"]),
+        (group("gold", "a.example.org, b.example.org, c"), ["GP621"]),
         (group("gold", "a.example.org, b.example.org, c.north.example.org"), []),
     ],
 )

@@ -22,7 +22,10 @@ def spec(memory: str, cpus: str, more: str = "") -> str:
         (spec("8G 8G", "2 32"), ["GP224"]),  # 32G and 8 CPUs
         (spec("8G 32G", "2 8"), []),
         (spec("1G 4G", "1 8"), []),
-        (spec("8G 32G", "2 8").replace("nic-count: 1", "nic-count: 6", 1).replace("nic-count: 1", "nic-count: 8"), None),
+        (
+            spec("8G 32G", "2 8").replace("nic-count: 1", "nic-count: 6", 1).replace("nic-count: 1", "nic-count: 8"),
+            None,
+        ),
         (_RATIOS, ["GP194"]),
         (_RATIOS.replace("16", "8"), []),
         (f"{GROUP}hardware: {{memory: 128G, cpus: 320}}\n", ["GP222"]),
