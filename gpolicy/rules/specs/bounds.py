@@ -183,12 +183,12 @@ class SpecUnlikely(Rule):
             if (
                 not wrong
                 and low is not None
-                and _are_exchanged(pair.maximum["memory-size"], pair.maximum["cpu-count"], low)
+                and _are_exchanged(most_memory := pair.maximum["memory-size"], cpus := pair.maximum["cpu-count"], low)
             ):
-                memory, cpus = amount("memory-size", pair.maximum["memory-size"]), pair.maximum["cpu-count"]
+                memory = amount("memory-size", most_memory)
                 message = f"{pair.title}: max is {memory} of memory for {cpus} CPUs, far less for each than at min"
-                place = pair.at("max", "memory-size")
-                yield self.hit(declared, message, place, hint=f"if they are exchanged, write {cpus}G and {memory[:-1]}")
+                hint = f"if they are exchanged, write {cpus}G and {most_memory // _GIB}"
+                yield self.hit(declared, message, pair.at("max", "memory-size"), hint=hint)
             for bound in wrong:
                 values = pair.minimum if bound == "min" else pair.maximum
                 memory, cpus = amount("memory-size", values["memory-size"]), values["cpu-count"]
