@@ -81,8 +81,8 @@ def complete(before: list[str], word: str) -> list[tuple[str, str]]:
         choices = list(_of_verb(before[0], before[1:], word))
     else:
         choices = []
-    fitting = [(value, " ".join(about.split())[:_LONGEST_HELP]) for value, about in choices if value.startswith(word)]
-    return fitting or [pair for pair in choices if pair[0] == FILES]
+    known = [(value, " ".join(about.split())[:_LONGEST_HELP]) for value, about in choices if value != FILES]
+    return [pair for pair in known if pair[0].startswith(word)] or [pair for pair in choices if pair[0] == FILES]
 
 
 def _split(line: str) -> list[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from command_line import ROOT, gpolicy, written_to
 
+from gpolicy.analysis.request_words import KEYS
 from gpolicy.cli.app import VERBS
 from gpolicy.cli.completing import FILES, SHELLS, complete
 
@@ -72,6 +73,7 @@ def test_verbs_and_options() -> None:
             "node1.example.org,node2",
             {"node1.example.org,node2.example.org"},
         ),
+        (["place", "-p", f"{POLICY}"], "", {"full", "half", "quarter", "large", "small", *(f"{key}=" for key in KEYS)}),
         (["suggest", "--bounds"], "", {"fixed", "ranges"}),
         (["suggest", "--sizes"], "full,h", {"full,half"}),
         (["check", "--select"], "spec-over", {"spec-overlap"}),
