@@ -75,6 +75,17 @@ def _columns(letter: str) -> int:
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
+def wrapped(text: str, width: int) -> list[str]:
+    """Return a text as lines of at most `width` columns, broken at blanks; 0: of any width."""
+    if not width or columns(text) <= width:
+        return [text]
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        lines = [*lines[:-1], longer] if columns(longer) <= width else [*lines, word]
+    return lines
+
+
 def height(text: str, width: int) -> int:
     """Return the number of rows that a text takes on a terminal of this many columns."""
     lines = _CONTROL.sub("", text).splitlines()

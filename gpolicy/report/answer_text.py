@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Final
 
 from gpolicy.colour import Painter, Tone, without_colour
-from gpolicy.printable import as_text, columns, printable
+from gpolicy.printable import as_text, columns, printable, wrapped
 from gpolicy.report.answer import Answer, Entries, Findings, Part, Section, Table, Weight, plain_text
 from gpolicy.report.findings_text import findings_text
 from gpolicy.report.forms import Display
@@ -44,7 +44,7 @@ class _Writer:
     def prose(self, text: str, indent: str = "", tone: Tone = Tone.QUIET, *, head: str = "") -> Iterator[str]:
         """Yield a sentence, broken at blanks to fit the terminal; `tone` is that of `head`, its beginning."""
         room = self.room(f"{indent}  ")
-        for number, line in enumerate(_wrapped(text, room) if room else [text]):
+        for number, line in enumerate(wrapped(text, room)):
             more = "  " if number else ""
             if not head:
                 yield f"{indent}{more}{self.paint(tone, line)}"
@@ -222,7 +222,7 @@ def table_lines(
     shown = [[printable(cell) for cell in row] for row in (headings, *rows)]
     widths = _widths(list(zip(*shown, strict=True)), room)
     for number, row in enumerate(shown):
-        pieces = [_wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
+        pieces = [wrapped(cell, width) for cell, width in zip(row, widths, strict=True)]
         for line in itertools.zip_longest(*pieces, fillvalue=""):
             cells = []
             for place, (heading, whole, cell, width) in enumerate(zip(headings, row, line, widths, strict=True), 1):
@@ -247,14 +247,3 @@ def _widths(cells: Sequence[Sequence[str]], room: int) -> list[int]:
         widths[widest] -= 1
         over -= 1
     return widths
-
-
-def _wrapped(text: str, width: int) -> list[str]:
-    """Return the lines of a cell, broken at blanks."""
-    if columns(text) <= width:
-        return [text]
-    lines = [""]
-    for word in text.split(" "):
-        longer = f"{lines[-1]} {word}" if lines[-1] else word
-        lines = [*lines[:-1], longer] if columns(longer) <= width else [*lines, word]
-    return lines
