@@ -107,7 +107,8 @@ def place(
         given = request.disks is not None and request.spindles_given
         with suppress(InputError):  # a group may be too large to tell whether something keeps its limits
             sizes = other_sizes(instance, _policies(cluster, group), takes, spindles_given=given)
-            others = (*_without_a_word(observed, request, instance, limits, declared=declared), *sizes)
+            words = _by_another_word(observed, request, instance, cluster, limits, declared=declared)
+            others = (*words, *sizes)
         if others == () and request.template is not None:
             other = place(observed, replace(request, template=None), limits=limits, declared=declared, instead=True)
             others = _of_another_template(other)
@@ -170,10 +171,13 @@ def _of_another_template(report: PlaceReport) -> tuple[Instead, ...]:
     return tuple(Instead(f"{template} {item.words}", item.nodes) for item in report.instead or ())
 
 
-def _without_a_word(
-    state: ClusterState, request: PlaceRequest, instance: Instance, limits: Limits, *, declared: bool
+def _by_another_word(  # noqa: PLR0913 (what `place` has worked out)
+    state: ClusterState, request: PlaceRequest, instance: Instance, cluster: Cluster, limits: Limits, *, declared: bool
 ) -> Iterator[Instead]:
-    """Yield the words of the request without which the same instance fits."""
+    """Yield the words with which, or without which, the same instance fits.
+
+    In a group that the request names hail may go by another metric, which does not ask for N+1.
+    """
     same = replace(
         request,
         memory=instance.memory,
@@ -183,6 +187,11 @@ def _without_a_word(
         spindle_use=instance.spindle_use,
         template=instance.template.value,
     )
+    used = {node.facts.group for node in cluster.nodes.values()}
+    named = [group for group in cluster.groups.values() if group.index in used and group.alloc_policy is not AllocPolicy.UNALLOCABLE]
+    for group in named if request.group is None and len(used) > 1 else ():
+        if (report := place(state, replace(same, group=group.name), limits=limits, declared=declared)).ok:
+            yield Instead(f"group={group.name}", report.nodes)
     for word, given, other in (
         ("group", request.group, replace(same, group=None)),
         ("nodes", request.nodes, replace(same, nodes=None)),

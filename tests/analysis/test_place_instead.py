@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hspace_cases import from_text, text_of
@@ -13,6 +14,7 @@ from gpolicy.analysis.placing import place
 from gpolicy.analysis.request_words import read_words
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.simulated import simulated_state
+from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits
 
@@ -118,3 +120,14 @@ def test_a_group_too_large_for_its_limits_has_no_answer_to_this() -> None:
     request = PlaceRequest(memory=122880, vcpus=1, disks=(Disk(1024),), template="plain")
     report = place(state, request, limits=Limits(max_node_failures=3), instead=True)
     assert (report.ok, report.reason, report.instead) == (False, "refused by ipolicy.minmax (60)", None)
+
+
+def test_a_group_that_takes_the_instance_when_it_is_named_comes_first() -> None:
+    """With exclusive storage hail goes by lost allocations, without N+1, but only in a group that is named."""
+    state = read_snapshot(Path(__file__).parents[2] / "policies/two-groups.snapshot.json")
+    words = ("memory=110G", "vcpus=7", "disk=1T:1", "template=plain")
+    report = asked(state, *words)
+    assert not report.ok
+    assert report.instead is not None
+    assert [item.words for item in report.instead] == ["group=dedicated", "memory=66260M"]
+    assert asked(state, *words, "group=dedicated").nodes == report.instead[0].nodes
