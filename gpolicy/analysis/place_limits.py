@@ -55,6 +55,18 @@ def under_limits(state: ClusterState, search: PlaceSearch, found: list[Candidate
     return [*(item for item in found if item.ok), *(item for item in found if not item.ok)]
 
 
+def with_losses(search: PlaceSearch, found: Sequence[Candidate]) -> list[Candidate]:
+    """Return `found`, with the loss that could not be absorbed in the first of those that hail's N+1 test refuses."""
+    told = list(found)
+    failing = [place for place, item in enumerate(found) if item.reason == Cause.REDUNDANCY.key]
+    for tried in search.attempts if failing else ():
+        names = {tried.nodes[index].facts.name for index in tried.members}
+        checked = _Checked(search, tried, ExtendedRules())
+        for place in [place for place in failing if found[place].nodes[0] in names][:_MOST_DETAILS]:
+            told[place] = checked.explained(found[place], detailed=True)
+    return told
+
+
 class _Checked:
     """One group of a search, under `rules`."""
 
@@ -85,7 +97,7 @@ class _Checked:
             chosen = self._chosen(left)
             failing = left if chosen is None else left[: left.index(chosen)]
             for number, item in enumerate(failing):
-                refused[item.nodes] = self._explained(item, detailed=number < _MOST_DETAILS)
+                refused[item.nodes] = self.explained(item, detailed=number < _MOST_DETAILS)
         return [refused.get(item.nodes, item) if item.group == group else item for item in found]
 
     def _over(self, items: Sequence[Candidate]) -> Iterator[tuple[Candidate, str]]:
@@ -163,7 +175,7 @@ class _Checked:
         nodes, table = self._after(item)
         return is_redundant(nodes, table, self._strict)
 
-    def _explained(self, item: Candidate, *, detailed: bool) -> Candidate:
+    def explained(self, item: Candidate, *, detailed: bool) -> Candidate:
         """Return the candidate refused, with the first loss that the group could not absorb."""
         several = self._strict.failures > 1
         cause = Cause.NODE_FAILURES if several else Cause.CPUS_AFTER_FAILURE if self._rules.cpus else Cause.REDUNDANCY

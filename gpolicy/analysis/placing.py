@@ -27,7 +27,7 @@ from gpolicy.analysis.loaded_state import basis_notes, refuse_gaps
 from gpolicy.analysis.metric_notes import metric_notes
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_instead import other_sizes
-from gpolicy.analysis.place_limits import under_limits
+from gpolicy.analysis.place_limits import under_limits, with_losses
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
 from gpolicy.analysis.score_weights import other_weights
@@ -38,6 +38,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.errors import InputError
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.printable import count
 
 
 def place(
@@ -67,13 +68,12 @@ def place(
     cluster = merged(data, settled.resources)
     restriction = None if request.nodes is None else frozenset(request.nodes)
     options = RequestOptions(restriction=restriction, weights=request.weights)
-    count = 2 if instance.template is DiskTemplate.DRBD else 1
-    wanted = Wanted(instance, count, group.name if group else None)
+    wanted = Wanted(instance, 2 if instance.template is DiskTemplate.DRBD else 1, group.name if group else None)
     volumes = smallest_volumes(state)
     refusals = _unmade(cluster, request, instance, volumes)
     asked = PlaceSearch(cluster, wanted, options)
     answer = asked.answer()
-    candidates = _marked(asked.candidates(), refusals)
+    candidates = _marked(with_losses(asked, asked.candidates()), refusals)
     nodes = _names(cluster, answer)
     verdict, notes = "successful" if nodes else "failed", list[str]()
     if not refusals.keys().isdisjoint(nodes):
@@ -85,7 +85,7 @@ def place(
         left = frozenset(request.nodes or state.nodes) - refusals.keys()
         again = PlaceSearch(cluster, wanted, replace(options, restriction=left))
         answer_on_others = again.answer() if left else replace(answer, placement=None)
-        nodes, candidates = _names(cluster, answer_on_others), [*again.candidates(), *refused]
+        nodes, candidates = _names(cluster, answer_on_others), [*with_losses(again, again.candidates()), *refused]
         if nodes:
             asked, answer = again, answer_on_others
     found = _best_first(cluster, candidates, nodes)
@@ -124,7 +124,7 @@ def place(
         sizes=_sizes(cluster, names or PairNames(), answer, group) if asked.dedicated else (),
         group=cluster.groups[answer.group].name if nodes and answer.group is not None else None,
         nodes=nodes,
-        reason=None if nodes else _why_not(found),
+        reason=None if nodes else _why_not(found, cluster, wanted),
         what_if=(*state.supposed, *_what_if(cluster, request, instance), *other_weights(request.weights)),
         groups=tuple(_group_trials(cluster, asked, answer, group)),
         candidates=tuple(found),
@@ -171,7 +171,7 @@ def _of_another_template(report: PlaceReport) -> tuple[Instead, ...]:
     return tuple(Instead(f"{template} {item.words}", item.nodes) for item in report.instead or ())
 
 
-def _by_another_word(  # noqa: PLR0913 (what `place` has worked out)
+def _by_another_word(
     state: ClusterState, request: PlaceRequest, instance: Instance, cluster: Cluster, limits: Limits, *, declared: bool
 ) -> Iterator[Instead]:
     """Yield the words with which, or without which, the same instance fits.
@@ -188,7 +188,11 @@ def _by_another_word(  # noqa: PLR0913 (what `place` has worked out)
         template=instance.template.value,
     )
     used = {node.facts.group for node in cluster.nodes.values()}
-    named = [group for group in cluster.groups.values() if group.index in used and group.alloc_policy is not AllocPolicy.UNALLOCABLE]
+    named = [
+        group
+        for group in cluster.groups.values()
+        if group.index in used and group.alloc_policy is not AllocPolicy.UNALLOCABLE
+    ]
     for group in named if request.group is None and len(used) > 1 else ():
         if (report := place(state, replace(same, group=group.name), limits=limits, declared=declared)).ok:
             yield Instead(f"group={group.name}", report.nodes)
@@ -291,9 +295,17 @@ def _best_first(cluster: Cluster, found: list[Candidate], chosen: tuple[str, ...
     return [*possible, *(item for item in found if not item.ok)]
 
 
-def _why_not(found: list[Candidate]) -> str:
+def _why_not(found: list[Candidate], cluster: Cluster, wanted: Wanted) -> str:
     """Return a sentence that tells why the instance does not fit."""
     if not found:
+        online = Counter(
+            cluster.groups[node.facts.group].name for node in cluster.nodes.values() if not node.facts.offline
+        )
+        there = online[wanted.group_name] if wanted.group_name is not None else max(online.values(), default=0)
+        if there < wanted.count:
+            needs = f"{wanted.instance.template.value} needs {count(wanted.count, 'online node')}"
+            where = "no group" if wanted.group_name is None else f"group {wanted.group_name}"
+            return f"{needs}, and {where} has {'so many' if wanted.group_name is None else there or 'none'}"
         return "no node, or no pair of nodes, can be tried"
     counts = Counter(item.reason or "" for item in found)
     return f"refused by {', '.join(f'{key} ({count})' for key, count in counts.most_common())}"

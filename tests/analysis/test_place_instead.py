@@ -131,3 +131,21 @@ def test_a_group_that_takes_the_instance_when_it_is_named_comes_first() -> None:
     assert report.instead is not None
     assert [item.words for item in report.instead] == ["group=dedicated", "memory=66260M"]
     assert asked(state, *words, "group=dedicated").nodes == report.instead[0].nodes
+
+
+def test_a_refusal_by_redundancy_names_the_loss() -> None:
+    state = read_snapshot(Path(__file__).parents[2] / "policies/two-groups.snapshot.json")
+    report = asked(state, "memory=1G", "vcpus=1", "disk=1G", "template=plain", "group=spare")
+    assert [item.detail for item in report.candidates] == [
+        "without node8.example.org: no place for new (nodes: no other node in the group)"
+    ]
+    report = asked(state, "memory=110G", "vcpus=7", "disk=1T:1", "template=plain")
+    (refused,) = [item for item in report.candidates if item.reason == "n1-capacity"]
+    lost = "no place for analytics.example.org (memory: 248G memory wanted, at most 140.7G free on 2 nodes)"
+    assert refused.detail == f"without node5.example.org: {lost}"
+
+
+def test_a_mirror_in_a_group_of_one_node_is_told() -> None:
+    state = read_snapshot(Path(__file__).parents[2] / "policies/two-groups.snapshot.json")
+    report = asked(state, "memory=1G", "vcpus=1", "disk=1G", "template=drbd", "group=spare")
+    assert report.reason == "drbd needs 2 online nodes, and group spare has 1"
