@@ -24,6 +24,7 @@ from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
+from gpolicy.analysis.dedicated_counting import placed_by_hail_only
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.extended_capacity import ExtendedCapacity, extended_capacity
 from gpolicy.analysis.loaded_state import basis_notes, check_group, counted_on_primary, load_state, split_instances
@@ -97,6 +98,11 @@ class GroupCapacity:
     def tiered_fit(self) -> Fit:
         """The number of instances that fit in the tiered run."""
         return Fit(sum(size.count for size in self.tiered), self.tiered_binding)
+
+    @property
+    def most_fits(self) -> int:
+        """The greatest number of instances that fit, of one spec, of the standard size or in the tiered run."""
+        return max([self.standard.fits, self.tiered_fit.fits, *(spec.fits for spec in self.specs)])
 
     @property
     def differences(self) -> Iterator[str]:
@@ -187,6 +193,8 @@ def capacity(
         same = groups[0] if loaded.whole in titles else found[loaded.whole].called(None, called)
         as_a_whole = replace(same, group=None, extended=None)
     metadata = metadata_rooms(state, group)
+    empty = {name: cluster for name, cluster in chosen.items() if not found[cluster].most_fits}
+    notes += filter(None, (placed_by_hail_only(cluster, name) for name, cluster in empty.items()))
     notes += [said for item in groups for room in metadata if (said := _beyond(item, room))]
     return CapacityReport(
         source=state.source,
@@ -223,10 +231,9 @@ def refused_by_hail(group: str) -> str:
 
 def _beyond(item: GroupCapacity, room: MetadataRoom) -> str | None:
     """Return what to say where more DRBD disks are counted than have room for their metadata."""
-    counted = max([item.standard.fits, item.tiered_fit.fits, *(spec.fits for spec in item.specs)])
     if room.group != item.group or item.template is not DiskTemplate.DRBD:
         return None
-    if room.disks is None or room.disks >= counted:
+    if room.disks is None or room.disks >= item.most_fits:
         return None
     return (
         f"group {room.group}: volume group {room.volume_group} has room for the metadata of {room.disks:,} more DRBD"

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.dedicated_nodes import search_dedicated
+from gpolicy.allocator.dedicated_nodes import sample_instances, search_dedicated
+from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.group_choice import RequestOptions, Wanted
 from gpolicy.allocator.node import Node
+from gpolicy.allocator.node_changes import add_primary
 from gpolicy.allocator.placement import NO_FAILURES, Attempt, Candidates, Nodes, Placement, SingleCandidates, add_counts
 from gpolicy.allocator.redundancy import CapacityRules, Instances
 from gpolicy.allocator.repeated_allocation import Allocator
@@ -17,6 +19,19 @@ from gpolicy.analysis.counted_cluster import CountedCluster
 def as_hail_places(counted: CountedCluster) -> CountedCluster:
     """Return the dedicated nodes, ready for counting as hail places on them: by the dedicated metric, without N+1."""
     return replace(counted, accept_existing=True, allocator=_dedicated_allocator)
+
+
+def placed_by_hail_only(counted: CountedCluster, group: str) -> str | None:
+    """Return the note on a group of which hspace finds that nothing fits, if hail may place its smallest sizes."""
+    nodes = [node for node in counted.initial.nodes.values() if not node.facts.offline]
+    samples = sample_instances(counted.policy)
+    takes = (not isinstance(add_primary(node, sample), FailReason) for node in nodes for sample in samples)
+    if not all(node.facts.exclusive for node in nodes) or not any(takes):
+        return None
+    return (
+        f"group {group}: hspace, which counts here, asks for N+1 redundancy and finds room for nothing; hail does not"
+        " ask for it where all nodes have exclusive storage, and may place instances of a spec's smallest size"
+    )
 
 
 def _dedicated_allocator(candidates: Candidates, _rules: CapacityRules) -> Allocator:

@@ -32,12 +32,23 @@ class PairNames:
     cluster: Names = ()
     groups: Mapping[str, Names] = field(default_factory=dict)
 
+    @property
+    def by_object(self) -> dict[str, Names]:
+        """The names by object, as plan files write them: cluster, group/NAME."""
+        return {"cluster": self.cluster, **{f"group/{name}": pairs for name, pairs in self.groups.items()}}
+
     def of(self, group: str | None, count: int) -> tuple[str, ...]:
         """Return a name for each of the `count` pairs of `group` (None: of the cluster), by default its place."""
         names = self.cluster if group is None else self.groups.get(group, ())
         if len(names) != count:
             names = (None,) * count
         return tuple(name or str(place) for place, name in enumerate(names, start=1))
+
+
+def names_by_object(names: Mapping[str, Names]) -> PairNames:
+    """Return the names that a plan file has by object."""
+    groups = {name.removeprefix("group/"): pairs for name, pairs in names.items() if name != "cluster"}
+    return PairNames(names.get("cluster", ()), groups)
 
 
 def pair_title(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.pair_names import names_by_object
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.deciding import left_of
 from gpolicy.apply.final_look import judge_outcome
@@ -132,10 +132,7 @@ def guards_now(
     plan has `begun`, it says less and less, and passes.
     """
     allowed = {guard.name: guard.message for guard in plan.guards if guard.allowed}
-    names = PairNames(
-        plan.pair_names.get("cluster", ()),
-        {name.removeprefix("group/"): names for name, names in plan.pair_names.items() if name != "cluster"},
-    )
+    names = names_by_object(plan.pair_names)
     verdicts = [
         *judge_again(plan.changes, state, frozenset(allowed)),
         *judge_declared_again(

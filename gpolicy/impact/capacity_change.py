@@ -16,6 +16,7 @@ from gpolicy.allocator.node import Node
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.analysis.capacity import GroupCapacity, Observer, count_cluster, prefixed
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
+from gpolicy.analysis.dedicated_counting import placed_by_hail_only
 from gpolicy.analysis.extended_capacity import extended_capacity, extended_fit
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.state import Instance
@@ -176,13 +177,12 @@ def _vectors(
 
 
 def _stuck(sides: CountedSides, change: GroupCapacityChange) -> list[str]:
-    """Return a note where nothing fits since instances that violate the new policy find no other home.
+    """Return a note where nothing fits, since instances that violate the new policy find no other home, or by hspace.
 
     N+1 places a copy of each instance that is neither mirrored nor on shared storage, and holds it against the policy.
     """
     side = sides.after
-    after = [row.after for row in (*change.rows, change.tiered, change.standard) if row.after is not None]
-    if side is None or not side.data.nodes or any(fit.fits for fit in after):
+    if side is None or change.after is None or not side.data.nodes or change.after.most_fits:
         return []
     exclusive = {node.index: node.exclusive_storage for node in side.data.nodes}
     bad = [
@@ -193,7 +193,8 @@ def _stuck(sides: CountedSides, change: GroupCapacityChange) -> list[str]:
         and check_policy(side.policy, item, exclusive=exclusive[item.primary]) is not None
     ]
     if not bad:
-        return []
+        by_hail = placed_by_hail_only(side, sides.match.name)
+        return [by_hail] if by_hail else []
     said = (
         f"group {sides.match.name}: nothing fits as long as instances that are not mirrored violate its policy"
         f" ({some(bad, 3)}): N+1 needs another node for each of them, and the policy allows them on none"

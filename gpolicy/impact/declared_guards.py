@@ -57,12 +57,12 @@ def declared_guards(
 def with_declared_guards(
     plan: Plan, policy: Policy, terms: Terms, names: PairNames, impact: Impact | None, allowed: frozenset[str]
 ) -> Plan:
-    """Return the plan with the guards that the policy declares, and their verdicts."""
+    """Return the plan with the names of spec pairs, and the guards that the policy declares with their verdicts."""
+    plan = replace(plan, pair_names=names.by_object)
     if not policy.guards:
         return plan
     verdicts = declared_guards(policy.guards, plan.changes, impact, allowed=allowed)
-    pairs = {"cluster": names.cluster, **{f"group/{name}": pairs for name, pairs in names.groups.items()}}
-    return replace(plan, guards=(*plan.guards, *verdicts), declared_guards=policy.guards, pair_names=pairs, terms=terms)
+    return replace(plan, guards=(*plan.guards, *verdicts), declared_guards=policy.guards, terms=terms)
 
 
 def judge_declared_again(
@@ -212,32 +212,35 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
     if row.before is None:
         return  # a new spec: nothing can be lost
     old = row.old_size_after
-    of_size = f"{spec}{_old_size(row.before)}{on}"
+    today = _size(row.before).removeprefix(" of ")
+    of_size = f"{spec}, today's size ({today}){on}" if today else f"{spec}{on}"
     if after is None:
         yield _loss(guard, of_size, row.before.fits, old.fits if old else 0, " (the spec is removed)")
         return
-    yield _loss(guard, f"{spec}{on}", row.before.fits, after)
+    sizes = tuple(map(_size, (row.before, row.after))) if row.resized else ("", "")
+    yield _loss(guard, f"{spec}{on}", row.before.fits, after, sizes=sizes)
     if old is not None:
         why = f" (bound by {old.binding.cause.key})"
         of_old_size = _loss(guard, of_size, row.before.fits, old.fits, why)
         yield from [of_old_size] if not of_old_size.ok else []
 
 
-def _loss(guard: Guard, title: str, before: int, then: int, why: str = "") -> _Figure:
+def _loss(
+    guard: Guard, title: str, before: int, then: int, why: str = "", *, sizes: tuple[str, ...] = ("", "")
+) -> _Figure:
     lost = before - then
     ok = 100 * lost <= guard.limit * before if guard.percent else lost <= guard.limit
     loss = "nothing is lost"
     if lost > 0:
         share = f"{100 * lost / before:.3g} %" if guard.percent else str(lost)
         loss = f"a loss of {share}, {'at most' if ok else 'more than'} {guard.shown_limit}"
-    return _Figure(ok, f"{title}: {before} fit now, {then} after{why}, {loss}")
+    return _Figure(ok, f"{title}: {before}{sizes[0]} fit now, {then}{sizes[1]} after{why}, {loss}")
 
 
-def _old_size(before: Fit) -> str:
-    size = before.spec
-    if size is None:
-        return ""
-    return f", today's size ({exact_size(size.memory)} · {size.cpus} CPU · {exact_size(size.disk_size)})"
+def _size(fit: Fit | None) -> str:
+    """Return the size that is counted, in words that follow its number."""
+    size = fit.spec if fit else None
+    return f" of {exact_size(size.memory)} · {size.cpus} CPU · {exact_size(size.disk_size)}" if size else ""
 
 
 # --- violations --------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ escaped yet; `Name` tells names from outside from our own words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -263,8 +263,9 @@ class Answer:
 
 
 def with_content(sections: Iterable[Section]) -> list[Section]:
-    """Return the sections that are not empty."""
-    return [item for item in sections if item.summary or item.notes or any(item.parts) or with_content(item.sections)]
+    """Return the sections that are not empty, with those of theirs that are not."""
+    found = (replace(item, sections=tuple(with_content(item.sections))) for item in sections)
+    return [item for item in found if item.summary or item.notes or any(item.parts) or item.sections]
 
 
 def from_to(low: str, high: str) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import Spec
 from gpolicy.analysis.binding import Cause
+from gpolicy.analysis.capacity import GroupCapacity
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.pair_names import pair_title
 from gpolicy.analysis.stranded import Stranded
@@ -106,10 +107,9 @@ def pair_cell(name: str) -> str:
 
 
 def _tells(change: FitChange) -> bool:
-    """Return whether a row says anything: something fits, now or then, and it is not as before."""
-    now, then = change.before, change.after
-    fits = any(side and side.fits for side in (now, then))
-    return fits and _differs(change)
+    """Return whether a row says anything: a new size, or another number than before of one that fits, now or then."""
+    fits = any(side and side.fits for side in (change.before, change.after))
+    return change.before is None or (fits and _differs(change))
 
 
 def figures(item: GroupCapacityChange) -> tuple[FitChange, ...]:
@@ -141,9 +141,14 @@ def _limited(items: Sequence[GroupCapacityChange]) -> Table:
 
 
 def changed_groups(change: CapacityChange) -> list[GroupCapacityChange]:
-    """Return the groups in which something fits and something changes, and the cluster as the last one."""
+    """Return the groups in which something changes and something fits or is new, and the cluster as the last one."""
     items = [*change.groups, *([change.cluster] if change.cluster else [])]
-    return [item for item in items if any(_differs(row) for row in figures(item)) and not _empty(item)]
+    return [
+        item
+        for item in items
+        if any(_differs(row) for row in figures(item))
+        and (not _empty(item) or (item.before is not None and any(row.before is None for row in item.rows)))
+    ]
 
 
 def _empty(item: GroupCapacityChange) -> bool:
@@ -193,12 +198,19 @@ def _differs(change: FitChange) -> bool:
 
 def _same(items: Sequence[GroupCapacityChange], moved: Sequence[GroupCapacityChange]) -> Iterator[str]:
     same = [item for item in items if item not in moved]
-    empty = [_named(item) for item in same if _empty(item)]
+    empty = [f"{_named(item)} ({_why_empty(item)})" for item in same if _empty(item)]
     if empty:
-        yield f"nothing fits, now or then: {', '.join(empty)}"
+        yield f"no spec at its maximum fits, now or then: {', '.join(empty)}"
     rest = [f"{_named(item)} (standard {_fits(item.standard.after)})" for item in same if not _empty(item)]
     if rest and moved:
         yield f"unchanged: {', '.join(rest)}"
+
+
+def _why_empty(item: GroupCapacityChange) -> str:
+    """Return what keeps out the largest size, after the plan if the group is there then."""
+    row = item.rows[0] if item.rows else item.standard
+    fit = row.after or row.before
+    return _why(fit.binding.cause) if fit else "not counted"
 
 
 def _named(item: GroupCapacityChange) -> str:
@@ -263,8 +275,11 @@ def _loss_words(item: GroupCapacityChange, row: FitChange) -> str:
 
 
 def _why(cause: Cause) -> str:
-    """Return what binds: in words where the policy itself allows no instance, which may be a mistake."""
-    return cause.sentence if cause in (Cause.BOUNDS, Cause.TEMPLATE) else f"bound by {cause.key}"
+    """Return what binds: in words where it is no resource, and may be a mistake."""
+    return cause.sentence if cause in _NO_RESOURCES else f"bound by {cause.key}"
+
+
+_NO_RESOURCES: Final = (Cause.BOUNDS, Cause.TEMPLATE, Cause.CLOSED, Cause.NO_NODES, Cause.NO_TEMPLATE)
 
 
 def _words(row: FitChange) -> str:
@@ -317,6 +332,11 @@ def room_cells(stranded: Stranded) -> tuple[str, ...]:
     )
 
 
+def _least_size(side: GroupCapacity | None, name: str) -> str:
+    """Return the minimum of a spec pair in words; empty if there is no such pair."""
+    return next((spec_words(spec.pair.min) for spec in side.specs if spec.name == name), "") if side else ""
+
+
 def _vectors(items: Sequence[GroupCapacityChange]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for item in items:
@@ -324,10 +344,12 @@ def _vectors(items: Sequence[GroupCapacityChange]) -> Table:
         if vectors is None or item.group is None:
             continue
         for name, now, then, lost in zip(vectors.names, vectors.before, vectors.after, vectors.lost, strict=True):
-            rows.append((Name(item.group), pair_cell(name), "as now", f"{now:,}", f"{then:,}", f"{lost:,}"))
+            least = f"{_least_size(item.before, name)}, of today"
+            rows.append((Name(item.group), pair_cell(name), least, f"{now:,}", f"{then:,}", f"{lost:,}"))
         rows += [
-            (Name(item.group), pair_cell(name), "as then", NOTHING, f"{then:,}", NOTHING)
+            (Name(item.group), pair_cell(name), _least_size(item.after, name), NOTHING, f"{then:,}", NOTHING)
             for name, then in zip(vectors.new_names, vectors.new_after, strict=True)
+            if _least_size(item.before, name) != _least_size(item.after, name)
         ]
     changed = any(
         item.vectors and (any(item.vectors.lost) or item.vectors.names != item.vectors.new_names) for item in items
@@ -338,7 +360,7 @@ def _vectors(items: Sequence[GroupCapacityChange]) -> Table:
         if changed
         else f"No lost {where}: as many of each spec's smallest size fit as before",
         of="sizes",
-        headings=("group", "spec", "policy", "now", "then", "lost"),
+        headings=("group", "spec", "smallest size", "now", "then", "lost"),
         rows=tuple(rows),
         right=RIGHT,
         grouped=1,

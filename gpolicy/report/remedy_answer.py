@@ -211,7 +211,10 @@ def _sizes(report: RemedyReport) -> Section:
         parts=(Entries(of="instance", entries=tuple(map(_size, report.sizes)), style=Style.COMMANDS),)
         if report.sizes
         else (),
-        notes=("memory and CPUs change at the next start of an instance; no script runs these commands",)
+        notes=(
+            "the spec pair is the one that asks for the smallest change; a plan names the one with the fewest breaches",
+            "memory and CPUs change at the next start of an instance; no script runs these commands",
+        )
         if any(item.commands for item in report.sizes)
         else (),
     )

@@ -36,6 +36,9 @@ def violations_section(change: ViolationChange) -> Section:
         weight=heaviest(tables),
         summary=_summary(change),
         parts=tables,
+        notes=("`gpolicy remedy PLAN.JSON` names the commands that make their sizes legal, or says why none do",)
+        if change.newly
+        else (),
         worse=_worse(change),
     )
 

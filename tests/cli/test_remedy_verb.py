@@ -66,6 +66,8 @@ def test_a_plan_has_the_remedy_of_its_policy(tmp_path: Path) -> None:
     one, other = answered(str(plan)), answered(str(POLICY))
     assert one["steps"] == other["steps"]
     assert one["left"] == other["left"]
+    assert one["sizes"] == other["sizes"]  # with the names of spec pairs, which no state has
+    assert "(small)" in gpolicy("remedy", plan, *SNAPSHOT).stdout
     stops = [note for note in one["notes"] if note.startswith(f"no move cures what stops {plan}, ")]  # type: ignore[attr-defined]
     failed = [guard for guard in json.loads(plan.read_text(encoding="utf-8"))["guards"] if not guard["ok"]]
     assert len(stops) == len(failed) > 0

@@ -48,7 +48,8 @@ def test_guards_of_capacity_count_under_the_limits(limits: Limits | None, now: i
     assert not ok
     assert (
         message
-        == f"group g, spec only{under} (measured): {now} fit now, {then} after, a loss of {now - then}, more than 1"
+        == f"group g, spec only{under} (measured): {now} of 4G · 1 CPU · 4G fit now, {then} of 8G · 1 CPU · 4G after,"
+        f" a loss of {now - then}, more than 1"
     )
     ok, message = verdict(tmp_path, f"spec: only, at_least: {then}", before, after)
     assert ok
@@ -69,7 +70,8 @@ def test_a_size_that_no_spec_allows_any_more_is_a_loss(
     )
     ok, message = verdict(tmp_path, 'capacity_loss: {at_most: "100%"}', before, after)
     assert ok
-    assert message.startswith(f"group g, spec only{under} (measured): {now} fit now, {then} after")
+    sizes = f"{now} of 8G · 1 CPU · 4G fit now, {then} of 4G · 1 CPU · 4G after"
+    assert message.startswith(f"group g, spec only{under} (measured): {sizes}")
 
 
 def test_a_group_too_large_to_count_fails_the_guard(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from gpolicy.impact.impact import PARTS, Impact
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.printable import terminal_text
-from gpolicy.report.answer import Answer, Table, plain_text
+from gpolicy.report.answer import Answer, Section, Table, plain_text, with_content
 from gpolicy.report.capacity_section import capacity_section
 from gpolicy.report.plan_answer import impact_section
 
@@ -88,7 +88,25 @@ def test_unchanged_groups_are_one_line() -> None:
 def test_a_group_without_a_change_is_no_row() -> None:
     lines = text(full_impact()).splitlines()
     assert "    unchanged: spare (standard 20)" in lines
-    assert "    nothing fits, now or then: fresh" in lines
+    assert "    no spec at its maximum fits, now or then: fresh (too few online nodes)" in lines
+
+
+def test_a_new_spec_of_which_none_fits_is_a_row() -> None:
+    sample = capacity_change()
+    (fresh,) = [item for item in sample.groups if item.group == "fresh"]
+    new = fresh.rows[0]
+    assert new.before is None
+    assert new.after is not None
+    assert not new.after.fits
+    told = replace(sample, groups=(replace(fresh, before=fresh.after),), cluster=None)
+    row = capacity_section(told).tables[0].rows[0]
+    assert [plain_text(cell) for cell in row[1:6]] == ["small", "12G · 3 CPU · 90G", "-", "0", "new"]
+
+
+def test_no_heading_is_without_content() -> None:
+    empty, full = (Section(key=key, title=key, summary=key) for key in ("", "full"))
+    outer = Section(key="outer", title="outer", sections=(empty, full))
+    assert [item.sections for item in with_content((outer, replace(outer, sections=(empty,))))] == [(full,)]
 
 
 def test_a_text_defines_no_word_that_stands_in_a_folded_table_only() -> None:

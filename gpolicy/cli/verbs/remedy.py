@@ -27,6 +27,7 @@ from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
 
 if TYPE_CHECKING:
+    from gpolicy.analysis.pair_names import PairNames
     from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
     from gpolicy.remedy.remedy import RemedyReport
@@ -92,10 +93,11 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
         to_apply, to_run = target.output(output), target.output(script, ".sh")
         check_no_file_is_lost(given, to_apply, to_run)
         state = target.read()
-        found = read_under(target, what_if, state if plan is None else _planned(state, plan))
+        planned, of_plan = (state, None) if plan is None else _planned(state, plan)
+        found = read_under(target, what_if, planned)
         if isinstance(found, Report):
             return found
-        observed, names = found
+        observed, names = found[0], of_plan or found[1]
         with working("looking for moves") as tell:
             report = find_remedy(observed, names, rate=mib, seconds=seconds, tell=tell)
         saved = save_remedy(report, observed, None if given is None else _supposed(state, observed, given, plan))
@@ -148,8 +150,12 @@ def _rate(text: str) -> int:
     return rate
 
 
-def _planned(state: ClusterState, file: Path) -> ClusterState:
-    """Return the cluster as a plan makes it. Raise UsageError for a plan for another cluster."""
+def _planned(state: ClusterState, file: Path) -> tuple[ClusterState, PairNames]:
+    """Return the cluster as a plan makes it, with the names of its spec pairs.
+
+    Raise UsageError for a plan for another cluster.
+    """
+    from gpolicy.analysis.pair_names import names_by_object  # noqa: PLC0415
     from gpolicy.cluster.snapshot import state_digest  # noqa: PLC0415
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
     from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
@@ -163,4 +169,4 @@ def _planned(state: ClusterState, file: Path) -> ClusterState:
     stops = [f"no move cures what stops {file}, as moves come after the plan: {reason}" for reason in plan.obstacles]
     if state_digest(state) not in {plan.state_digest, plan.state_digest_rapi}:
         stops.append(f"the cluster has changed since {file} was made")
-    return replace(after, notes=(*after.notes, *stops))
+    return replace(after, notes=(*after.notes, *stops)), names_by_object(plan.pair_names)
