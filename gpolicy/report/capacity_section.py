@@ -143,12 +143,14 @@ def _limited(items: Sequence[GroupCapacityChange]) -> Table:
 def changed_groups(change: CapacityChange) -> list[GroupCapacityChange]:
     """Return the groups in which something changes and something fits or is new, and the cluster as the last one."""
     items = [*change.groups, *([change.cluster] if change.cluster else [])]
-    return [
-        item
-        for item in items
-        if any(_differs(row) for row in figures(item))
-        and (not _empty(item) or (item.before is not None and any(row.before is None for row in item.rows)))
-    ]
+    moved = [item for item in items if any(_differs(row) for row in figures(item))]
+    return [item for item in moved if not _empty(item) or any(_is_new_in(row, item) for row in item.rows)]
+
+
+def _is_new_in(row: FitChange, item: GroupCapacityChange) -> bool:
+    """Return whether a row is a new spec of a group that was there before, and that takes instances."""
+    closed = row.after is not None and row.after.binding.cause in (Cause.CLOSED, Cause.NO_NODES)
+    return item.before is not None and row.before is None and not closed
 
 
 def _empty(item: GroupCapacityChange) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from impact_samples import capacity_change, full_impact, remedy_change
 from rendered import text_of
 
+from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.impact.fit_change import GroupCapacityChange
 from gpolicy.impact.impact import PARTS, Impact
 from gpolicy.impact.location_change import LocationChange
@@ -98,9 +99,10 @@ def test_a_new_spec_of_which_none_fits_is_a_row() -> None:
     assert new.before is None
     assert new.after is not None
     assert not new.after.fits
-    told = replace(sample, groups=(replace(fresh, before=fresh.after),), cluster=None)
-    row = capacity_section(told).tables[0].rows[0]
-    assert [plain_text(cell) for cell in row[1:6]] == ["small", "12G · 3 CPU · 90G", "-", "0", "new"]
+    row = replace(new, after=replace(new.after, binding=Binding(Cause.MEMORY)))
+    told = replace(sample, groups=(replace(fresh, before=fresh.after, rows=(row,)),), cluster=None)
+    shown = capacity_section(told).tables[0].rows[0]
+    assert [plain_text(cell) for cell in shown[1:6]] == ["small", "12G · 3 CPU · 90G", "-", "0", "new"]
 
 
 def test_no_heading_is_without_content() -> None:
