@@ -129,6 +129,8 @@ def _explain_branches(error: ValidationError, document: YamlDocument) -> Iterato
         options = [option["required"][0] for option in _schema(error)["oneOf"]]
         instance: Any = error.instance
         given = [name for name in options if name in instance]
+        if not given and _misspelt(error).intersection(options):
+            return
         what = f"has {listed(given)} at once" if given else "has none of them"
         message = f"exactly one of {listed(options, 'or')} belongs here; this {what}"
         yield WRONG_VALUE.finding(message, document.value_span(pointer))

@@ -215,6 +215,7 @@ def test_guards_know_their_measure_and_limit(tmp_path: Path) -> None:
         ("group: g, max_changes: 1", "max_changes has no group: it is about the whole plan"),
         ("spec: s, node_failures: 1", "node_failures has no spec: it is about the whole group"),
         ("at_least: 1, max_changes: 1", "exactly one of at_least, capacity_loss"),
+        ("capacity_los: {at_most: 1}", 'unknown key "capacity_los" in guards[1]'),
     ],
 )
 def test_invalid_guards(guard: str, message: str, tmp_path: Path) -> None:
