@@ -126,7 +126,8 @@ class _Writer:
     def part(self, part: Part, indent: str, *, never_cut: bool, titled: bool) -> Iterator[str]:
         match part:
             case Findings():
-                yield from findings_text(part.findings, part.sources, colour=self.display.colour).splitlines()
+                lines = findings_text(part.findings, part.sources, colour=self.display.colour).splitlines()
+                yield from lines[:-2] if without_colour(lines[-1]) == self.answer.verdict else lines
             case Entries():
                 yield from self.entries(part, indent)
             case Table():
