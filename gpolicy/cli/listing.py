@@ -20,7 +20,7 @@ from gpolicy.fleet.workers import Failed, work_side_by_side
 from gpolicy.json_values import json_text
 from gpolicy.printable import count
 from gpolicy.provenance import FORM, Provenance, age_words
-from gpolicy.report.answer import NOTHING, Answer, Name, Section, Table
+from gpolicy.report.answer import NOTHING, Answer, Cell, Name, Section, Table
 from gpolicy.report.forms import Display
 
 _AT_ONCE = 16
@@ -92,7 +92,7 @@ def _section(targets: Sequence[Target], seen: Sequence[_Seen], now: str, *, offl
         (
             Name(target.name),
             *(_labels(target).get(key, NOTHING) for key in labels),
-            NOTHING if target.named is None or target.named.policy is None else Name(str(target.policy)),
+            _policy(target),
             Name(target.state or ""),
             *(() if offline else _answer(item, now)),
         )
@@ -101,6 +101,13 @@ def _section(targets: Sequence[Target], seen: Sequence[_Seen], now: str, *, offl
     headings = ("cluster", *labels, "policy", "state", *asked)
     table = Table(title="Clusters", of="clusters", headings=headings, rows=tuple(rows), most=len(rows))
     return Section(key="clusters", title="", parts=(table,), never_cut=True)
+
+
+def _policy(target: Target) -> Cell:
+    if target.named is None or target.named.policy is None:
+        return NOTHING
+    path = str(target.policy)
+    return Name(path) if Path(path).exists() else f"{path} (missing)"
 
 
 def _answer(item: _Seen, now: str) -> tuple[str, ...]:

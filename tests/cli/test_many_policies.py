@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Sequence
 from datetime import date
 from pathlib import Path
 
 import pytest
-from command_line import gpolicy
+from command_line import ROOT, gpolicy
 
 from gpolicy.checking.repository import Checker
 from gpolicy.cli import many_policies
@@ -89,3 +90,14 @@ def test_all_clusters_show_what_their_policies_show_together(tmp_path: Path) -> 
     assert [item["code"] for item in together if item["severity"] == "error"] == ["GP831"]
     found = [(item["name"], one["code"]) for item in clusters for one in item["report"]["findings"]]
     assert ("b", "GP831") in found
+
+
+def test_a_list_of_clusters_says_which_policy_is_missing(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "policies/two-groups.snapshot.json", tmp_path / "cluster.json")
+    (tmp_path / "here").mkdir()
+    entries = (f'[clusters.{name}]\npolicy = "{name}"\nstate = "snapshot:cluster.json"\n' for name in ("here", "gone"))
+    (tmp_path / "gpolicy.toml").write_text("".join(entries), encoding="utf-8")
+    done = gpolicy("clusters", cwd=tmp_path)
+    assert done.returncode == 0
+    rows = [line for line in done.stdout.splitlines() if "snapshot:" in line]
+    assert ["(missing)" in row for row in rows] == [False, True]
