@@ -195,7 +195,7 @@ def _dropped(context: Context, family: str, used: set[str]) -> str:
 class OwnedPrefixIdle(Rule):
     info = warning_rule("GP523", "owned-prefix-idle")(
         summary="An owned prefix differs slightly from tags in use, or is owned on other objects than have them, or"
-        " no tag has it while those of a domain are not owned.",
+        " tags of a domain are not owned while those of another one are, or no tag has the prefix.",
         rationale="gpolicy removes tags only under owned prefixes, on the objects that the entry names. If the entry"
         " is misspelt, tags that you remove from the policy stay on the cluster.",
         bad=f'{_RULES.replace("rack:", "rakc:")}{_SET}["rack:a"]\n',
@@ -217,7 +217,8 @@ class OwnedPrefixIdle(Rule):
                 levels_of_one.add(level)
             if level is Level.NODE and not having_it:
                 loose.add(text.partition(":")[0])
-        left = min(loose & {*domains(context, "nlocation"), *domains(context, "migration")}, default="")
+        of_nodes = {*domains(context, "nlocation"), *domains(context, "migration")}
+        left = min(loose & of_nodes, default="")
         for rules in context.policy.tag_rules:
             for owned in rules.owns:
                 prefix, levels = owned.value.prefix, owned.value.levels
@@ -226,6 +227,10 @@ class OwnedPrefixIdle(Rule):
                     where = "s and ".join(sorted(str(level.value) for level in having))
                     message = f"{prefix} is owned on objects without such tags: they are on {where}s"
                     yield self.hit("cluster", message, owned.span, hint="correct `on`")
+                elif left and prefix.rstrip(":") in of_nodes and Level.NODE in having:
+                    message = f"tags {prefix}… of nodes are owned, and those of the domain {left} are not"
+                    yield self.hit("cluster", message, owned.span, hint=f"own {left}: on node as well")
+                    left = ""  # one is enough
                 elif not having and prefix.endswith(":"):
                     meant = prefixes.meant(prefix.rstrip(":"))
                     if meant:
