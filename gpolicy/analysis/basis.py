@@ -77,7 +77,9 @@ class StateReport:
     @property
     def grounds(self) -> tuple[str, ...]:
         """What the figures rest on, as sentences."""
-        return (*self.what_if, self.basis.sentence, *(item.sentence for item in self.limits))
+        simulated = self.source.startswith("sim:")
+        basis = "basis: simulated, no node was asked" if simulated else self.basis.sentence
+        return (*self.what_if, basis, *(item.sentence for item in self.limits))
 
 
 @dataclass(frozen=True, slots=True)

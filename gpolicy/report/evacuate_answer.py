@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -29,6 +30,7 @@ from gpolicy.report.answer import (
     rough_size,
     supposing,
 )
+from gpolicy.report.glossary import FAILURES
 
 _OF: Final = {
     EvacuationMode.ALL: "",
@@ -36,6 +38,9 @@ _OF: Final = {
     EvacuationMode.SECONDARY: " of the copies there",
 }
 _SOFT: Final = {item.key for item in (Cause.TAGS, Cause.RESERVE, Cause.VCPU_RATIO, Cause.SPINDLE_RATIO)}
+_TRIED: Final = re.compile(r"Group (\S+)(?: \(\w+\))?: (?:error |No valid allocation solutions, failure reasons: )")
+"""How hail begins what it says of a group."""
+_MANY: Final = 3  # instances with one reason that share a row
 _RIGHT: Final = frozenset({"set", "to copy", "score", "disk left"})
 
 
@@ -63,8 +68,15 @@ def evacuate_answer(report: EvacuationReport) -> Answer:
             *_short(report),
             *report.notes,
         ),
+        terms=_failures(report),
         rows_with="with --all-candidates, or in --format json",
     )
+
+
+def _failures(report: EvacuationReport) -> tuple[tuple[str, str], ...]:
+    """Return htools' words for what keeps instances where they are, each with its meaning."""
+    said = "\n".join(map(_why, report.stays))
+    return tuple((word, meaning) for word, meaning in FAILURES.items() if word in said)
 
 
 def _stopped(report: EvacuationReport) -> tuple[str, ...]:
@@ -121,11 +133,27 @@ def _moves(report: EvacuationReport) -> Section:
 
 
 def _stays(report: EvacuationReport) -> Section:
-    rows = tuple((Name(item.instance), item.template, names(item.nodes), _why(item)) for item in report.stays)
+    alike: dict[tuple[str, str], list[StayingInstance]] = {}
+    for item in report.stays:
+        alike.setdefault((item.template, _why(item)), []).append(item)
+    groups = [
+        (what, together)
+        for what, items in alike.items()
+        for together in ([items] if len(items) > _MANY else [[item] for item in items])
+    ]
+    rows = tuple(
+        (
+            tuple(Name(item.instance) for item in items),
+            template,
+            names(tuple(dict.fromkeys(node for item in items for node in item.nodes))),
+            why,
+        )
+        for (template, why), items in groups
+    )
     table = Table(
         title="What stays, and why",
-        of="instances",
-        headings=("instance", "template", "nodes", "why"),
+        of="reasons",
+        headings=("instances", "template", "nodes", "why"),
         rows=rows,
         weight=Weight.WORSE,
         last_apart=True,
@@ -135,6 +163,10 @@ def _stays(report: EvacuationReport) -> Section:
         notes.append(
             "hail moves no plain and no file instances: `gnt-instance move -n NODE INSTANCE` copies one to another"
             " node, and stops it meanwhile"
+        )
+    if report.group is not None and report.stays:
+        notes.append(
+            "`gpolicy place` with the size of an instance and group=NAME says in figures why a group refuses it"
         )
     refused = {item.reason for stay in report.stays for item in stay.candidates or ()}
     if (
@@ -150,11 +182,11 @@ def _stays(report: EvacuationReport) -> Section:
 
 
 def _why(item: StayingInstance) -> str:
-    """Return hail's reason; of a single candidate in figures."""
+    """Return hail's reason, shortened by the words that all of its reasons share; of a single candidate in figures."""
     match item.candidates:
         case (only,):
             return _refusal(only)
-    return item.reason
+    return _TRIED.sub(r"group \1: ", item.reason)
 
 
 def _refusal(item: Candidate) -> str:

@@ -140,9 +140,8 @@ def spec_instance(state: ClusterState, more: More, group: str, names: PairNames)
     size = size_of(pair, more.bound, state, group)
     request = of_spec(PlaceRequest(group=group), size, state, group)
     data = cluster_data(state)
-    return f"{pair_title(spec)}:max" if more.bound == "max" else pair_title(spec), wanted_instance(
-        request, wanted_group(request, data), state, data
-    )
+    title = f"{pair_title(spec)}:{more.bound}"
+    return title, wanted_instance(request, wanted_group(request, data), state, data)
 
 
 def _instances(more: More, spec: str, names: PairNames) -> Step:

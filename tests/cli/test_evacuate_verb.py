@@ -115,3 +115,10 @@ def test_a_second_word_of_nodes_says_how_to_write_several() -> None:
     done = gpolicy("evacuate", *SNAPSHOT, "node1", "node2")
     assert done.returncode == 3
     assert "too many arguments: `node2`\n  write several names as one word, with commas" in done.stderr
+
+
+def test_instances_that_stay_for_one_reason_share_a_row_with_a_legend() -> None:
+    done = gpolicy("evacuate", *SNAPSHOT, "-g", "default")
+    rows = [line.strip() for line in done.stdout.splitlines() if "group spare: Not enough online nodes" in line]
+    assert rows == ["group dedicated: FailMem: 6, group spare: Not enough online nodes"]
+    assert "\nFailMem: htools' word" in done.stdout

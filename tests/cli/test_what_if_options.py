@@ -56,7 +56,7 @@ def test_the_names_of_a_plan_are_those_before_it(tmp_path: Path) -> None:
     done = gpolicy(*words, "1x most in dedicated")
     assert (done.returncode, done.stdout) == (3, "")
     assert "there is no spec pair 'most' in group dedicated" in done.stderr
-    assert "With 1 more pair 1 in group dedicated: " in gpolicy(*words, "1x 1 in dedicated").stdout
+    assert "With 1 more pair 1:min in group dedicated: " in gpolicy(*words, "1x 1 in dedicated").stdout
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_what_cannot_be_supposed_is_said(arguments: list[str], said: str, tmp_pa
 @pytest.mark.parametrize("verb", [["capacity", "-g", "default"], ["place", "memory=1G", "group=default"]])
 def test_more_instances_are_in_the_group_that_a_run_is_about(verb: list[str]) -> None:
     done = gpolicy(*verb, "--state", SNAPSHOT, "--with", "8x 1")
-    assert "With 8 more pair 1 in group default: " in done.stdout
+    assert "With 8 more pair 1:min in group default: " in done.stdout
     assert "--with: 1 in which group?" in gpolicy("capacity", "--state", SNAPSHOT, "--with", "8x 1").stderr
 
 

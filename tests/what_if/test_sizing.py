@@ -210,7 +210,7 @@ def test_what_ganeti_does_not_make_on_exclusive_storage_does_not_fit(state: Clus
     group = state.groups["dedicated"]
     group = replace(group, effective={**group.effective, ("ipolicy", "disk-templates"): ["drbd"]})
     mirrored = replace(state, groups={**state.groups, "dedicated": group})
-    with pytest.raises(GpolicyError, match="0 of 2 pair 1 fit") as caught:
+    with pytest.raises(GpolicyError, match="0 of 2 pair 1:min fit") as caught:
         ask(mirrored, "2x 1", likes=("node5",))
     assert "Ganeti makes only plain instances" in str(caught.value.hint)
     with pytest.raises(GpolicyError, match="Ganeti makes no drbd instance on nodes with exclusive storage"):

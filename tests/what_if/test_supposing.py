@@ -320,9 +320,9 @@ def test_a_declared_total_grows_with_the_memory(small: ClusterState) -> None:
 def test_sizes_go_by_the_names_of_the_policy(small: ClusterState) -> None:
     found = suppose(small, WhatIf(more=(read_more("2x tiny in g"),)), PairNames(groups={"g": ("tiny",)}))
     assert [name for name in found.instances if name.startswith("tiny")] == ["tiny+1", "tiny+2"]
-    assert found.supposed == ("2 more tiny in group g",)
+    assert found.supposed == ("2 more tiny:min in group g",)
 
 
 def test_a_pair_without_a_name_goes_by_what_reports_call_it(small: ClusterState) -> None:
     found = suppose(small, WhatIf(more=(read_more("2x pair 1 in g"), read_more("pair 1:max in g"))))
-    assert found.supposed == ("2 more pair 1 in group g", "1 more pair 1:max in group g")
+    assert found.supposed == ("2 more pair 1:min in group g", "1 more pair 1:max in group g")
