@@ -44,14 +44,11 @@ class _Writer:
     def prose(self, text: str, indent: str = "", tone: Tone = Tone.QUIET, *, head: str = "") -> Iterator[str]:
         """Yield a sentence, broken at blanks to fit the terminal; `tone` is that of `head`, its beginning."""
         room = self.room(f"{indent}  ")
+        left = len(head or text)
         for number, line in enumerate(wrapped(text, room)):
-            more = "  " if number else ""
-            if not head:
-                yield f"{indent}{more}{self.paint(tone, line)}"
-            elif not number and line.startswith(head):
-                yield f"{indent}{self.paint(tone, head)}{line.removeprefix(head)}"
-            else:
-                yield f"{indent}{more}{line}"
+            painted = self.paint(tone, line[:left]) if left > 0 else ""
+            yield f"{indent}{'  ' if number else ''}{painted}{line[max(left, 0) :]}"
+            left -= len(line) + 1
 
     def verdict(self) -> Iterator[str]:
         answer = self.answer
@@ -83,7 +80,7 @@ class _Writer:
 
     def small_print(self, page: list[str]) -> Iterator[str]:
         """Yield the terms that `page` uses with their definitions, and the notes."""
-        answer, terms = self.answer, terms_of(self.answer, without_colour("\n".join(page)))
+        answer, terms = self.answer, terms_of(self.answer, " ".join(without_colour(" ".join(page)).split()))
         if terms or answer.notes:
             yield ""
         for text in (
