@@ -13,7 +13,7 @@ from typing import Final, TextIO
 from gpolicy.colour import Painter, Tone
 from gpolicy.printable import control, printable, wrapped
 
-_NAME: Final = "gpolicy: "
+_NAME: Final = "gpolicy:"
 _PATIENCE_SECONDS = 1.0
 _ERASE: Final = control("[G") + control("[K")  # the line that the cursor is in
 
@@ -26,9 +26,9 @@ def wants_colour(stream: TextIO) -> bool:
 def complain(message: str, hint: str | None) -> None:
     """Write one line about the error to standard error, and one with the hint; longer ones are broken on a terminal."""
     paint = Painter(wants_colour(sys.stderr))
-    room = _room(_NAME) if sys.stderr.isatty() else 0
+    room = _room(f"{_NAME} ") if sys.stderr.isatty() else 0
     said = "\n  ".join(wrapped(printable(message), room))
-    sys.stderr.write(f"{paint(Tone.ALARM, _NAME)}{said}\n")
+    sys.stderr.write(f"{paint(Tone.ALARM, _NAME)} {said}\n")
     for line in wrapped(printable(hint), room) if hint else ():
         sys.stderr.write(f"{paint(Tone.QUIET, f'  {line}')}\n")
 
