@@ -380,7 +380,7 @@ def group_with(name: str, nodes: str) -> str:
         (("nodes:\n  - n1\n  - n2\n", "nodes: [n3]\n"), ("nodes:\n  - n2\n", "nodes: [n3, n1]\n")),
         (("nodes: [n1, n2]\n", ""), ("nodes: [n2]\n", "")),
         (("nodes:\n  - n1\n", "nodes: []\n"), ("nodes: []\n", "nodes: [n1]\n")),
-        (('nodes: ["n[12]"]\n', "nodes:\n  - n3\n"), ('nodes: ["n[12]"]\n', "nodes:\n  - n3\n  - n1\n")),
+        (('nodes: ["n[12]*"]\n', "nodes:\n  - n3\n"), ('nodes: ["n[12]*"]\n', "nodes:\n  - n3\n  - n1\n")),
         (("nodes: [n1]\n", 'nodes: ["n*"]\n'), ("nodes: []\n", 'nodes: ["n*"]\n')),
     ],
 )
