@@ -394,6 +394,16 @@ def test_a_moved_node_is_in_the_list_of_its_group(
     assert one_file(tmp_path, was, state) == now
 
 
+def test_a_node_that_a_range_of_another_group_lists_is_named_and_stays(tmp_path: Path) -> None:
+    """Its name would win over the range, but `check` warns of such a pair, and no draft may bring a warning."""
+    was = group_with("gold", 'nodes: ["n[12]"]\n') + "---\n" + group_with("silver", "nodes: [n3]\n")
+    files_of(tmp_path, {"policy.yaml": was})
+    nodes = {"n1": "silver", "n2": "gold", "n3": "silver"}
+    wrote = write(tmp_path, cluster(groups={"gold": {}, "silver": {}}, nodes=nodes))
+    assert wrote.texts == {}
+    assert "GP611" in reasons(wrote)["node/n1:group"]
+
+
 def test_a_node_that_a_glob_claims_is_named_and_stays(tmp_path: Path) -> None:
     files_of(tmp_path, {"policy.yaml": group_with("gold", 'nodes: ["n*"]\n')})
     wrote = write(tmp_path, cluster(groups={"gold": {}, "silver": {}}, nodes={"n1": "silver", "n2": "gold"}))
