@@ -67,7 +67,7 @@ class PatternWithoutNode(Rule):
                 if is_glob(entry.value) and not any(matches(entry.value, name) for name in known):
                     message = f"no node of the cluster matches {entry.value}"
                     yield self.hit(declared, message, entry.span, hint="correct the pattern, or add the nodes first")
-                elif is_glob(entry.value) and not _ANY_DIGIT.search(entry.value):
+                elif is_glob(entry.value) and not any(map(_ALL_THAT_COME.search, _BRACKETS.findall(entry.value))):
                     lacking = [name for name in written_out(entry.value) or () if name not in known]
                     if lacking:
                         message = f"{entry.value} lists {some(lacking)}, which the cluster does not have"
@@ -102,8 +102,8 @@ class PatternStopsShort(Rule):
                     yield self.hit(group, message, near.span, hint="widen the pattern, or name the node in its group")
 
 
-_ANY_DIGIT: Final = re.compile(r"\[[^]]*(-9|[a-z]-[a-z]|!)[^]]*\]")
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
+_ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 _EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
 MOST_LOOKED_AT: Final = 1_000_000
