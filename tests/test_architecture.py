@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "fleet": {"cluster", "policy", "settings"},
     "fit": {"ganeti", "policy", "cluster"},
     "checking": {"ganeti", "policy", "cluster", "fit", "settings"},
-    "rules": {"ganeti", "policy", "cluster", "fit", "checking", "plan", "impact", "show", "testing"},
+    "rules": {"ganeti", "policy", "cluster", "fit", "checking", "plan", "impact", "analysis", "show", "testing"},
     "plan": {"ganeti", "policy", "cluster", "fit"},
     "render": {"ganeti", "plan"},
     "apply": {"ganeti", "cluster", "plan", "analysis", "impact", "remedy"},

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gpolicy.checking.members import Members
 from gpolicy.checking.pairs import Pair, pairs_of
@@ -21,6 +21,8 @@ from gpolicy.policy.source_file import Pointer
 
 if TYPE_CHECKING:
     from gpolicy.checking.node_limits import Excess
+
+_Result = TypeVar("_Result")
 
 EXCLUSIVE_STORAGE: Path = ("ndparams", "exclusive_storage")
 MINMAX: Path = ("ipolicy", "minmax")
@@ -87,6 +89,16 @@ class Context:
     @cached_property
     def _own_pairs(self) -> dict[str, tuple[Pair, ...]]:
         return {declared.label: pairs_of(leaf) for declared, leaf in self.explicit_at(MINMAX)}
+
+    def once(self, work: Callable[[Context], _Result]) -> _Result:
+        """Return what `work` makes of the policy and the cluster; however many rules ask, it is done once."""
+        if work not in self._done:
+            self._done[work] = work(self)
+        return cast(_Result, self._done[work])
+
+    @cached_property
+    def _done(self) -> dict[object, Any]:
+        return {}
 
     # --- objects -----------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from gpolicy.ganeti.units import exact_size
 from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
-from gpolicy.impact.violation_change import InstanceViolation, ViolationChange
+from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import Change
 from gpolicy.plan.plan import Plan, make_plan
@@ -94,25 +94,31 @@ def guard_impact(
     return impact(before, after, names=names, failures=failures, parts=parts, declared=True, observer=observer)
 
 
-def verdicts_on_plan(policy: Policy, state: ClusterState, terms: Terms) -> tuple[GuardResult, ...]:
-    """Return the verdict of every guard of `policy` on the plan that makes `state` what the policy declares."""
-    changes, before, after = _sides(policy, state, terms)
-    known = (
-        guard_impact(before, after, policy.guards, pair_names(policy, after)) if need_impact(policy.guards) else None
-    )
-    return declared_guards(policy.guards, changes, known)
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """What the plan of a policy would do to a cluster: its changes, and the cluster before and after them."""
+
+    policy: Policy
+    changes: tuple[Change, ...]
+    before: ClusterState
+    after: ClusterState
+
+    def verdicts(self) -> tuple[GuardResult, ...]:
+        """Return the verdict of every guard of the policy."""
+        guards, known = self.policy.guards, None
+        if need_impact(guards):
+            known = guard_impact(self.before, self.after, guards, pair_names(self.policy, self.after))
+        return declared_guards(guards, self.changes, known)
+
+    def impact(self, *parts: str) -> Impact:
+        """Return these parts of what the plan does."""
+        return impact(self.before, self.after, names=pair_names(self.policy, self.after), parts=parts)
 
 
-def instances_newly_violating(policy: Policy, state: ClusterState, terms: Terms) -> tuple[InstanceViolation, ...]:
-    """Return the instances that conform to the policy of their group in `state`, but not after the policy's plan."""
-    _, before, after = _sides(policy, state, terms)
-    known = impact(before, after, names=pair_names(policy, after), parts={"violations"})
-    return known.violations.newly if known.violations else ()
-
-
-def _sides(policy: Policy, state: ClusterState, terms: Terms) -> tuple[tuple[Change, ...], ClusterState, ClusterState]:
+def prospect(policy: Policy, state: ClusterState, terms: Terms) -> Prospect:
+    """Return what the plan would do that makes `state` what `policy` declares, under the policy's `terms`."""
     changes = make_plan(policy, state).changes
-    return (changes, *before_and_after(state, changes, terms))
+    return Prospect(policy, changes, *before_and_after(state, changes, terms))
 
 
 def need_impact(guards: Sequence[Guard]) -> bool:

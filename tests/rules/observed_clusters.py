@@ -40,6 +40,12 @@ _INSTANCE = {"node": "node1.example.org", "hypervisor": "kvm"}
 _HOSTING = with_instance(_SIZED, template="plain", **_INSTANCE)
 _BOTH = cluster({"gold": {}, "silver": {}}, {"node1.example.org": "gold", "node2.example.org": "gold"})
 _PAIR = with_instance(_BOTH, template="drbd", **_INSTANCE)
+_THREE = cluster({"gold": {}}, {f"node{number}.example.org": "gold" for number in (1, 2, 3)})
+_ON_ONE = with_instance(_THREE, template="drbd", **_INSTANCE)
+_MIRRORED = replace(
+    _ON_ONE,
+    instances={name: replace(item, secondary_nodes=("node2.example.org",)) for name, item in _ON_ONE.instances.items()},
+)
 
 OBSERVED: dict[str, ClusterState] = {
     "GP309": with_enabled(with_instance(_ONE, template="drbd", **_INSTANCE), "drbd", "plain"),
@@ -61,6 +67,7 @@ OBSERVED: dict[str, ClusterState] = {
     "GP747": replace(_ONE, cluster=ClusterObject(own={("nicparams", "link"): "br-public"})),
     "GP748": _ONE,
     "GP749": replace(_SIZED, instances={name: replace(item, nic_count=1) for name, item in _HOSTING.instances.items()}),
+    "GP750": _MIRRORED,
     "GP745": with_instance(_ONE, template="plain", **_INSTANCE),
     "GP746": replace(
         with_instance(_ONE, template="plain", **_INSTANCE),

@@ -14,6 +14,7 @@ from gpolicy.findings import Severity
 from gpolicy.ganeti.parameter import Values
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
+from gpolicy.rules.examples import bounds
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
@@ -86,3 +87,36 @@ def test_a_policy_that_the_cluster_has_already_is_silent(tmp_path: Path) -> None
 def test_another_release(declared: str, observed_release: str | None, found: list[str], tmp_path: Path) -> None:
     state = replace(observed(), software_version=observed_release)
     assert codes(check(f'{CLUSTER}ganeti_version: "{declared}"\n', tmp_path, state=state)) == found
+
+
+SIZES = {"memory-size": 1024, "cpu-count": 1, "disk-size": 1024, "disk-count": 1, "nic-count": 1, "spindle-use": 1}
+ALLOWING: Values = {
+    ("ipolicy", "disk-templates"): ["drbd", "plain"],
+    ("ipolicy", "minmax"): [{"min": SIZES, "max": {**SIZES, "memory-size": 4096}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("template", "memory", "places"),
+    [
+        ("plain", "1G 4G", [(5, "disk-templates")]),
+        ("drbd", "2G 4G", [(8, "memory-size")]),
+        ("drbd", "256M 512M", [(9, "memory-size")]),
+        ("plain", "2G 4G", [(5, "disk-templates"), (8, "memory-size")]),
+        ("drbd", "1G 4G", []),
+    ],
+)
+def test_the_place_is_what_would_not_allow_an_instance(
+    template: str, memory: str, places: list[tuple[int, str]], tmp_path: Path
+) -> None:
+    specs = f"  minmax:\n    - name: some\n      {bounds(memory, '1 4', '1G 1T', '1 8')}"
+    text = f"{GROUP}ipolicy:\n  disk-templates: [drbd]\n{specs}"
+    state = observed(template)
+    groups = {name: replace(item, own=ALLOWING, effective=ALLOWING) for name, item in state.groups.items()}
+    instances = {name: replace(item, nic_count=1) for name, item in state.instances.items()}
+    found = check(text, tmp_path, state=replace(state, groups=groups, instances=instances))
+    violating = [item for item in found if item.code == "GP749"]
+    message = "group gold would no longer allow web1.example.org ({})"
+    assert [(item.span.line if item.span else 0, item.message) for item in violating] == [
+        (line, message.format(word)) for line, word in places
+    ]

@@ -16,7 +16,7 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, Node
 from gpolicy.findings import Severity
 from gpolicy.fit.terms import terms_of
-from gpolicy.impact.declared_guards import verdicts_on_plan
+from gpolicy.impact.declared_guards import prospect
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 
@@ -120,7 +120,7 @@ def _adopted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _refuses(directory: Path, state: ClusterState) -> list[str]:
     policy = load_policy(directory)
     plan = make_plan(policy, state)
-    verdicts = (*plan.guards, *verdicts_on_plan(policy, state, terms_of(policy, state)))
+    verdicts = (*plan.guards, *prospect(policy, state, terms_of(policy, state)).verdicts())
     errors = [item.code for item in plan.findings if item.severity is Severity.ERROR]
     return [*errors, *(guard.name for guard in verdicts if not guard.ok)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
@@ -25,6 +25,9 @@ from gpolicy.rules.exclusive_storage.physical_volumes import ObservedVolumesDiff
 from gpolicy.rules.parameters.values import NotExpressible, ParameterNotInVersion
 from gpolicy.rules.specs.standard import StdOutside
 
+if TYPE_CHECKING:
+    from gpolicy.plan.change import Objection
+
 _BETTER: Final[dict[str, tuple[type[Rule], ...]]] = {
     "expressible": (NotExpressible, ParameterNotInVersion),
     "templates-enabled": (TemplateNotEnabled, StaleGroupTemplates),
@@ -41,14 +44,19 @@ _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
 
 
 def _found(rule: Rule, context: Context, *, overridable: bool, hint: str) -> Iterator[Hit]:
-    if context.state is None or context.desired is None or context.desired.findings:
+    if context.desired is None or context.desired.findings:
         return  # what the plan would be is not known before these are mended
-    from gpolicy.plan.plan import objections_to_plan  # noqa: PLC0415 (most checks look at no cluster)
-
-    for name, raised in objections_to_plan(context.policy, context.state).items():
+    for name, raised in context.once(_objections).items():
         is_said = any(next(other().check(context), None) for other in _BETTER.get(name, ()))
         for objection in raised if BUILT_IN[name].overridable is overridable and not is_said else ():
             yield rule.hit("", f"{name}: {objection.text}", objection.span, hint=hint.format(name))
+
+
+def _objections(context: Context) -> dict[str, list[Objection]]:
+    """Return what the built-in guards have against the plan for the observed cluster."""
+    from gpolicy.plan.plan import objections_to_plan  # noqa: PLC0415 (most checks look at no cluster)
+
+    return objections_to_plan(context.policy, context.state) if context.state else {}
 
 
 class PlanImpossible(Rule):

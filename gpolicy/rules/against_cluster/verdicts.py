@@ -4,15 +4,29 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context
+from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Finding, Severity, warning_rule
+from gpolicy.findings import Finding, Severity, Span, warning_rule
 from gpolicy.fit.terms import terms_of
+from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.guard import Measure
 from gpolicy.printable import some
 from gpolicy.rules.examples import GROUP, bounds
+
+if TYPE_CHECKING:
+    from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
+    from gpolicy.impact.declared_guards import Prospect
+
+
+def prospect_of(context: Context) -> Prospect:
+    """Return what the plan that the policy leads to would do to the observed cluster."""
+    from gpolicy.impact.declared_guards import prospect  # noqa: PLC0415 (most checks look at no cluster)
+
+    if context.state is None:
+        raise ValueError("without a cluster there is no plan")
+    return prospect(context.policy, context.state, terms_of(context.policy, context.state))
 
 
 class PlanRule(Rule):
@@ -44,12 +58,8 @@ class GuardStopsPlan(PlanRule):
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        policy, state = context.policy, context.state
-        if state is None or not policy.guards:
-            return
-        from gpolicy.impact.declared_guards import verdicts_on_plan  # noqa: PLC0415 (most checks look at no cluster)
-
-        for guard, verdict in zip(policy.guards, verdicts_on_plan(policy, state, terms_of(policy, state)), strict=True):
+        guards = context.policy.guards
+        for guard, verdict in zip(guards, context.once(prospect_of).verdicts(), strict=True) if guards else ():
             if not verdict.ok:
                 name = guard.name.value
                 hint = f"{verdict.message}; if that is meant, override the guard with gpolicy plan --allow {name}"
@@ -61,6 +71,8 @@ def _sized(memory: str) -> str:
 
 
 _PATHS: Final = (MINMAX, DISK_TEMPLATES)
+_CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
+"""What says that a value is not allowed, by the name of the value; of all others the spec pairs do."""
 
 
 class InstancesViolate(PlanRule):
@@ -78,19 +90,33 @@ class InstancesViolate(PlanRule):
         guarded = any(guard.measure is Measure.NEWLY_VIOLATING for guard in policy.guards)
         if state is None or desired is None or guarded or not context.declares(*_PATHS):
             return
-        from gpolicy.impact.declared_guards import instances_newly_violating  # noqa: PLC0415 (as above)
-
         current = {name: group.current for name, group in desired.groups.items()}
-        found: dict[str, list[str]] = defaultdict(list)
-        for item in instances_newly_violating(policy, state, terms_of(policy, state)):
-            group = item.after.group if item.after else ""
-            if current.get(group, group) == state.nodes[item.primary_node].group:  # else its node moves: GP723
-                why = ", ".join(breach.parameter for breach in item.after.breaches) if item.after else ""
-                found[group].append(f"{item.instance} ({why})")
-        for group, names in sorted(found.items()):
-            declared = policy.groups.get(group)
-            at = [context.effective(declared, path) if declared else context.cluster_leaf(path) for path in _PATHS]
-            span = next((leaf.span for leaf in at if leaf is not None), None)
+        known = context.once(prospect_of).impact("violations").violations
+        found: dict[tuple[str, Path], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        places: dict[tuple[str, Path], Span | None] = {}
+        for item in known.newly if known else ():
+            after = item.after
+            if after is None or current.get(after.group, after.group) != state.nodes[item.primary_node].group:
+                continue  # its node moves: GP723
+            for breach in after.breaches:
+                cause = (after.group, _CAUSES.get(breach.parameter, MINMAX))
+                found[cause][item.instance].append(breach.parameter)
+                if cause not in places:
+                    places[cause] = _place(context, cause[1], after, breach)
+        for (group, path), breaches in sorted(found.items()):
+            names = [f"{name} ({', '.join(words)})" for name, words in breaches.items()]
             message = f"group {group} would no longer allow {some(names)}"
             hint = "allow their sizes, or write a guard newly_violating that says how many are meant"
-            yield self.hit(declared or "cluster", message, span, hint=hint)
+            yield self.hit(policy.groups.get(group, "cluster"), message, places[group, path], hint=hint)
+
+
+def _place(context: Context, path: Path, violation: PolicyViolation, breach: ParameterBreach) -> Span | None:
+    """Return where the policy says what an instance would no longer conform to."""
+    declared = context.policy.groups.get(violation.group) or context.policy.cluster
+    if declared is None:
+        return None
+    pairs = context.pairs(declared) if path == MINMAX else ()
+    if breach.beyond is not None and violation.pair <= len(pairs):
+        return pairs[violation.pair - 1].at("min" if breach.beyond < 0 else "max", breach.parameter)
+    leaves = (context.effective(declared, each) for each in (path, *_PATHS))
+    return next((leaf.span for leaf in leaves if leaf is not None), None)
