@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import errors_among, policy_with_findings, reader_today
-from gpolicy.cli.output import Report, looked_at
+from gpolicy.cli.output import Report, named_policy
 from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
@@ -65,7 +65,7 @@ def compare(target: Target, request: WriteRequest | None = None) -> Report:
         wrote = _written_back(policy, state, report, request, reader_today(), whole=whole)
     left = report if wrote is None else replace(report, drift=wrote.left)
     now = time.time()
-    of = f"{path} ({looked_at([policy], policy.files)})"
+    of = named_policy(path, policy)
     return Report(
         exit_code=int(ExitCode.CHANGES if left.drift else ExitCode.FINE),
         answer=lambda: drift_answer(left, policy.files, of=of, wrote=wrote),

@@ -150,11 +150,22 @@ def _broken_words(document: YamlDocument) -> str:
     return f"{document.file} from line {document.mark[0]} on"
 
 
+def named_policy(path: Path, policy: Policy) -> str:
+    """Return the name of a policy, in CI from the top of the checkout, with what it holds: `policies (4 files)`."""
+    name = repository_path(str(path)) if _checkout() else str(path)
+    return f"{name} ({looked_at([policy], policy.files)})"
+
+
+def _checkout() -> str | None:
+    """Return the top of the checkout, as CI services name it."""
+    return os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR")
+
+
 def repository_path(file: str) -> str:
     """Return the path of a file from the top of the checkout; as it is if it lies elsewhere.
 
     CI services name the top of the checkout in the environment; else it is the current directory.
     """
-    named = os.environ.get("GITHUB_WORKSPACE") or os.environ.get("CI_PROJECT_DIR")
+    named = _checkout()
     top, whole = real_path(named or Path.cwd()), real_path(file)
     return whole.relative_to(top).as_posix() if whole.is_relative_to(top) else file

@@ -10,7 +10,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from gpolicy.cli.checking import errors_among, policy_with_findings
-from gpolicy.cli.output import Report, check_no_file_is_lost, looked_at, repository_path
+from gpolicy.cli.output import Report, check_no_file_is_lost, named_policy, repository_path
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
@@ -74,7 +74,7 @@ def plan(target: Target, request: PlanRequest) -> Report:
     path, output = target.policy, target.output(request.output)
     check_no_file_is_lost(path, output)
     state = target.read()
-    policy, found = policy_with_findings(path, state)
+    policy, found = policy_with_findings(path, state, target.together)
     if errors := errors_among(found):
         refused = refused_plan(policy, state, errors)
         report = _report(refused, Sides(state, state, PairNames()), None, policy, target, request)
@@ -133,7 +133,6 @@ def _report(
     from gpolicy.report.plan_answer import plan_answer  # noqa: PLC0415
     from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
 
-    of = f"{target.policy} ({looked_at([policy], policy.files)})"
     places = {guard.name.value: guard.name.span for guard in policy.guards}
     return Report(
         exit_code=_exit_code(made, detailed=request.detailed_exitcode),
@@ -143,7 +142,7 @@ def _report(
             sides=sides,
             sources=policy.files,
             locate=repository_path,
-            of=of,
+            of=named_policy(target.policy, policy),
             unmanaged=_unmanaged(policy, sides.after),
         ),
         own={

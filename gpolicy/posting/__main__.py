@@ -1,6 +1,7 @@
 """`python -m gpolicy.posting github|gitlab [--only-update] NAME FILE...`: keep one comment with the text of files.
 
-With `--only-update` none is begun: one that is there gets the new text.
+With `--only-update` none is begun: one that is there gets the new text. With `--print` the text goes to standard output
+instead, and nothing is asked.
 
 For the GitHub Action and the GitLab component (docs/guides/ci.md), whose environment has all that is needed. Exit
 code 0: done, or there is no request or no permission to comment on it (a pull request from a fork), and a message says
@@ -21,10 +22,10 @@ from pathlib import Path
 from types import ModuleType
 
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
-from gpolicy.posting.posted_texts import NotAllowedError, marker, post
+from gpolicy.posting.posted_texts import NotAllowedError, marker, post, whole_text
 from gpolicy.printable import one_line
 
-_USAGE = "python -m gpolicy.posting github|gitlab [--only-update | --issue CODE] NAME FILE..."
+_USAGE = "python -m gpolicy.posting github|gitlab [--only-update | --print | --issue CODE] NAME FILE..."
 
 
 def main(arguments: list[str], environ: Mapping[str, str]) -> int:
@@ -45,21 +46,24 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
 
 
 def _run(arguments: list[str], environ: Mapping[str, str]) -> str:
-    begin = arguments[1:2] != ["--only-update"]
-    arguments = arguments if begin else [*arguments[:1], *arguments[2:]]
+    option = arguments[1] if arguments[1:2] and arguments[1] in {"--only-update", "--print"} else None
+    arguments = [*arguments[:1], *arguments[2:]] if option else arguments
     if len(arguments) < 3 or arguments[0] not in {"github", "gitlab"}:
         raise UsageError(f"usage: {_USAGE}")
     if arguments[1] == "--issue":
         return _issue(arguments, environ)
     kind, name, *files = arguments
-    posts = _service(kind).comments(environ)
-    if posts is None:
+    service, text = _service(kind), _texts(files)
+    posts = None if option == "--print" else service.comments(environ)
+    if posts is None and option != "--print":
         return "no comment: this is not a pull request or merge request"
-    text = _texts(files)
     if not text:
         return "no comment: there is nothing to post"
-    _refuse_long(text, name, posts.longest)
-    return f"the comment {marker(name)} {post(posts, name, text, begin=begin).value}"
+    _refuse_long(text, name, service.LONGEST)
+    if posts is None:
+        sys.stdout.write(f"{whole_text(name, text)}\n")
+        return f"the comment {marker(name)} is printed, not written"
+    return f"the comment {marker(name)} {post(posts, name, text, begin=option is None).value}"
 
 
 def _issue(arguments: list[str], environ: Mapping[str, str]) -> str:
@@ -68,8 +72,9 @@ def _issue(arguments: list[str], environ: Mapping[str, str]) -> str:
     kind, _, code, name, *files = arguments
     if int(code) not in (ExitCode.FINE, ExitCode.CHANGES):
         return f"the issue {marker(name)} stays: exit code {code} says nothing of the cluster"
-    posts, text = _service(kind).issues(environ), _texts(files)
-    _refuse_long(text, name, posts.longest)
+    service, text = _service(kind), _texts(files)
+    posts = service.issues(environ)
+    _refuse_long(text, name, service.LONGEST)
     return f"the issue {marker(name)} {post(posts, name, text, title=name, close=int(code) == ExitCode.FINE).value}"
 
 
@@ -78,7 +83,7 @@ def _texts(files: list[str]) -> str:
 
 
 def _refuse_long(text: str, name: str, longest: int) -> None:
-    if len(text) + len(marker(name)) + 1 > longest:
+    if len(whole_text(name, text)) > longest:
         raise UsageError(f"{len(text)} characters are too many for a comment", hint="give --format markdown a --budget")
 
 

@@ -13,7 +13,7 @@ from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.posting.json_api import Api, token_of
 from gpolicy.posting.posted_texts import NotAllowedError, Posts
 
-_LONGEST: Final = 65_536
+LONGEST: Final = 65_536  # characters of a comment or an issue
 _WORKFLOW: Final = "github-actions[bot]"
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
 
@@ -69,7 +69,6 @@ def comments(environ: Mapping[str, str]) -> Posts | None:
         method="PATCH",
         called="GitHub: a comment",
         ours=_written_by_us,
-        longest=_LONGEST,
     )
 
 
@@ -85,7 +84,6 @@ def issues(environ: Mapping[str, str]) -> Posts:
         method="PATCH",
         called="GitHub: an issue",
         ours=_written_by_us,
-        longest=_LONGEST,
         keys=("number", "body"),
         closing={"state": "closed"},
     )

@@ -9,7 +9,7 @@ from gpolicy.errors import UsageError
 from gpolicy.posting.json_api import Api, token_of
 from gpolicy.posting.posted_texts import Posts
 
-_LONGEST: Final = 1_000_000
+LONGEST: Final = 1_000_000  # characters of a comment or an issue
 
 
 def _written_by_us(api: Api) -> Callable[[Mapping[str, Any]], bool]:
@@ -42,7 +42,6 @@ def comments(environ: Mapping[str, str]) -> Posts | None:
         method="PUT",
         called="GitLab: a note",
         ours=_written_by_us,
-        longest=_LONGEST,
     )
 
 
@@ -58,7 +57,6 @@ def issues(environ: Mapping[str, str]) -> Posts:
         method="PUT",
         called="GitLab: an issue",
         ours=_written_by_us,
-        longest=_LONGEST,
         keys=("iid", "description"),
         closing={"state_event": "close"},
     )

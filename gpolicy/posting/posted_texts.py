@@ -34,7 +34,7 @@ class PostedText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posts:
-    """The comments of one request, or the issues of one repository, of at most `longest` characters each.
+    """The comments of one request, or the issues of one repository.
 
     `listed` is the path of their list, oldest first, `new` that of a new one, `one` the beginning of that of each.
     `method` replaces a text. `keys` are those of its number and of the text, `closing` what closes an issue. `ours`
@@ -48,7 +48,6 @@ class Posts:
     method: str
     called: str
     ours: Callable[[Api], Callable[[Mapping[str, Any]], bool]]
-    longest: int
     keys: tuple[str, str] = ("id", "body")
     closing: Mapping[str, str] = field(default_factory=dict)
 
@@ -86,15 +85,19 @@ def marker(name: str) -> str:
     return f"<!-- gpolicy: {_CLEAN.sub('-', name)[:_LONGEST_NAME].strip('-') or 'policy'} -->"
 
 
+def whole_text(name: str, text: str) -> str:
+    """Return what the comment or issue called `name` contains: its marker and `text`."""
+    return f"{marker(name)}\n{text}"
+
+
 def post(posts: Posts, name: str, text: str, *, title: str = "", begin: bool = True, close: bool = False) -> Posted:
     """Make `text` the comment or issue called `name`; without `begin` only if there is one. Raise NotAllowedError.
 
     Only a text of our own is replaced: another user could write one with our marker first and change it later. An issue
     that was closed stays closed: what is new gets a new one.
     """
-    first = marker(name)
-    whole = f"{first}\n{text}"
-    known = next((item for item in posts.all() if item.ours and item.text.startswith(first)), None)
+    whole = whole_text(name, text)
+    known = next((item for item in posts.all() if item.ours and item.text.startswith(marker(name))), None)
     if known is None:
         if close or not begin:
             return Posted.NONE

@@ -134,7 +134,8 @@ def test_the_action_springs_no_trap(tmp_path: Path, traps: Traps, sources: Path,
     assert done.ran == ["Name the cache", "Install gpolicy", "Check", "Test", "Plan", "Comment", "Verdict"], done.log
     assert (done.outputs["check-exit-code"], done.outputs["plan-exit-code"]) == ("0", "1"), done.log
     assert "dedicated" in server.comments[0]["body"]
-    assert "`policy/" in server.comments[0]["body"]  # files are named from the top of the checkout
+    assert "policy: policy (" in server.comments[0]["body"]  # named from the top of the checkout
+    assert "gpolicy check" not in server.comments[0]["body"]  # its warnings are those of the plan
     assert f"`{traps.checkout}" not in server.comments[0]["body"]
     assert traps.precious.read_text() == "precious"
     for secret in (PASSWORD, TOKEN):

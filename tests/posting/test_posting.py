@@ -58,6 +58,18 @@ def test_the_first_run_writes_and_the_next_replaces(
 
 
 @pytest.mark.parametrize("service", SERVICES)
+def test_a_comment_can_be_printed_instead_without_any_environment(
+    service: str, text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([service, "--print", "policy", str(text), str(tmp_path / "no-such.md")], {}) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "<!-- gpolicy: policy -->\n### 3 changes\n"
+    assert "is printed, not written" in captured.err
+    text.write_text("x" * 1_000_001, encoding="utf-8")
+    assert main([service, "--print", "policy", str(text)], {}) == 3
+
+
+@pytest.mark.parametrize("service", SERVICES)
 def test_the_comment_is_found_behind_many_others(service: str, server: Comments, text: Path, tmp_path: Path) -> None:
     for number in range(250):
         server.add(f"comment {number}")
