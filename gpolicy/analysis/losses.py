@@ -71,6 +71,7 @@ def lose(
 ) -> LossEffect:
     """Return the effects of losing `lost`, nodes of one group, on their instances.
 
+    A mirrored instance that loses both nodes, while others are left, does not count, as nothing can be restarted.
     `cpus`: a node that would break its vcpu-ratio does not take an instance; without, that is a strain. `engine` finds
     their new nodes (`EngineCluster.targets`); without it, or if it cannot answer, the law does.
     """
@@ -86,7 +87,10 @@ def lose(
     others = [instance for instance in residents if instance.template is not DiskTemplate.DRBD]
     all_at_home = homes is not None and not any(homes[instance.index] == NO_NODE for instance in others)
     state = dict(nodes)
-    homeless, strained = [], []
+    homeless, strained = list[Homeless](), list[Homeless]()
+    if not escape:  # htools' steps skip an instance that loses both nodes; without any node left it is lost
+        both = (item for item in residents if item.template is DiskTemplate.DRBD and item.secondary in lost)
+        homeless += (_nowhere([], item, Counter()) for item in both if len(lost) > 1)
     for instance, home in evacuate(state, instances, lost, None if homes is None else known_home, cpus=cpus):
         if isinstance(home, FailReason):
             homeless.append(_homeless(instance, _BY_REASON[home], _failover_detail(state, instance, home)))

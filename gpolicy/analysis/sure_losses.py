@@ -31,6 +31,8 @@ class SureLosses:
 
     def absorb(self, lost: Sequence[int]) -> bool:
         """Whether losing `lost` at once surely leaves no instance without a new node; False if unsure."""
+        if len(lost) == len(self._nodes):  # none is left to take over
+            return False
         total: dict[int, tuple[int, int]] = {}
         for index in lost:
             if index not in self._known:
