@@ -69,8 +69,10 @@ class Words:
         return of_spec(self.request, size_of(pair, bound, state, group), state, group)
 
 
-def read_words(words: Sequence[str]) -> Words:
+def read_words(words: Sequence[str], keys: Sequence[str] | None = None) -> Words:
     """Return the request of `words`. Words override files; the disks and tags of several words add up.
+
+    `keys` are those that the words may have; without, all of KEYS.
 
     Raise UsageError for a meaningless or repeated word, InputError for a file that is not a request.
     """
@@ -79,7 +81,7 @@ def read_words(words: Sequence[str]) -> Words:
     for word in words:
         key, equals, value = word.partition("=")
         if equals:
-            _add(values, _key(key, word), value, word)
+            _add(values, _key(key, word, keys or KEYS), value, word)
         elif Path(word).suffix in {".yaml", ".yml", ".json"} or (Path(word).is_file() and not _is_name(word)):
             files.append(_read_file(Path(word)))
         elif "spec" in values and (policies := [item for item in (values["spec"], word) if Path(item).is_dir()]):
@@ -110,10 +112,11 @@ def _is_name(word: str) -> bool:
     return re.fullmatch(r"[A-Za-z0-9_-]+", word) is not None
 
 
-def _key(written: str, where: str) -> str:
+def _key(written: str, where: str, keys: Sequence[str]) -> str:
     key = ALIASES.get(written, written)
-    if key not in KEYS:
-        hint = did_you_mean(written.strip(), (*KEYS, *ALIASES), f"the keys are {', '.join(KEYS)}; {_EXAMPLE}")
+    if key not in keys:
+        others = [alias for alias, name in ALIASES.items() if name in keys]
+        hint = did_you_mean(written.strip(), (*keys, *others), f"the keys are {', '.join(keys)}; {_EXAMPLE}")
         raise UsageError(f"{where}: unknown key {written!r}", hint=hint)
     return key
 
@@ -250,7 +253,7 @@ def _read_file(path: Path) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for written, value in root.items():
         where = str(document.key_span((*prefix, written)))
-        key = _key(str(written), where)
+        key = _key(str(written), where, KEYS)
         if key in values:
             raise InputError(f"{where}: {key} is given twice")
         try:

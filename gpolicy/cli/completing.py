@@ -297,8 +297,10 @@ def _kinds(line: _Line, word: str) -> Choices:  # noqa: ARG001
 
 def _words(line: _Line, word: str) -> Choices:
     from gpolicy.policy.guard import BUILT_IN  # noqa: PLC0415
+    from gpolicy.reference.keys import all_keys  # noqa: PLC0415
 
-    return (*_rules(line, word), *_kinds(line, word), *_plain(BUILT_IN, "guard"), ("exit-codes", "exit codes"))
+    yield from (*_rules(line, word), *_kinds(line, word), *_plain(BUILT_IN, "guard"), ("exit-codes", "exit codes"))
+    yield from _plain((key.name if "." in word else key.words[-1] for key in all_keys() if key.words), "key")
 
 
 def _guards(line: _Line, word: str) -> Choices:  # noqa: ARG001
@@ -339,6 +341,15 @@ def _listed_nodes(line: _Line, word: str) -> Choices:
     return _plain((f"{done}{name}" for name in _in_state(line, "nodes")), "node")
 
 
+def _amounts(line: _Line, word: str) -> Choices:
+    """Return what may follow in `10x SPEC` or `10x memory=4G disk=20G`."""
+    from gpolicy.what_if.words import SIZE_KEYS  # noqa: PLC0415
+
+    done = word[: word.rfind(" ") + 1]
+    yield from ((f"{done}{name}", "spec of the policy") for name in dict.fromkeys(_pairs(line)))
+    yield from ((f"{done}{key}=", "of a size") for key in SIZE_KEYS)
+
+
 def _objects(line: _Line, word: str) -> Choices:
     yield "cluster", "the cluster itself"
     yield from ((f"group/{name}", about) for name, about in _groups(line, word))
@@ -368,6 +379,9 @@ _VALUES: Final[dict[str, Callable[[_Line, str], Choices]]] = {
     ),
     "kind": _kinds,
     "nodes": _listed_nodes,
+    "like": _nodes,
+    "want": _amounts,
+    "more": _amounts,
     "only": _objects,
     "exclude": _objects,
     "word": _words,

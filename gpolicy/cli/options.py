@@ -227,7 +227,8 @@ class Suppositions:
             "--with",
             metavar="WORDS",
             help="What if there were more: `2x like:NODE in GROUP` for empty nodes, `10x SPEC in GROUP` for instances"
-            " at the minimum of a spec (SPEC:max: at its maximum). Can be repeated, as all of these.",
+            " at the minimum of a spec (SPEC:max: at its maximum) or `10x memory=4G disk=20G in GROUP`. Can be"
+            " repeated, as all of these.",
         ),
     ] = None
     less: Annotated[

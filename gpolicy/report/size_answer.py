@@ -53,7 +53,7 @@ def size_answer(report: SizeReport) -> Answer:
         verb="size",
         title="How many nodes it takes on cluster",
         **about(report),
-        verdict=f"{supposing(report.what_if)}Group {report.group} {needs} for {wanted}",
+        verdict=f"{supposing(report.what_if)}Group {report.group} {needs} for {wanted}, with N+1 redundancy",
         figures=(
             Figure("more nodes", f"{nodes:,}", about="nodes"),
             *((Figure("cost", f"{report.cost:,g}", about="nodes"),) if priced else ()),
@@ -149,7 +149,7 @@ def full_answer(report: FullReport) -> Answer:
         verb="size",
         title="How many more fit at today's mix on cluster",
         **about(report),
-        verdict=f"{supposing(report.what_if)}Group {report.group} {takes}",
+        verdict=f"{supposing(report.what_if)}Group {report.group} {takes}, with N+1 redundancy",
         figures=(Figure("more instances", f"{more:,}", about="mix"), Figure("instances now", f"{now:,}")),
         sections=(
             Section(

@@ -135,12 +135,13 @@ def _less(words: str) -> Step:
 
 def spec_instance(state: ClusterState, more: More, group: str, names: PairNames) -> tuple[str, Placed]:
     """Return the name of the size that `more` wants in `group`, and an instance of it."""
-    spec = more.spec or ""
-    pair, _ = find_pair(spec, names, state, group)
-    size = size_of(pair, more.bound, state, group)
-    request = of_spec(PlaceRequest(group=group), size, state, group)
-    data = cluster_data(state)
-    title = f"{pair_title(spec)}:{more.bound}"
+    title, data = more.spec or "", cluster_data(state)
+    if more.request is not None:
+        request = replace(more.request, group=group)
+    else:
+        pair, _ = find_pair(title, names, state, group)
+        request = of_spec(PlaceRequest(group=group), size_of(pair, more.bound, state, group), state, group)
+        title = f"{pair_title(title)}:{more.bound}"
     return title, wanted_instance(request, wanted_group(request, data), state, data)
 
 
@@ -160,7 +161,7 @@ def _instances(more: More, spec: str, names: PairNames) -> Step:
             binding = counted.find_binding(placed, wanted)
             message = f"--with: only {len(placed.placed):,} of {more.count:,} {title} fit in group {group}"
             raise GpolicyError(message, hint=f"the limit is {binding.cause.key}: {binding.cause.sentence}")
-        called = free_names(spec, more.count, state.instances)
+        called = free_names(spec if more.request is None else "instance", more.count, state.instances)
         made = [_observed(item, counted, name) for item, name in zip(reversed(placed.placed), called, strict=True)]
         return with_all(state, made), f"{more.count:,} more {title} in group {group}"
 

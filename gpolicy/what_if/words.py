@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Final
 
+from gpolicy.analysis.request_words import read_words
+from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.units import parse_size
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
@@ -19,18 +21,27 @@ MOST_NODES: Final = 1000
 MOST_INSTANCES: Final = 20_000
 """Instances that one supposition may add."""
 
-_WITH_FORM: Final = "2x like:NODE in GROUP for nodes, 10x SPEC in GROUP for instances"
+_WITH_FORM: Final = (
+    "2x like:NODE in GROUP for nodes, 10x SPEC in GROUP or 10x memory=4G disk=20G in GROUP for instances"
+)
+_WANT_FORM: Final = "50x SPEC, or 50x memory=4G disk=20G"
+SIZE_KEYS: Final = ("memory", "vcpus", "disks", "spindle-use", "template")
+"""Keys of a request that make the size of an instance."""
 
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """More nodes `like` one, or more instances of the size `spec` (its maximum with `bound` max)."""
+    """More nodes `like` one, or more instances of a size: of `spec` (its maximum with `bound` max), or of `request`.
+
+    With `request`, `spec` is what it was read from.
+    """
 
     count: int
     group: str | None
     like: str | None = None
     spec: str | None = None
     bound: str = "min"
+    request: PlaceRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,17 +83,16 @@ class WhatIf:
 
 def read_more(text: str, option: str = "--with", form: str = _WITH_FORM) -> More:
     """Return what `--with` says. Raise UsageError."""
-    match re.sub(r"\bpair (?=[0-9])", "", text).split():  # as reports call a pair without a name
-        case [what] | [what, "in", _] as words:
-            number = 1
-        case [times, what] | [times, what, "in", _] as words if re.fullmatch("[0-9]{1,6}x", times, re.ASCII):
-            number = int(times[:-1])
-        case _:
-            raise UsageError(f"{option} {text!r} cannot be read", hint=f"write {form}")
-    group = words[-1] if "in" in words else None
+    words = re.sub(r"\bpair (?=[0-9])", "", text).split()  # as reports call a pair without a name
+    times = words.pop(0) if words and re.fullmatch("[0-9]{1,6}x", words[0], re.ASCII) else "1x"
+    words, group = (words[:-2], words[-1]) if words[-2:-1] == ["in"] else (words, None)
+    sized = bool(words) and all("=" in word for word in words)
+    if len(words) != 1 and not sized:
+        raise UsageError(f"{option} {text!r} cannot be read", hint=f"write {form}")
+    what, number = " ".join(words), int(times[:-1])
     name, colon, rest = what.partition(":")
     nodes = name == "like" and bool(rest)
-    if colon and not nodes and rest not in ("min", "max"):
+    if colon and not nodes and not sized and rest not in ("min", "max"):
         hint = f"write {form}; SPEC:max is the maximum of a spec"
         raise UsageError(f"{option} {text!r}: nothing is known of {what!r}", hint=hint)
     most = MOST_NODES if nodes else MOST_INSTANCES
@@ -90,16 +100,18 @@ def read_more(text: str, option: str = "--with", form: str = _WITH_FORM) -> More
         raise UsageError(
             f"{option} {text!r}: {number} {'nodes' if nodes else 'instances'}", hint=f"write 1 to {most:,}"
         )
+    if sized:
+        return More(number, group, spec=what, request=read_words(words, keys=SIZE_KEYS).request)
     return More(number, group, like=rest) if nodes else More(number, group, spec=name, bound=rest or "min")
 
 
 def read_wanted(text: str) -> More:
     """Return what must fit: `50x SPEC`. Raise UsageError."""
-    wanted = read_more(text, "--want", "50x SPEC")
+    wanted = read_more(text, "--want", _WANT_FORM)
     if wanted.group is not None:
-        raise UsageError(f"--want {text!r} names a group", hint="write 50x SPEC, and the group as --group NAME")
+        raise UsageError(f"--want {text!r} names a group", hint=f"write {_WANT_FORM}, and the group as --group NAME")
     if wanted.like is not None:
-        hint = "write 50x SPEC; --like says which nodes can be bought"
+        hint = f"write {_WANT_FORM}; --like says which nodes can be bought"
         raise UsageError(f"--want {text!r} names no instances", hint=hint)
     return wanted
 

@@ -16,6 +16,7 @@ from command_line import ROOT, gpolicy, written_to
 from gpolicy.analysis.request_words import KEYS
 from gpolicy.cli.app import VERBS
 from gpolicy.cli.completing import FILES, SHELLS, complete
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 POLICY = ROOT / "policies" / "two-groups"
 SNAPSHOT = ROOT / "policies" / "two-groups.snapshot.json"
@@ -83,6 +84,11 @@ def test_verbs_and_options() -> None:
         (["schema"], "Node", {"NodeGroup", "NodeSet"}),
         (["explain"], "spec-over", {"spec-overlap"}),
         (["explain"], "disks-s", {"disks-stay"}),
+        (["explain"], "reserved_l", {"reserved_lvs"}),
+        (["explain"], "ipolicy.st", {"ipolicy.std", *(f"ipolicy.std.{key}" for key in SPEC_PARAMETERS)}),
+        (["size", "-p", f"{POLICY}", "--want"], "10x la", {"10x large"}),
+        (["size", "-p", f"{POLICY}", "--want"], "10x memory=4G d", {"10x memory=4G disks="}),
+        (["size", "-s", f"snapshot:{SNAPSHOT}", "--like"], "node1", {"node1.example.org"}),
         (["completion"], "", set(SHELLS)),
         (["plan"], "pol", {FILES}),
         (["plan", "-s"], "snapshot:pol", {FILES}),

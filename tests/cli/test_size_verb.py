@@ -12,9 +12,10 @@ SNAPSHOT = ("--state", f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json
 POLICY = ROOT / "policies" / "two-groups"
 SCHEMA = json.loads((ROOT / "schemas/output/size.json").read_text(encoding="utf-8"))
 NODES = ("--want", "10x large:max", "--like", "node1=8000", "--like", "node4=5000", "-g", "shared")
+SIZES = ("--want", "10x memory=64G cpus=16 disk=1T", "--like", "node1")
 
 
-@pytest.mark.parametrize("words", [NODES, ("-g", "shared"), ("-g", "shared", "--lost", "node1")])
+@pytest.mark.parametrize("words", [NODES, SIZES, ("-g", "shared"), ("-g", "shared", "--lost", "node1")])
 def test_the_json_is_what_the_schema_promises(words: tuple[str, ...]) -> None:
     done = gpolicy("size", POLICY, *SNAPSHOT, *words, "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -25,7 +26,9 @@ def test_the_json_is_what_the_schema_promises(words: tuple[str, ...]) -> None:
 
 def test_the_text_says_what_to_buy_and_what_one_node_fewer_lacks() -> None:
     done = gpolicy("size", POLICY, *SNAPSHOT, *NODES)
-    assert "Group shared needs 3 more nodes (3 like node4.example.org) for 10 large:max" in done.stdout
+    verdict = "Group shared needs 3 more nodes (3 like node4.example.org) for 10 large:max, with N+1 redundancy"
+    assert verdict in done.stdout
+    assert "N+1 redundancy: after the loss of any one node" in done.stdout
     assert "with 2 more nodes, 9 of 10 large:max would fit; the limit is memory" in done.stdout
 
 

@@ -109,6 +109,23 @@ def test_instances_that_come_and_go_leave_nothing_behind(small: ClusterState) ->
     same(less, small)
 
 
+def test_a_size_in_words_counts_as_the_same_spec(small: ClusterState) -> None:
+    size = cluster_data(small).groups[0].policy.minmax[0].min
+    words = f"memory={size.memory}M cpus={size.cpus} disk={size.disk_size}M spindle-use={size.spindle_use}"
+    of_spec, in_words = (suppose(small, WhatIf(more=(read_more(f"3x {what} in g"),))) for what in ("1", words))
+    assert sorted(set(in_words.instances) - set(small.instances)) == ["instance+1", "instance+2", "instance+3"]
+    assert in_words.nodes == of_spec.nodes
+    assert in_words.supposed == (f"3 more {words} in group g",)
+
+
+@pytest.mark.parametrize(
+    "text", ["3x", "in g", "3x memory=1G x in g", "3x memory=1G group=g", "3x memory=", "3x x=1", "3x memory=1G in g h"]
+)
+def test_words_that_name_no_size_are_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        read_more(text)
+
+
 @pytest.mark.parametrize("template", ["drbd", "plain"])
 def test_an_instance_comes_where_hail_places_it(small: ClusterState, template: str) -> None:
     state = small
