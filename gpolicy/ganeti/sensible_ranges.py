@@ -26,7 +26,7 @@ class SensibleRange:
     """The least and the greatest sensible number, in `unit`, and why others make no sense.
 
     `zero`: what 0 means; empty where a rule of its own is about it, None where it makes no sense. `unlimited`: people
-    switch the limit off with a huge number.
+    switch the limit off with a huge number. `gap`: between these two no number makes sense either.
     """
 
     least: float
@@ -35,11 +35,13 @@ class SensibleRange:
     why: str
     zero: str | None = None
     unlimited: bool = False
+    gap: tuple[float, float] | None = None
 
     def takes(self, number: float) -> bool:
         """Return whether a number makes sense."""
+        in_gap = self.gap is not None and self.gap[0] < number < self.gap[1]
         return (
-            self.least <= number <= self.most
+            (self.least <= number <= self.most and not in_gap)
             or (number == 0 and self.zero is not None)
             or (self.unlimited and is_without_limit(number))
         )
@@ -55,10 +57,13 @@ class SensibleRange:
     @property
     def words(self) -> str:
         """The range for people: `64M to 2T`, `0 (no limit), or 4 to 51200 MiB/s`."""
-        low, high = self.shown(self.least).removesuffix(f" {self.unit}"), self.shown(self.most)
         if self.least == 0:
-            return f"up to {high}"
-        return f"{f'0 ({self.zero}), or ' if self.zero else ''}{low} to {high}"
+            return f"up to {self.shown(self.most)}"
+        bounds = (self.least, *(self.gap or ()), self.most)
+        *low, high = (self.shown(bound) for bound in bounds)
+        plain = [*(text.removesuffix(f" {self.unit}") for text in low), high]
+        ranges = ", or ".join(" to ".join(plain[place : place + 2]) for place in range(0, len(plain), 2))
+        return f"{f'0 ({self.zero}), or ' if self.zero else ''}{ranges}"
 
     def meant(self, number: float, usual: float = 0) -> str:
         """Return how the number is written if it was meant in another unit; nothing where no unit fits.
@@ -117,7 +122,13 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     "candidate_pool_size": SensibleRange(1, 100, "", "each candidate gets every change of the configuration"),
     "max_running_jobs": SensibleRange(1, 1000, "", "each running job is a process on the master"),
     "max_tracked_jobs": SensibleRange(1, 10_000, "", "the master watches the file of each tracked job"),
-    "master_netmask": SensibleRange(8, 128, "bits", "it is the length of the network's prefix"),
+    "master_netmask": SensibleRange(
+        8,
+        128,
+        "bits",
+        "an IPv4 address has 32, and Ganeti refuses more for it; networks of IPv6 have 48 or more",
+        gap=(32, 48),
+    ),
     "data_collector_interval": SensibleRange(
         100_000, 3_600_000_000, "µs", "a collector runs for some milliseconds, and its data is of use for an hour"
     ),
@@ -132,7 +143,13 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     "c-delay-target": SensibleRange(1, 50, _TENTHS, "it should be five times the round trip; nothing waits for 5 s"),
     **dict.fromkeys(("stripes", "data-stripes", "meta-stripes"), _STRIPES),
     # hypervisors
-    "cpu_cap": SensibleRange(10, 25_600, "%", "100 is one whole CPU", zero="no limit"),
+    "cpu_cap": SensibleRange(
+        100,
+        25_600,
+        "%",
+        "it is for all virtual CPUs of an instance together, and 100 is one whole CPU",
+        zero="no limit",
+    ),
     "cpu_weight": SensibleRange(16, 65_534, "", "it is relative to other instances, and Xen's own default is 256"),
     "cpu_cores": SensibleRange(0, 512, "", "no CPU has more cores"),
     "cpu_sockets": SensibleRange(0, 64, "", "no machine has more sockets"),
@@ -170,7 +187,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     "vcpu-ratio": SensibleRange(0, 24, "", "so many virtual CPUs on one starve", unlimited=True),
     "spindle-ratio": SensibleRange(0, 1024, "", "so many instances on one disk starve", unlimited=True),
     "oversubscription": SensibleRange(
-        0.25, 8, "", "memory is there once: what several instances share of it is a part"
+        0.75, 8, "", "below 1 memory is left unused, and much above it instances wait for what is there once"
     ),
     # the hardware that a group promises
     "memory": SensibleRange(256, 64 * _T, MIB, "no node has less, and x86-64 addresses 64 TiB"),

@@ -15,9 +15,10 @@ _SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
 
 class DefaultTemplateNotAllowed(Rule):
     info = warning_rule("GP302", "default-template-not-allowed")(
-        summary="The cluster's instance policy does not allow the first enabled disk template.",
+        summary="The cluster's instance policy does not allow the first enabled disk template, or it is diskless.",
         rationale="The first template of enabled_disk_templates is the default of new instances. If the policy does"
-        " not allow it, Ganeti refuses every creation that names no template.",
+        " not allow it, Ganeti refuses every creation that names no template. diskless before others makes each such"
+        " instance one without a disk.",
         source=_SOURCE,
         bad=f"{CLUSTER}enabled_disk_templates: [plain, drbd]\nipolicy: {{disk-templates: [drbd]}}\n",
         good=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd]}}\n",
@@ -26,10 +27,13 @@ class DefaultTemplateNotAllowed(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster
         enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
-        if cluster is None or enabled is None or allowed is None:
+        if cluster is None or enabled is None:
             return
-        first = texts(enabled)[0]
-        if first not in texts(allowed):
+        first, *others = texts(enabled)
+        if first == "diskless" and others:
+            message = "diskless is the default template of new instances, as it is enabled first"
+            yield self.hit(cluster, message, enabled.at(0), hint=f"begin with {others[0]}")
+        elif allowed is not None and first not in texts(allowed):
             message = f"{first} is the default template of new instances (it is enabled first), but not allowed"
             hint = f"begin enabled_disk_templates with one of {', '.join(texts(allowed))}"
             related = (Related(allowed.span, "allowed here"),)

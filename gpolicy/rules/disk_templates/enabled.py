@@ -12,7 +12,7 @@ from gpolicy.findings import REFUSED, Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
-from gpolicy.policy.model import INHERIT, Leaf
+from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP
 from gpolicy.rules.parameters.nodes import HELPER
 
@@ -139,7 +139,7 @@ class ParametersOfDisabledTemplate(Rule):
                 message = f"{template} is not enabled, so {path[0]} has no effect, and {other} has no directory"
                 yield self.hit("cluster", message, leaf.span, hint=f"write {_DIRECTORIES[other][0]}")
         for declared in context.cluster_and_groups:
-            own = [leaf for leaf in context.leaves(declared).values() if _is_set(leaf)]
+            own = [leaf for leaf in context.leaves(declared).values() if _is_set(leaf, declared)]
             first = {leaf.path[1]: leaf for leaf in reversed(own)}
             for template, leaf in first.items():
                 if template not in enabled.values:
@@ -153,10 +153,11 @@ class ParametersOfDisabledTemplate(Rule):
 _DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}
 
 
-def _is_set(leaf: Leaf) -> bool:
-    """Return whether a leaf is a disk parameter with a value of its own, not what Ganeti has anyway."""
+def _is_set(leaf: Leaf, declared: Declared) -> bool:
+    """Return whether a leaf is a disk parameter with a value of its own; every cluster has Ganeti's defaults anyway."""
     parameter = parameter_at(leaf.path) if leaf.path[0] == "diskparams" else None
-    return parameter is not None and leaf.value is not INHERIT and leaf.value != parameter.default
+    is_group = isinstance(declared, GroupPolicy)
+    return parameter is not None and leaf.value is not INHERIT and (is_group or leaf.value != parameter.default)
 
 
 class StaleGroupTemplates(Rule):

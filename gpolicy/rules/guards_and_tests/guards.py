@@ -196,6 +196,24 @@ class GuardNeverFails(Rule):
             if nothing or everything:
                 message = f"guard {guard.name.value}: {guard.measure} {guard.shown_limit} lets every plan pass"
                 yield self.hit(_label(guard), message, guard.span, hint="write a limit, or remove the guard")
+            elif guard.measure is Measure.CAPACITY_LOSS and not guard.percent and guard.limit > 0:
+                bound = _most_of_all(context, guard)
+                if bound is not None and guard.limit >= bound:
+                    message = f"guard {guard.name.value} lets every plan pass: at most {bound} instances of a spec fit"
+                    hint = f"write a share (`{guard.shown_limit}%`), or fewer instances"
+                    yield self.hit(_label(guard), message, guard.span, hint=hint)
+
+
+def _most_of_all(context: Context, guard: Guard) -> int | None:
+    """Return how many instances of a spec's maximum fit at most in the groups of a guard; None if that is not known."""
+    groups = [item for item in context.groups if guard.group is None or item.name == guard.group.value]
+    bounds: list[int] = []
+    for group in groups:
+        nodes = len(promised_nodes(group) or ())
+        for index, pair in enumerate(context.pairs(group), start=1):
+            if guard.spec is None or guard.spec.value == (pair.name or str(index)):
+                bounds.append(nodes * min((most for _, most in _most(context, group, pair)), default=0))
+    return max(bounds) if bounds and all(bounds) else None
 
 
 class GuardCovered(Rule):

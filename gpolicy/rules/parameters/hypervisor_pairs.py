@@ -66,7 +66,8 @@ def _default(context: Context, path: Path) -> Any:
 class _Mismatch:
     """Two parameters whose values make one of them useless, or keep instances from starting.
 
-    `by_default`: also if nobody declares the second, whose default is such a value.
+    `by_default`: also if nobody declares the second, whose default is such a value. `unless`: a parameter that makes
+    the two useless with this value.
     """
 
     first: Path
@@ -75,6 +76,7 @@ class _Mismatch:
     message: str
     hint: str
     by_default: bool = False
+    unless: tuple[Path, Any] | None = None
 
 
 def _ignored(
@@ -168,7 +170,7 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
     _Mismatch(
         kvm("scsi_controller_type"),
         kvm("disk_type"),
-        lambda _, disk: not disk.startswith("scsi"),
+        lambda controller, disk: controller != "lsi" and not disk.startswith("scsi"),
         "scsi_controller_type is not used: disk_type is not one of SCSI",
         "write a disk_type such as scsi-hd, or leave it out",
     ),
@@ -206,6 +208,16 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         lambda of_cluster, own: of_cluster is True and own is False,
         "enabled_user_shutdown is not used for KVM: its user_shutdown is false",
         "write user_shutdown: true for kvm as well, or turn both off",
+        by_default=True,
+    ),
+    _Mismatch(
+        ("hvparams", "xen-pvm", "root_path"),
+        ("hvparams", "xen-pvm", "kernel_args"),
+        lambda root, arguments: root == "" and "root=" not in arguments,
+        "root_path is empty, and kernel_args name no root device either: the kernel finds no file system",
+        "write root_path: /dev/xvda1, or root=DEVICE in kernel_args",
+        by_default=True,
+        unless=(("hvparams", "xen-pvm", "use_bootloader"), True),
     ),
     _Mismatch(
         kvm("kernel_args"),
@@ -217,7 +229,7 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
     _Mismatch(
         ("hvparams", "xen-hvm", "nic_type"),
         ("hvparams", "xen-hvm", "vif_type"),
-        lambda nic, vif: vif == "vif" and nic != "paravirtual",
+        lambda nic, vif: vif == "vif" and nic not in ("paravirtual", "rtl8139"),
         "nic_type is not used: with vif_type vif no card is emulated",
         "write vif_type: ioemu, or nic_type: paravirtual",
     ),
@@ -229,6 +241,10 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         "write enabled_user_shutdown: true",
     ),
 )
+
+
+def _hypervisors_of(item: _Mismatch) -> set[str]:
+    return {path[1] for path in (item.first, item.second) if path[0] == "hvparams"}
 
 
 class HypervisorMismatch(Rule):
@@ -244,9 +260,16 @@ class HypervisorMismatch(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
+        declared, enabled = context.policy.cluster, context.enabled_hypervisors()
+        leaves = context.leaves(declared) if declared is not None else {}
+        used = {path[1] for path in leaves if path[0] == "hvparams"} if enabled is None else {*enabled.values}
         for item in _MISMATCHES:
-            declared = context.policy.cluster
             if declared is None or not context.declares(item.first, item.second):
+                continue
+            other = in_force(context, declared, item.unless[0]) if item.unless is not None else None
+            if other is not None and item.unless is not None and other.value == item.unless[1]:
+                continue
+            if item.by_default and used.isdisjoint(_hypervisors_of(item)):
                 continue
             first, second = (self._value(context, declared, item, path) for path in (item.first, item.second))
             is_own = context.own(declared, item.first) is not None or not item.by_default

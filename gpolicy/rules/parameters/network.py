@@ -203,7 +203,7 @@ class LinkIsCard(Rule):
     info = warning_rule("GP184", "link-is-card")(
         summary="Network interfaces are bridged, but their link has the name of a network card, or is a routing table.",
         rationale="The link names a bridge, to which the node's own card belongs. An instance whose link is no bridge"
-        " does not start. Old scripts of Xen call the bridge eth0, so gpolicy looks where no Xen is enabled.",
+        " does not start. Old scripts of Xen call the bridge eth0, so gpolicy looks for cards where no Xen is enabled.",
         source="gnt-instance(8), link",
         bad=f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: eth0}}\n",
         good=f"{CLUSTER}enabled_hypervisors: [kvm]\nnicparams: {{mode: bridged, link: br0}}\n",
@@ -212,11 +212,11 @@ class LinkIsCard(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         hypervisors = context.enabled_hypervisors()
-        if hypervisors is None or any(name.startswith("xen") for name in hypervisors.values):
-            return
+        no_xen = hypervisors is not None and not any(name.startswith("xen") for name in hypervisors.values)
         for declared, (link, mode) in together(context, _LINK, _MODE):
             is_table = str(link.value).isdecimal()
-            if mode.value == "bridged" and (is_table or _CARD.fullmatch(str(link.value))):
+            is_card = no_xen and _CARD.fullmatch(str(link.value))
+            if mode.value == "bridged" and (is_table or is_card):
                 place, related, note = places(context, declared, link, mode)
                 what = "routing table" if is_table else "network card"
                 message = f"link {link.value} is a {what}, but mode bridged wants a bridge{note}"

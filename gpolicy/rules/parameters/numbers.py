@@ -70,7 +70,7 @@ class NumberUnlikely(Rule):
                 continue
             clear = _GIB if parameter.type in (Type.SIZE, Type.MIB) else sensible.least
             for declared, leaf in leaves:
-                if not clear <= number(leaf) <= sensible.most:  # few are not
+                if sensible.gap is not None or not clear <= number(leaf) <= sensible.most:  # few are not
                     yield from self._value(context, declared, leaf, parameter, sensible)
         for declared, pair in context.each_pair():
             yield from self._pair(context, declared, pair)

@@ -16,6 +16,7 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.text_forms import IPV4
 from gpolicy.policy.misspelt import name_meant
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf
+from gpolicy.printable import listed
 from gpolicy.rules.examples import CLUSTER, GROUP
 from gpolicy.rules.parameters.misformed_texts import Form, misformed
 from gpolicy.rules.parameters.values import is_access
@@ -50,12 +51,14 @@ class VolumeGroupName(Rule):
                 yield self.hit(declared, message, leaf.span, hint=hint)
 
 
+_BUILT_IN: Final = "xenvg"
 _LOOK_ALIKE: Final = str.maketrans("oil", "011")
 
 
 class VolumeGroupLookAlike(Rule):
     info = warning_rule("GP137", "volume-group-look-alike")(
-        summary="A volume group has almost the name of the cluster's, or all that names one names another.",
+        summary="A volume group has almost the name of the cluster's, or all that names one names another, or metadata"
+        " goes to Ganeti's built-in volume group.",
         rationale="LVM takes names that differ by one slip, or by an O for a 0, for two volume groups. If the second"
         " does not exist, no DRBD disk can be created, `gnt-cluster verify` ignores no volume, or capacity counts no"
         " disk. If metavg, reserved_lvs and disk_state agree on another group, one name was forgotten.",
@@ -92,6 +95,11 @@ class VolumeGroupLookAlike(Rule):
                 declared, leaf, span = uses[0]
                 message = f"{leaf.dotted} describes the volume group {name}, which nothing else names"
                 yield self.hit(declared, message, span, hint=f"the cluster's is {wanted}")
+            elif name == _BUILT_IN != wanted and all(leaf.path == METAVG for _, leaf, _ in uses):
+                declared, leaf, span = uses[0]
+                message = f"{leaf.dotted} names {name}, Ganeti's built-in volume group, but the cluster's is {wanted}"
+                hint = f"write {wanted}, or accept this if the nodes have a volume group {name} as well"
+                yield self.hit(declared, message, span, hint=hint)
             elif name != wanted and (_looks_as(name) == _looks_as(wanted) or name_meant(name, [wanted])):
                 for declared, leaf, span in uses:
                     message = f"{leaf.dotted} names the volume group {name}, but the cluster's is {wanted}"
@@ -117,7 +125,7 @@ def _looks_as(name: str) -> str:
 
 class UserspaceWithoutKvm(Rule):
     info = warning_rule("GP111", "userspace-without-kvm")(
-        summary="Disks are to be accessed from userspace, but KVM is not enabled.",
+        summary="Disks are to be accessed from userspace, but KVM is not enabled, or others are as well.",
         rationale="Only KVM can access a disk from userspace. Ganeti refuses the command for the cluster if an"
         " instance of another hypervisor has such a disk. It accepts the command for a group, and the instance then"
         " fails at its next start.",
@@ -130,12 +138,13 @@ class UserspaceWithoutKvm(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         hypervisors = context.enabled_hypervisors()
-        if hypervisors is None or "kvm" in hypervisors.values:
+        others = [name for name in hypervisors.values if name != "kvm"] if hypervisors else []
+        if hypervisors is None or not others:
             return
         related = (Related(hypervisors.span, "enabled here"),) if hypervisors.span else ()
         for declared, leaf in context.explicit():
             if is_access(leaf.path) and leaf.value == "userspace":
-                message = f"{leaf.dotted}: none of {', '.join(hypervisors.values)} can access a disk from userspace"
+                message = f"{leaf.dotted}: {listed(others, 'or')} cannot access a disk from userspace, only kvm can"
                 yield self.hit(declared, message, leaf.span, hint="write kernelspace", related=related)
 
 
