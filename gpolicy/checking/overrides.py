@@ -20,6 +20,7 @@ from gpolicy.checking.settings_tables import FAIL_ON, NEVER, read_settings, sett
 from gpolicy.errors import UsageError
 from gpolicy.findings import Severity
 from gpolicy.ganeti.releases import VERSIONS
+from gpolicy.guessing import did_you_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +113,8 @@ def _severities(given: Iterable[str]) -> Iterator[tuple[str, Severity]]:
         word, separator, level = text.partition("=")
         if not separator or level.strip() not in levels:
             message = f"--severity {text[:60]!r} is not RULE=LEVEL"
-            raise UsageError(message, hint=f"levels are {', '.join(levels)}: --severity GP201=info")
+            hint = f"levels are {', '.join(levels)}: --severity GP201=info"
+            raise UsageError(message, hint=did_you_mean(level, levels, hint) if level else hint)
         for name in _words("--severity", [word]):
             if level.strip() != Severity.ERROR:
                 _refuse_if_always_on(name, "--severity", "less than an error")

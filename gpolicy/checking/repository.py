@@ -115,11 +115,16 @@ def check_together(roots: Sequence[Path], policies: Sequence[Policy]) -> dict[Pa
     return dict(zip(map(real_path, roots), check_fleet(policies), strict=True))
 
 
-def check_by_settings(policy: Policy, state: ClusterState | None, *, today: date) -> list[Finding]:
-    """Return what is found, by the settings of its repository, in a policy from disk that other verbs work with."""
+def check_by_settings(
+    policy: Policy, state: ClusterState | None, *, today: date, fleet: Sequence[Hit] = ()
+) -> list[Finding]:
+    """Return what is found, by the settings of its repository, in a policy from disk that other verbs work with.
+
+    `fleet` is what it shows beside others.
+    """
     settings = settings_of(policy.root or Path())
     baseline = read_baseline(settings.baseline, named=False) if settings.baseline else None
-    checked = examine(policy, state=state, today=today, settings=settings, baseline=baseline, to_plan=True)
+    checked = examine(policy, state=state, today=today, settings=settings, baseline=baseline, fleet=fleet, to_plan=True)
     return list(one_for_each_missing(checked.findings))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gpolicy.cli.many_policies import run_examinations
 from gpolicy.cli.output import Report, looked_at, not_judged, repository_path, show_errors, show_report, write_report
 from gpolicy.cli.pager import write_long
-from gpolicy.cli.targets import Target, Targets, run_on, targets_of
+from gpolicy.cli.targets import Target, Targets, all_clusters_near, run_on, targets_of
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.findings import HOUSE, Accepted, Finding, Severity
@@ -55,7 +55,8 @@ class CheckRequest:
     write_baseline: Path | None = None
 
 
-def _refuse_contradictions(path: Path) -> None:
+def refuse_contradictions_near(path: Path) -> None:
+    """Raise InputError for what the settings file says of clusters that cannot be right."""
     from gpolicy.settings.settings_file import settings_file  # noqa: PLC0415 (few repositories have one)
 
     if (file := settings_file(path)) is not None:
@@ -72,12 +73,10 @@ def check(request: CheckRequest) -> int:
     if targets.several and (request.fix or request.diff or request.write_baseline):
         raise UsageError("--fix, --diff and --write-baseline are for named policies", hint="leave out --all")
     if not (request.overrides.isolated or request.overrides.config):
-        _refuse_contradictions(path or Path())  # which other verbs would find later
+        refuse_contradictions_near(path or Path())  # which other verbs would find later
     if targets.several:
-        with working("reading the policies of all clusters"):
-            fleet = _of_all(targets)
-        work = partial(_check_one, request=request, fleet=fleet)
-        return run_on(targets, work, request.display, verb="check", also=request.also)
+        work = partial(_check_one, request=request)
+        return run_on(seen_together(targets), work, request.display, verb="check", also=request.also)
     (target,) = targets.targets
     checker = _checker(request.paths or [target.policy], target, request)
     if request.fix or request.diff:
@@ -96,32 +95,37 @@ def check(request: CheckRequest) -> int:
     return show_report(_report(checked, request), request.display, also=request.also)
 
 
-def _check_one(target: Target, request: CheckRequest, fleet: Mapping[Path, Sequence[Hit]]) -> Report:
-    """Check the policy of one of several clusters, against its state; `fleet` is what the policies of all show."""
-    return _report(_checker([target.policy], target, request, fleet).check(), request)
+def _check_one(target: Target, request: CheckRequest) -> Report:
+    """Check the policy of one of several clusters, against its state."""
+    return _report(_checker([target.policy], target, request).check(), request)
 
 
-def _of_all(targets: Targets) -> dict[Path, Sequence[Hit]]:
-    """Return what the policies of all targets show together. What cannot be read, the check of its target says."""
+def seen_together(targets: Targets) -> Targets:
+    """Return several targets with what the policies of all clusters, also of those that are left out, show together.
+
+    What cannot be read, the check of its cluster says.
+    """
     from gpolicy.checking.repository import check_together  # noqa: PLC0415
 
-    policies = {}
-    for target in targets.targets:
-        with suppress(GpolicyError, OSError):
-            policies.update({real_path(root): load_policy(root) for root in policy_roots(target.policy)})
-    return check_together(list(policies), list(policies.values()))
+    policies: dict[Path, Policy] = {}
+    sources = {target.named.source for target in targets.targets if target.named}
+    with working("reading the policies of all clusters"):
+        for cluster in (cluster for source in sources for cluster in all_clusters_near(source.parent)):
+            with suppress(GpolicyError, OSError):
+                roots = policy_roots(cluster.policy) if cluster.policy else ()
+                policies.update({real_path(root): load_policy(root) for root in roots})
+        together = check_together(list(policies), list(policies.values()))
+    return replace(targets, targets=[replace(target, together=together) for target in targets.targets])
 
 
-def _checker(
-    paths: Sequence[Path], target: Target, request: CheckRequest, fleet: Mapping[Path, Sequence[Hit]] | None = None
-) -> Checker:
+def _checker(paths: Sequence[Path], target: Target, request: CheckRequest) -> Checker:
     from gpolicy.checking.repository import Checker  # noqa: PLC0415 (other verbs need no rules)
 
     named = [root for path in paths for root in policy_roots(path)]
     roots = list({real_path(root): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
     state = read_for(roots, target)
     baseline = request.write_baseline is None
-    return Checker(roots, state, request.overrides, today=reader_today(), baseline=baseline, fleet=fleet)
+    return Checker(roots, state, request.overrides, today=reader_today(), baseline=baseline, fleet=target.together)
 
 
 def reader_today() -> date:
@@ -231,21 +235,22 @@ def _write_baseline(checked: list[Checked], path: Path, request: CheckRequest) -
     return show_report(_report(baseline.left, request), request.display)
 
 
-def policy_with_findings(path: Path, state: ClusterState | None = None) -> tuple[Policy, list[Finding]]:
-    """Return the one policy at `path`, and what check finds in it. Raise UsageError if there are several."""
+def policy_with_findings(
+    path: Path, state: ClusterState | None = None, together: Mapping[Path, Sequence[Hit]] | None = None
+) -> tuple[Policy, list[Finding]]:
+    """Return the one policy at `path`, and what check finds in it. Raise UsageError if there are several.
+
+    `together` is what several policies show together (`seen_together`).
+    """
     roots = policy_roots(path)
     if len(roots) > 1:
         raise UsageError(f"{path} holds {len(roots)} policies: {', '.join(map(str, roots))}", hint="name one of them")
-    with working(f"checking {path}"):
-        policy = load_policy(roots[0])
-        return policy, findings_of(policy, state)
-
-
-def findings_of(policy: Policy, state: ClusterState | None) -> list[Finding]:
-    """Return what check finds in a policy."""
     from gpolicy.checking.repository import check_by_settings  # noqa: PLC0415
 
-    return check_by_settings(policy, state, today=reader_today())
+    with working(f"checking {path}"):
+        policy = load_policy(roots[0])
+        fleet = (together or {}).get(real_path(roots[0]), ())
+        return policy, check_by_settings(policy, state, today=reader_today(), fleet=fleet)
 
 
 def errors_among(findings: Iterable[Finding]) -> list[Finding]:

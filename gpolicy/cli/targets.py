@@ -18,6 +18,7 @@ from gpolicy.opening import real_path
 from gpolicy.printable import as_text, some
 
 if TYPE_CHECKING:
+    from gpolicy.checking.rule import Hit
     from gpolicy.cli.options import OutputFile
     from gpolicy.cluster.state import ClusterState
     from gpolicy.report.forms import Display
@@ -34,7 +35,7 @@ class Target:
 
     `path` is the policy that the command line names; `state` the address to read, None where none is given; with a
     directory of `snapshots`, its newest one is read instead. `several` says that it is one of several, so that an
-    output is a directory.
+    output is a directory. `together` is what the policies of all clusters show together, by the real paths of these.
     """
 
     path: Path | None
@@ -43,6 +44,7 @@ class Target:
     named: NamedCluster | None = None
     snapshots: Path | None = None
     several: bool = False
+    together: Mapping[Path, Sequence[Hit]] | None = None
 
     @property
     def name(self) -> str:

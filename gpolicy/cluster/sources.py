@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.errors import InputError, UsageError
-from gpolicy.guessing import did_you_mean
+from gpolicy.guessing import closest
 from gpolicy.provenance import FORM
 
 if TYPE_CHECKING:
@@ -204,7 +204,8 @@ def _unknown(src: str, scheme: str) -> UsageError:
         hint = f"Did you mean `rapi://{src}` or `ssh://{src}`?" if _HOST.fullmatch(src) else f"write one of: {known}"
         return UsageError("--state does not say what kind of source it is", hint=hint)
     shown = f"{scheme[:20]!r}"  # the rest of a wrong address may hold a password
-    hint = did_you_mean(scheme[:20], [f"{name}:" for name in SCHEMES], f"write one of: {known}")
+    near = closest(scheme[:20], SCHEMES)
+    hint = f"Did you mean `{near}:`?" if near else f"write one of: {known}"
     if scheme in ("http", "https"):
         hint = "Did you mean `rapi://`, Ganeti's remote API?"
     return UsageError(f"no such source of a cluster's state: {shown}", hint=hint)

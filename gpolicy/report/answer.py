@@ -317,6 +317,11 @@ def percent(number: float | None) -> str:
     return f"{shown:+,.1f}".removesuffix(".0") + " %" if shown else "0 %"
 
 
+def share(part: float) -> str:
+    """Return a part of 1 in per cent, with one decimal: `62.5 %`."""
+    return f"{100 * part:.1f} %"
+
+
 size: Final = units.exact_size
 rough_size: Final = units.rough_size
 

@@ -112,7 +112,15 @@ def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
     return Table(
         title="Instances that fit beside those that are there",
         of="rows",
-        headings=("group", "template", "spec", *(_SUPPOSED if old else ("fits",)), "size", "bound by", "htools"),
+        headings=(
+            "group",
+            "template",
+            "spec",
+            *(_SUPPOSED if old else ("fits",)),
+            "maximum size",
+            "bound by",
+            "htools",
+        ),
         rows=tuple(rows),
         right=_RIGHT,
         grouped=2,

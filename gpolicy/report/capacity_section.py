@@ -29,7 +29,7 @@ from gpolicy.report.answer import (
 )
 
 TITLE: Final = "Capacity"
-HEADINGS: Final = ("group", "spec", "size", "now", "then", "Δ", "%", "bound by")
+HEADINGS: Final = ("group", "spec", "maximum size", "now", "then", "Δ", "%", "bound by")
 RIGHT: Final = frozenset({"now", "then", "Δ", "%", "lost"})
 WHOLE_CLUSTER: Final = "(cluster)"
 
@@ -234,16 +234,13 @@ def _summary(change: CapacityChange, moved: Sequence[GroupCapacityChange]) -> st
     if change.cluster is not None:
         whole = (change.cluster.standard, change.cluster.tiered)
         parts += [f"{row.name} instances on the cluster {_words(row)}" for row in whole if row.before and row.after]
-    losses = _losses(moved)
-    if losses:
-        parts.append(f"hit hardest is {_loss_words(*losses[0])}")
     fewer = [
         (item, row) for item in moved if item.group for row in figures(item) if row.resized and (row.delta or 0) < 0
     ]
-    if fewer and not losses:
+    if fewer and not _losses(moved):
         item, row = fewer[0]
         parts.append(f"{pair_title(row.name)} in group {item.group}: {_words(row)}")
-    return "; ".join(parts) or "sizes or groups come or go"
+    return "; ".join(parts) or ("fewer instances fit" if _losses(moved) else "sizes or groups come or go")
 
 
 def _losses(moved: Sequence[GroupCapacityChange]) -> list[tuple[GroupCapacityChange, FitChange]]:

@@ -29,11 +29,11 @@ CAUSES: Final = {cause.key: cause.sentence for cause in Cause}
 
 FAILURES: Final = {
     "FailMem": "htools' word for each refusal by memory (no such size is allowed, too little is free, or failovers"
-    " reserve it); the cause beside it says which. Ask for another size, or make room",
+    " reserve it); a cause beside it says which. Ask for another size, or make room",
     "FailDisk": "htools' word for each refusal by disk (no such size or template is allowed, too little is free, or the"
-    " spindle-ratio is used up); the cause beside it says which. Ask for another size or template, or make room",
+    " spindle-ratio is used up); a cause beside it says which. Ask for another size or template, or make room",
     "FailCPU": "htools' word for each refusal by virtual CPUs (no such number is allowed, or the vcpu-ratio is used"
-    " up); the cause beside it says which. Ask for fewer, or make room",
+    " up); a cause beside it says which. Ask for fewer, or make room",
     "FailN1": "the loss of a node could not be absorbed any more. Ask for less, or make room on other nodes",
     "FailTags": "an instance with the same exclusion tag is there. Choose another node, or another tag",
     "FailMig": "migration tags forbid moves between the nodes. Choose another node, or allow them",
@@ -62,6 +62,8 @@ _PHRASES: Final = {
     " exclusion tag that cannot be satisfied does not count by itself",
     "guards": "what makes a plan unsafe; --allow NAME overrides one that may be overridden",
     "lost allocations": "instances of the smallest size of a spec for which there is room before, but not after",
+    "N+1 redundancy": "after the loss of any one node its group still has room for the instances of that node, as"
+    " hspace counts",
     "stranded": "what is left of the free resources when nothing more fits",
     "theoretical minimum": "the best score that hbal could reach",
 }
@@ -70,7 +72,7 @@ _PHRASES: Final = {
 WORDS: Final = {**_NAMES, **CAUSES, **FAILURES, **_BASES, **_PHRASES}
 """All words of reports that have a meaning of their own."""
 
-_PATTERNS: Final = {term: re.compile(rf"\b{term.rstrip('s')}s?\b", re.IGNORECASE) for term in _PHRASES}
+_PATTERNS: Final = {term: re.compile(rf"\b{re.escape(term.rstrip('s'))}s?\b", re.IGNORECASE) for term in _PHRASES}
 _CAUSE: Final = re.compile(r"[\w.-]+")
 _FAILURE: Final = re.compile(r"\bFail[A-Z]\w*")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final
 
 from gpolicy.colour import Tone
@@ -29,7 +30,7 @@ def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tup
     known = {section.key: section for section in sections}
     middle: Mapping[str, tuple[str, Callable[[Impact, Section], Figure]]] = {
         "violations": ("new violations", _violations),
-        "capacity": ("capacity", _capacity),
+        "capacity": ("capacity", partial(_capacity, in_verdict=plan.safe)),
         "redundancy": ("redundancy", _redundancy),
     }
     figures = [
@@ -57,9 +58,10 @@ def _violations(impact: Impact, section: Section) -> Figure:
     return Figure("new violations", f"{len(change.newly):,}", section.worse or section.summary, tone, section.key)
 
 
-def _capacity(impact: Impact, section: Section) -> Figure:
+def _capacity(impact: Impact, section: Section, *, in_verdict: bool) -> Figure:
+    """Return the figure of capacity, with the row that is worse unless the verdict names it."""
     value, detail = headline(impact.capacity) if impact.capacity else ("?", "")
-    worse = f"; worse: {section.worse}" if section.worse else ""
+    worse = f"; worse: {section.worse}" if section.worse and not in_verdict else ""
     return Figure("capacity", value, f"{detail}{worse}", _TONES.get(section.weight, Tone.GOOD), section.key)
 
 

@@ -26,8 +26,9 @@ from gpolicy.report.answer import (
     names,
     plain_text,
     rough_size,
+    share,
 )
-from gpolicy.suggest.suggestion import Mix, OldPair, Size, Suggestion, SuggestReport
+from gpolicy.suggest.suggestion import Mix, OldPair, Size, Suggestion, SuggestReport, Waste
 from gpolicy.suggest.tiling import Amounts
 
 _RIGHT: Final = frozenset(
@@ -139,20 +140,27 @@ def _pair_row(pair: OldPair, *, exclusive: bool) -> tuple[Cell, ...]:
 
 def _stranded(item: Suggestion) -> Table:
     disk = ["volumes"] if item.exclusive else ["disk"] if item.measure.disk is not None else []
-    rows: list[tuple[Cell, ...]] = []
-    for left in item.stranded:
-        nodes = names(node.name for node in item.kinds[left.kind].nodes)
-        last = str(left.left.volumes) if item.exclusive else rough_size(left.left.disk or 0)
-        figures = (str(left.count), rough_size(left.left.memory), str(left.left.cpus), *([last] * len(disk)))
-        rows.append((Name(left.name), *figures, f"{left.share:.1%}", nodes))
+    alike: dict[tuple[tuple[Cell, ...], ...], list[str]] = {}  # kinds of nodes with the same figures are one
+    for kind, wastes in itertools.groupby(item.stranded, lambda waste: waste.kind):
+        figures = tuple(_waste_row(waste, item, with_disk=bool(disk)) for waste in wastes)
+        alike.setdefault(figures, []).extend(node.name for node in item.kinds[kind].nodes)
+    several = len(alike) > 1
     return Table(
         title="What one size that fills a node leaves",
         of="rows",
-        headings=("size", "fill it", "memory", "CPUs", *disk, "wasted", "nodes"),
-        rows=tuple(rows),
+        headings=(*(["nodes"] if several else []), "size", "fill it", "memory", "CPUs", *disk, "wasted"),
+        rows=tuple((*([names(nodes)] if several else []), *row) for rows, nodes in alike.items() for row in rows),
         right=_RIGHT | {"wasted"},
-        most=len(rows),
+        grouped=1 if several else 0,
+        most=len(item.stranded),
     )
+
+
+def _waste_row(waste: Waste, item: Suggestion, *, with_disk: bool) -> tuple[Cell, ...]:
+    left = waste.left
+    disk = (str(left.volumes) if item.exclusive else rough_size(left.disk or 0),) if with_disk else ()
+    figures = (str(waste.count), rough_size(left.memory), str(left.cpus))
+    return (Name(waste.name), *figures, *disk, share(waste.share))
 
 
 def _choices(item: Suggestion) -> Table:
@@ -163,8 +171,8 @@ def _choices(item: Suggestion) -> Table:
             _counts_words(choice.weights),
             str(choice.outside),
             _counts_words(choice.placed),
-            *(f"{choice.unused[name]:.1%}" for name in resources),
-            f"{choice.mean_unused:.1%}",
+            *(share(choice.unused[name]) for name in resources),
+            share(choice.mean_unused),
         )
         for choice in item.choices
     ]

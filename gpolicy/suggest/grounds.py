@@ -89,7 +89,7 @@ class Grounds:
                 hint="compare vcpu-ratio and hv_state with the nodes' own reserve",
             )
         if len(usable) > 1:
-            notes.append(f"there are {len(usable)} kinds of nodes: see the waste of each")
+            notes.append(f"there are {len(usable)} kinds of nodes")
         return usable
 
     def tiles(self, kinds: tuple[NodeKind, ...], ground: Ground) -> Tiling:

@@ -90,6 +90,10 @@ def test_all_clusters_show_what_their_policies_show_together(tmp_path: Path) -> 
     assert [item["code"] for item in together if item["severity"] == "error"] == ["GP831"]
     found = [(item["name"], one["code"]) for item in clusters for one in item["report"]["findings"]]
     assert ("b", "GP831") in found
+    plan = gpolicy("plan", "--all", "--changed-since", "HEAD", cwd=tmp_path)
+    assert plan.returncode == 3  # no repository
+    plan = gpolicy("plan", "--label", "name=b", "--no-impact", cwd=tmp_path)
+    assert (plan.returncode, "No plan: " in plan.stdout, "GP831" in plan.stdout) == (1, True, True)
 
 
 def test_a_list_of_clusters_says_which_policy_is_missing(tmp_path: Path) -> None:
@@ -101,3 +105,5 @@ def test_a_list_of_clusters_says_which_policy_is_missing(tmp_path: Path) -> None
     assert done.returncode == 0
     rows = [line for line in done.stdout.splitlines() if "snapshot:" in line]
     assert ["(missing)" in row for row in rows] == [False, True]
+    assert "2 clusters, all answer; the settings file has a mistake" in done.stdout
+    assert "clusters.gone.policy: there is no such file or directory" in done.stdout

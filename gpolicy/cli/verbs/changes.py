@@ -86,7 +86,8 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     Exit code 1 if a guard fails or the policy has an error. Some guards are built in; Guards documents declare others.
     """
     from gpolicy.cli import planning  # noqa: PLC0415
-    from gpolicy.cli.targets import run  # noqa: PLC0415
+    from gpolicy.cli.checking import seen_together  # noqa: PLC0415
+    from gpolicy.cli.targets import run_on, targets_of  # noqa: PLC0415
     from gpolicy.plan.part import Part  # noqa: PLC0415
 
     display = display_of("plan", form, budget)
@@ -102,7 +103,8 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     )
     given = policy_path(path, policy)
     work = partial(planning.plan, request=request)
-    return run(work, clusters, given, display, verb="plan", volumes=physical_volumes)
+    targets = targets_of(clusters, given, volumes=physical_volumes)
+    return run_on(seen_together(targets) if targets.several else targets, work, display, verb="plan")
 
 
 @verbs.command("render")
