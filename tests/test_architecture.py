@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "gpolicy"
-COMMON = {"colour", "errors", "findings", "data", "guessing", "json_values", "opening", "printable", "provenance"}
+COMMON = {
+    "colour",
+    "errors",
+    "findings",
+    "data",
+    "guessing",
+    "json_values",
+    "light_dataclasses",
+    "opening",
+    "printable",
+    "provenance",
+}
 COMMON |= {"__init__"}
 MAY_IMPORT = {
     "ganeti": set[str](),

@@ -7,7 +7,6 @@ and N+1 of the whole cluster are not checked, only what each node takes (`gpolic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import cluster_score
@@ -16,6 +15,7 @@ from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.native.streams import UnfitError
+from gpolicy.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance

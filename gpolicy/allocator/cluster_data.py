@@ -6,9 +6,8 @@ Elements refer to each other by index, which is their place in the input.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
+from gpolicy.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,5 +217,5 @@ class ClusterData:
     nodes: tuple[NodeData, ...]
     instances: tuple[Instance, ...]
     tags: tuple[str, ...] = ()
-    policy: InstancePolicy = field(default=DEFAULT_POLICY)
+    policy: InstancePolicy = DEFAULT_POLICY
     hypervisor: str | None = None

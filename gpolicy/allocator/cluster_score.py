@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.ghc_numbers import divide
+from gpolicy.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from gpolicy.allocator.node import Node

@@ -8,7 +8,6 @@ the node, the biggest size first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy
@@ -27,6 +26,7 @@ from gpolicy.allocator.placement import (
 )
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.errors import InputError
+from gpolicy.light_dataclasses import replace
 
 if TYPE_CHECKING:
     from gpolicy.allocator.group_choice import RequestOptions, Wanted

@@ -8,23 +8,22 @@ Without a compiled engine every question warns (SlowAllocatorWarning).
 
 from __future__ import annotations
 
-import threading
 import warnings
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gpolicy.allocator import redundancy
 from gpolicy.allocator.cluster_score import total_score
 from gpolicy.allocator.enumerations import NO_NODE
+from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, node_at
 from gpolicy.allocator.native.library import NativeEngine, Question, Status, load
-from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError, refuse_absurd_numbers
+from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError
 from gpolicy.allocator.placement import Attempt, Placement, SingleCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, redundancy_predicate
-from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, DivisionError, ReferenceEngine
-from gpolicy.allocator.replay import changed_nodes, instance_on_nodes, with_placements
+from gpolicy.allocator.replay import changed_nodes, instance_on_nodes
 from gpolicy.errors import InputError
+from gpolicy.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
     import ctypes
@@ -44,108 +43,6 @@ MOST_LEVELS = 1 << 18
 
 class SlowAllocatorWarning(UserWarning):
     """There is no compiled allocator; answers are the same, but slow."""
-
-
-# --- runs --------------------------------------------------------------------------------------------------------
-
-
-def make_allocator(
-    candidates: Candidates, rules: CapacityRules, *, capacity_checks: bool, each: bool = False
-) -> Allocator:
-    """Return an allocator for `candidates` (`Allocator`)."""
-    law = ReferenceEngine(candidates, rules)
-    library = _library()
-    if library is None:
-        return Allocator(law, capacity_checks, each)
-    return CompiledAllocator(law, capacity_checks, each, session=_Session(library))
-
-
-@dataclass(slots=True)
-class _Opened:
-    """A cluster in the engine: its state `base`, and known states that follow from it.
-
-    `known` maps the identity of a state's nodes to the state and the number of placements that lead to it.
-    """
-
-    engine: NativeEngine
-    cluster: ClusterNumbers
-    base: AllocationState
-    known: dict[int, tuple[AllocationState, int]]
-
-
-@dataclass(slots=True)
-class _Session:
-    library: ctypes.CDLL
-    opened: _Opened | None = None
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledAllocator(Allocator):
-    """Standard and tiered allocation by the compiled engine; `engine` is the law, if the compiled one cannot answer."""
-
-    engine: ReferenceEngine
-    session: _Session = field(kw_only=True)
-
-    def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
-        """Place copies of `instance` (`Allocator.standard`)."""
-        found = self._run(Question.STANDARD, state, instance, limit)
-        return Allocator.standard(self, state, instance, limit) if found is None else found
-
-    def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
-        """Place shrinking instances (`Allocator.tiered`)."""
-        found = self._run(Question.TIERED, state, instance, limit)
-        return Allocator.tiered(self, state, instance, limit) if found is None else found
-
-    def _run(
-        self, question: Question, state: AllocationState, instance: Instance, limit: int | None
-    ) -> AllocationState | None:
-        """Ask the engine; None if only the law can answer."""
-        if instance.index >= 0 or instance.forthcoming:  # only tests do this; the number becomes that of the first one
-            return None
-        with self.session.lock:
-            return self._ask(question, state, instance, limit)
-
-    def _ask(
-        self, question: Question, state: AllocationState, instance: Instance, limit: int | None
-    ) -> AllocationState | None:
-        try:
-            opened, keep = self._follow(state, instance)
-            wanted = opened.cluster.instance(instance)
-            opened.known = {key: (known, count) for key, (known, count) in opened.known.items() if count <= keep}
-            status, result = opened.engine.ask(question, wanted, keep=keep, limit=limit)
-            _answered(status, opened.engine, state.nodes, fit=True)
-        except UnfitError:
-            refuse_absurd_numbers(state.nodes.values(), (*state.instances.values(), instance))
-            return None
-        placed = opened.engine.placements(keep)
-        after = with_placements(state, instance, placed, opened.cluster.indices)
-        after = replace(after, failures=tuple(result.failures), attempted=bool(result.attempted) or state.attempted)
-        opened.known[id(after.nodes)] = (after, keep + len(placed))
-        return after
-
-    def _follow(self, state: AllocationState, instance: Instance) -> tuple[_Opened, int]:
-        """Return the engine, and how many of its placements lead to `state`. Raise UnfitError."""
-        opened = self.session.opened
-        if opened is not None and opened.cluster.knows(instance):
-            known, count = opened.known.get(id(state.nodes), (None, 0))
-            if known is not None and known.instances is state.instances and len(known.placed) == len(state.placed):
-                return opened, count
-        self.session.opened = None
-        cluster = ClusterNumbers(
-            state.nodes,
-            state.instances,
-            self.engine.candidates,
-            self.engine.rules,
-            wanted=instance,
-            capacity_checks=self.capacity_checks,
-            each=self.each,
-            placed_before=len(state.placed),
-        )
-        engine = _opened_engine(self.session.library, cluster, state.nodes)
-        opened = _Opened(engine, cluster, state, {id(state.nodes): (state, 0)})
-        self.session.opened = opened
-        return opened, 0
 
 
 # --- single questions --------------------------------------------------------------------------------------------
@@ -223,7 +120,7 @@ def compiled_redundancy(nodes: Nodes, instances: Instances, rules: CapacityRules
     if opened is None:
         return None
     status, result = opened.engine.ask(Question.REDUNDANT)
-    return bool(result.successes) if _answered(status, opened.engine, nodes) else None
+    return bool(result.successes) if answered(status, opened.engine, nodes) else None
 
 
 # --- clusters for several questions ------------------------------------------------------------------------------
@@ -245,7 +142,7 @@ class EngineCluster:
         """
         residents = [number for index in lost for number in self.nodes[index].primaries]
         status, rows = self.engine.lose([self.cluster.rows[index] for index in lost], len(residents), cpus=cpus)
-        if not _answered(status, self.engine, self.nodes):
+        if not answered(status, self.engine, self.nodes):
             return None
         homes = (self.cluster.indices[row] if row >= 0 else NO_NODE for row in rows)
         return dict(zip(residents, homes, strict=True))
@@ -261,7 +158,7 @@ class EngineCluster:
         """
         record = self.cluster.instance(instance, candidates)
         status, result = self.engine.move_away(record, leaving, unlisted, force=force)
-        _answered(status, self.engine, self.nodes, fit=True)
+        answered(status, self.engine, self.nodes, fit=True)
         return _nodes_of(result, self.cluster)
 
     def balance(
@@ -273,7 +170,7 @@ class EngineCluster:
         after the move. Raises UnfitError if only the law can answer; the cluster is then unusable.
         """
         status, move = self.engine.balance(self.cluster.slots(movable), rules)
-        _answered(status, self.engine, self.nodes, fit=True)
+        answered(status, self.engine, self.nodes, fit=True)
         if move.slot < 0:
             return None
         target = self.cluster.indices[move.target] if move.target >= 0 else NO_NODE
@@ -296,12 +193,12 @@ def _open(
     **more: Any,
 ) -> EngineCluster | None:
     """Return a cluster in a new engine; None if there is no engine or it cannot represent the cluster."""
-    library = _library()
+    library = loaded_library()
     if library is None:
         return None
     try:
         cluster = ClusterNumbers(nodes, instances, candidates, rules or CapacityRules(), **more)
-        return EngineCluster(nodes, cluster, _opened_engine(library, cluster, nodes))
+        return EngineCluster(nodes, cluster, opened_engine(library, cluster, nodes))
     except UnfitError:
         return None
 
@@ -317,7 +214,7 @@ def _ask_about(
     except UnfitError:
         return None
     status, result = opened.engine.ask(question, wanted, **more)
-    if not _answered(status, opened.engine, opened.nodes):
+    if not answered(status, opened.engine, opened.nodes):
         return None
     return result, _nodes_of(result, opened.cluster)
 
@@ -326,14 +223,14 @@ def _nodes_of(result: NativeResult, cluster: ClusterNumbers) -> tuple[int, ...]:
     return tuple(cluster.indices[row] for row in (result.primary, result.secondary) if row >= 0)
 
 
-def _opened_engine(library: ctypes.CDLL, cluster: ClusterNumbers, nodes: Nodes) -> NativeEngine:
+def opened_engine(library: ctypes.CDLL, cluster: ClusterNumbers, nodes: Nodes) -> NativeEngine:
     """Return an engine that has read the cluster. Raise UnfitError."""
     engine = NativeEngine(library)
-    _answered(engine.open(cluster.numbers), engine, nodes, fit=True)
+    answered(engine.open(cluster.numbers), engine, nodes, fit=True)
     return engine
 
 
-def _answered(status: Status, engine: NativeEngine, nodes: Nodes, *, fit: bool = False) -> bool:
+def answered(status: Status, engine: NativeEngine, nodes: Nodes, *, fit: bool = False) -> bool:
     """Whether the engine has answered. Raise what the law would raise, and with `fit` UnfitError instead of False."""
     if status is Status.DIVISION_BY_ZERO:
         raise DivisionError("divide by zero")
@@ -356,7 +253,8 @@ def _answered(status: Status, engine: NativeEngine, nodes: Nodes, *, fit: bool =
     return status is Status.DONE
 
 
-def _library() -> ctypes.CDLL | None:
+def loaded_library() -> ctypes.CDLL | None:
+    """Return the compiled engine; None, after a warning, if there is none."""
     loaded = load()
     if loaded.library is None:
         warnings.warn(

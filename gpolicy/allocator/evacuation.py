@@ -7,7 +7,6 @@ wins. Instance policies, allocation policies and N+1 are not checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from itertools import permutations
@@ -20,6 +19,7 @@ from gpolicy.allocator.group_choice import RequestError, Wanted, choose_group, s
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, node_at
 from gpolicy.allocator.native.library import Leaving, Unlisted
 from gpolicy.allocator.native.streams import UnfitError
+from gpolicy.light_dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Group, Instance

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
-from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import truncate
 from gpolicy.allocator.placement import NO_FAILURES, PairCandidates, SingleCandidates, add_counts

@@ -15,6 +15,10 @@ _INT64_MIN: Final = -(2**63)
 _WIDE: Final = Context(prec=1100)
 
 
+class DivisionError(ArithmeticError):
+    """A whole number is divided by 0: the step of the capacity checks by the memory of an instance, which is 0."""
+
+
 def divide(numerator: float, denominator: float) -> float:
     """Return the IEEE-754 quotient: x/0 is a signed infinity, 0/0 is NaN."""
     if denominator != 0.0:

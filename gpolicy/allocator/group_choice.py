@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from gpolicy.allocator.cluster_data import Group, Instance
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
@@ -13,6 +12,7 @@ from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
 from gpolicy.allocator.placement import Attempt, FailCounts, NoCandidatesError, Nodes, Placement, candidates_among
 from gpolicy.allocator.redundancy import CapacityRules, Instances
 from gpolicy.errors import InputError
+from gpolicy.light_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class GroupAnswer:
 
     placement: Placement | None
     messages: tuple[str, ...]
-    group: int | None = None
-    on_groups: Mapping[int, str] = field(default_factory=dict)
+    group: int | None
+    on_groups: Mapping[int, str]
 
 
 class RequestError(InputError):
@@ -143,7 +143,7 @@ def choose_group(
             valid.append((number, attempt))
     best = _best(groups, valid)
     if best is None:
-        return GroupAnswer(None, tuple(messages.values()), on_groups=messages)
+        return GroupAnswer(None, tuple(messages.values()), None, messages)
     number, attempt = best
     heading = f"Selected group: {groups[number].name}"
     return GroupAnswer(attempt.solution, (heading, *messages.values()), number, messages)

@@ -7,7 +7,6 @@ are computed before the additions (htools, Cluster/Moves: `IMove`, `applyMoveEx`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_primary, remove_secondary
 from gpolicy.errors import InputError
+from gpolicy.light_dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance

@@ -5,7 +5,6 @@ htools calls this merging and does it for every source (htools, Loader: `mergeDa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from gpolicy.allocator.node_changes import (
     spindles_after_adding,
     with_counts,
 )
+from gpolicy.light_dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import Statistic, node_values, replaced, statistics, total_score
@@ -13,6 +12,7 @@ from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, add_secondary
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.errors import InputError
+from gpolicy.light_dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Group, Instance

@@ -7,7 +7,6 @@ external storage move, all others need room for a copy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -18,6 +17,7 @@ from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import failover, failover_to
 from gpolicy.allocator.node_changes import accepted, add_primary, keeps_vcpu_ratio, remove_primary
 from gpolicy.allocator.placement import Nodes, Placement, Predicate, SingleCandidates, try_allocate
+from gpolicy.light_dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from gpolicy.allocator.node import Node

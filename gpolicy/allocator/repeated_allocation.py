@@ -6,15 +6,16 @@ work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.cluster_score import total_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
+from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.placement import NO_FAILURES, Attempt, Candidates, FailCounts, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
+from gpolicy.light_dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
@@ -35,10 +36,6 @@ class AllocationState:
     placed: tuple[Instance, ...] = ()
     failures: FailCounts = NO_FAILURES
     attempted: bool = False
-
-
-class DivisionError(ArithmeticError):
-    """The step of the capacity checks is divided by the memory of an instance, which is 0."""
 
 
 class Engine(Protocol):

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.node_changes import accepted, add_load, add_primary, add_secondary
+from gpolicy.light_dataclasses import replace
 
 if TYPE_CHECKING:
     from gpolicy.allocator.native.library import NativePlacement

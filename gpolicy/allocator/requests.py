@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from gpolicy.allocator.group_choice import (
 from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import PairCandidates, Placement
 from gpolicy.allocator.redundancy import CapacityRules, settled
+from gpolicy.light_dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from gpolicy.allocator.group_choice import RequestOptions

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.light_dataclasses import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,14 +12,15 @@ from typing import Final, TypeVar
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
+from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.configured_resources import NodeResources, configured_cluster
-from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
+from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import NO_FAILURES, Candidates, NoCandidatesError, candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
-from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, DivisionError
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.usable import usable_groups
 from gpolicy.analysis.binding import Binding, Cause, binding
 from gpolicy.analysis.side_by_side import side_by_side

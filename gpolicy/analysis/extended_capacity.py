@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance, Spec, SpecPair
-from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.extended import ExtendedRules, fill, memory_left, refused_for_memory
 from gpolicy.allocator.redundancy import CapacityRules

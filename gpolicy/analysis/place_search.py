@@ -87,7 +87,7 @@ class PlaceSearch:
                 cluster.groups, cluster.nodes, cluster.instances, self.wanted, recorded, dedicated=self.dedicated
             )
         except RequestError as error:
-            return GroupAnswer(None, (error.message,))
+            return GroupAnswer(None, (error.message,), None, {})
 
     def candidates(self) -> list[Candidate]:
         """Return the candidates of all searches; of very many pairs only some for each primary."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, TypeVar
 
 from gpolicy.errors import InputError
+from gpolicy.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

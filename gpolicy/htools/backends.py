@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.enumerations import NO_NODE
-from gpolicy.allocator.ghc_numbers import floor
+from gpolicy.allocator.ghc_numbers import DivisionError, floor
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge, no_loads
-from gpolicy.allocator.repeated_allocation import DivisionError
 from gpolicy.errors import InputError
 from gpolicy.htools.program_options import Options, Stop, read_options
+from gpolicy.light_dataclasses import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from gpolicy.allocator.group_choice import RequestError, Wanted
@@ -12,6 +11,7 @@ from gpolicy.allocator.requests import allocate, allocate_many
 from gpolicy.htools.hail_requests import PREFIX, HailAnswer, HailRequest, names_of
 from gpolicy.htools.iallocator import parse_instance
 from gpolicy.htools.json_fields import Fields, Json, as_list, as_object, as_text, as_texts
+from gpolicy.light_dataclasses import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
@@ -14,6 +13,7 @@ from gpolicy.htools.backends import find_name, read_file
 from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.htools.json_fields import Fields, as_float, as_int, as_list, as_object, as_text, parse_json
 from gpolicy.htools.text_values import parse_float
+from gpolicy.light_dataclasses import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec
-from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import (

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +20,7 @@ from gpolicy.errors import GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.vocabulary import RAPI_READS
 from gpolicy.htools.json_fields import Fields, as_hypervisor, as_policy
+from gpolicy.light_dataclasses import replace
 
 CERTIFICATE_VARIABLE = "GPOLICY_RAPI_CA"
 """Environment variable with the name of a file (PEM) with the trusted certificate: htools has no option for it."""

@@ -5,7 +5,6 @@ A node with a `?` in one of its figures counts as offline.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gpolicy.allocator.cluster_data import (
@@ -24,6 +23,7 @@ from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, columns_of, is_silent, sections
 from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.htools.text_values import alloc_policy, disk_template, instance_status, parse_float, parse_int, split
+from gpolicy.light_dataclasses import replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

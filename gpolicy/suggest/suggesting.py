@@ -15,7 +15,7 @@ from typing import Final
 from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy, SpecPair
 from gpolicy.allocator.configured_resources import with_configured_resources
 from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.allocator.repeated_allocation import DivisionError
+from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.dedicated_counting import as_hail_places
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template

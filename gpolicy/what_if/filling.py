@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
 from gpolicy.allocator.placement import Candidates
 from gpolicy.allocator.policy_check import check_policy

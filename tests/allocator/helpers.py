@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, InstancePolicy, NodeData, Spec, SpecPair
-from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.placement import candidate_nodes

@@ -8,6 +8,7 @@ import pytest
 
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, SpecPair
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, component_values, statistics
+from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.configured_resources import (
     DiskResources,
     HypervisorResources,
@@ -15,7 +16,6 @@ from gpolicy.allocator.configured_resources import (
     configured_cluster,
 )
 from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
-from gpolicy.allocator.engines import make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason, InstanceStatus
 from gpolicy.allocator.extended import memory_for_instances
 from gpolicy.allocator.group_choice import RequestOptions, Wanted

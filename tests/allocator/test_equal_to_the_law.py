@@ -14,7 +14,8 @@ from htools.random_requests import document
 from htools.three_ways import by_the_law
 
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
-from gpolicy.allocator.engines import find_placement, make_allocator
+from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.node_changes import remove_primary

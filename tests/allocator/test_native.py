@@ -18,12 +18,13 @@ from hypothesis import strategies as st
 
 from gpolicy.allocator import engines
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
+from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.native import build, library
 from gpolicy.allocator.native.library import Loaded, NativeEngine, Status, load
 from gpolicy.allocator.native.streams import ClusterNumbers, Numbers, UnfitError
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
-from gpolicy.allocator.repeated_allocation import Allocator, DivisionError
+from gpolicy.allocator.repeated_allocation import Allocator
 from gpolicy.errors import InputError
 
 from .helpers import allocator, cluster, instance, node, start
@@ -146,7 +147,7 @@ def test_the_engine_follows_states_forward_and_back() -> None:
 
 LONG_RUN = """
 from gpolicy.allocator.repeated_allocation import AllocationState
-from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.cluster_data import Disk, Instance

@@ -7,7 +7,7 @@ import pytest
 from changes import resource_model_change, silent
 from hspace_cases import DATA, from_text, text_of
 
-from gpolicy.allocator.engines import make_allocator
+from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules

@@ -25,10 +25,12 @@ from patience import TooSlow, within
 
 from gpolicy.allocator.balancing import EngineSearch, Goal, Search, law_search
 from gpolicy.allocator.balancing import balance as balance_nodes
+from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.dedicated_nodes import search_dedicated
-from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy, make_allocator
+from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
+from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.group_choice import RequestOptions, Wanted
 from gpolicy.allocator.native.library import (
     EngineStoppedError,
@@ -43,7 +45,7 @@ from gpolicy.allocator.native.library import (
 from gpolicy.allocator.native.streams import ClusterNumbers, Numbers, UnfitError
 from gpolicy.allocator.placement import Attempt, PairCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
-from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, DivisionError
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.errors import InputError
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)

@@ -12,9 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import Disk, Instance
-from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy, make_allocator
+from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
+from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.native.library import load
 from gpolicy.allocator.node import Node
@@ -29,7 +31,7 @@ from gpolicy.allocator.placement import (
     try_allocate,
 )
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
-from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, DivisionError
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.errors import InputError
 from gpolicy.htools.text_format import parse_cluster
 

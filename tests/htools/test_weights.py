@@ -8,7 +8,8 @@ import pytest
 
 from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.cluster_score import WEIGHTS
-from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy, make_allocator
+from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.placement import Attempt, NoCandidatesError, candidate_nodes

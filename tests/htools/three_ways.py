@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest.mock import patch
 
-from gpolicy.allocator import engines
+from gpolicy.allocator import compiled_allocation, engines
 
 from .random_requests import Case
 from .recorded import call
@@ -43,7 +43,8 @@ class Answer:
 @contextmanager
 def by_the_law() -> Iterator[None]:
     """Let the law answer everything, as it does where there is no compiled engine."""
-    with patch.object(engines, "_library", lambda: None):
+    none = lambda: None  # noqa: E731
+    with patch.object(engines, "loaded_library", none), patch.object(compiled_allocation, "loaded_library", none):
         yield
 
 

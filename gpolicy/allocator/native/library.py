@@ -6,13 +6,13 @@ import ctypes
 import os
 import threading
 from array import array
-from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 from functools import cache
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.native.build import LIBRARY, source_number
+from gpolicy.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -17,6 +16,7 @@ from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.placement import PairCandidates, SingleCandidates
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.errors import InputError
+from gpolicy.light_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

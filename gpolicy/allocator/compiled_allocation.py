@@ -1,0 +1,118 @@
+"""Standard and tiered allocation by the compiled engine, which keeps the cluster from one run to the next."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from gpolicy.allocator.engines import answered, loaded_library, opened_engine
+from gpolicy.allocator.native.library import Question
+from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError, refuse_absurd_numbers
+from gpolicy.allocator.repeated_allocation import Allocator, ReferenceEngine
+from gpolicy.allocator.replay import with_placements
+from gpolicy.light_dataclasses import dataclass, replace
+
+if TYPE_CHECKING:
+    import ctypes
+
+    from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.native.library import NativeEngine
+    from gpolicy.allocator.placement import Candidates
+    from gpolicy.allocator.redundancy import CapacityRules
+    from gpolicy.allocator.repeated_allocation import AllocationState
+
+
+def make_allocator(
+    candidates: Candidates, rules: CapacityRules, *, capacity_checks: bool, each: bool = False
+) -> Allocator:
+    """Return an allocator for `candidates` (`Allocator`)."""
+    law = ReferenceEngine(candidates, rules)
+    library = loaded_library()
+    if library is None:
+        return Allocator(law, capacity_checks, each)
+    return CompiledAllocator(law, library, capacity_checks=capacity_checks, each=each)
+
+
+@dataclass(slots=True)
+class _Opened:
+    """A cluster in the engine: its state `base`, and known states that follow from it.
+
+    `known` maps the identity of a state's nodes to the state and the number of placements that lead to it.
+    """
+
+    engine: NativeEngine
+    cluster: ClusterNumbers
+    base: AllocationState
+    known: dict[int, tuple[AllocationState, int]]
+
+
+class CompiledAllocator(Allocator):
+    """Standard and tiered allocation by the compiled engine; `engine` is the law, if the compiled one cannot answer."""
+
+    engine: ReferenceEngine
+
+    def __init__(self, law: ReferenceEngine, library: ctypes.CDLL, *, capacity_checks: bool, each: bool) -> None:
+        super().__init__(law, capacity_checks, each)
+        self._library = library
+        self._opened: _Opened | None = None
+        self._lock = threading.Lock()
+
+    def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place copies of `instance` (`Allocator.standard`)."""
+        found = self._run(Question.STANDARD, state, instance, limit)
+        return Allocator.standard(self, state, instance, limit) if found is None else found
+
+    def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place shrinking instances (`Allocator.tiered`)."""
+        found = self._run(Question.TIERED, state, instance, limit)
+        return Allocator.tiered(self, state, instance, limit) if found is None else found
+
+    def _run(
+        self, question: Question, state: AllocationState, instance: Instance, limit: int | None
+    ) -> AllocationState | None:
+        """Ask the engine; None if only the law can answer."""
+        if instance.index >= 0 or instance.forthcoming:  # only tests do this; the number becomes that of the first one
+            return None
+        with self._lock:
+            return self._ask(question, state, instance, limit)
+
+    def _ask(
+        self, question: Question, state: AllocationState, instance: Instance, limit: int | None
+    ) -> AllocationState | None:
+        try:
+            opened, keep = self._follow(state, instance)
+            wanted = opened.cluster.instance(instance)
+            opened.known = {key: (known, count) for key, (known, count) in opened.known.items() if count <= keep}
+            status, result = opened.engine.ask(question, wanted, keep=keep, limit=limit)
+            answered(status, opened.engine, state.nodes, fit=True)
+        except UnfitError:
+            refuse_absurd_numbers(state.nodes.values(), (*state.instances.values(), instance))
+            return None
+        placed = opened.engine.placements(keep)
+        after = with_placements(state, instance, placed, opened.cluster.indices)
+        after = replace(after, failures=tuple(result.failures), attempted=bool(result.attempted) or state.attempted)
+        opened.known[id(after.nodes)] = (after, keep + len(placed))
+        return after
+
+    def _follow(self, state: AllocationState, instance: Instance) -> tuple[_Opened, int]:
+        """Return the engine, and how many of its placements lead to `state`. Raise UnfitError."""
+        opened = self._opened
+        if opened is not None and opened.cluster.knows(instance):
+            known, count = opened.known.get(id(state.nodes), (None, 0))
+            if known is not None and known.instances is state.instances and len(known.placed) == len(state.placed):
+                return opened, count
+        self._opened = None
+        cluster = ClusterNumbers(
+            state.nodes,
+            state.instances,
+            self.engine.candidates,
+            self.engine.rules,
+            wanted=instance,
+            capacity_checks=self.capacity_checks,
+            each=self.each,
+            placed_before=len(state.placed),
+        )
+        engine = opened_engine(self._library, cluster, state.nodes)
+        opened = _Opened(engine, cluster, state, {id(state.nodes): (state, 0)})
+        self._opened = opened
+        return opened, 0
