@@ -24,7 +24,7 @@ from measuring import Run, run
 
 from gpolicy.htools.text_format import parse_cluster
 
-OURS = [sys.executable, "-c", "import sys; from gpolicy.htools import run; sys.exit(run(sys.argv[1:]))"]
+OURS = [sys.executable, "-c", "import sys; from gpolicy.__main__ import main; sys.exit(main())", "htools"]
 MEMORY, DISK, CPUS = 131072, 4194304, 32
 PAIRS = (
     ("16384,4,524288,1,1,1", "32768,8,1048576,4,4,4"),

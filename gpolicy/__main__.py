@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -12,7 +13,9 @@ def main() -> int:
         return _version()
     from gpolicy.cli.running import run  # noqa: PLC0415
 
-    return run(sys.argv[1:])
+    code = run(sys.argv[1:])
+    gc.freeze()  # Python would search all objects for cycles before it ends: 6 ms of a short run
+    return code
 
 
 def _version() -> int:

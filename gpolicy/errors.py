@@ -6,7 +6,10 @@ Findings about a policy are data (`gpolicy.findings`); exceptions are only for w
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 
 class ExitCode(IntEnum):

@@ -11,7 +11,10 @@ import os
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 _OURS: Final = f"\x1b{os.urandom(8).hex()}"
 _CONTROL: Final = re.compile(rf"({_OURS}\[[0-9;]*[A-Z]?[a-z]?)")

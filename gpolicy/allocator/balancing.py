@@ -7,7 +7,6 @@ and N+1 of the whole cluster are not checked, only what each node takes (`gpolic
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.engines import engine_cluster
@@ -17,6 +16,7 @@ from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.native.streams import UnfitError
 from gpolicy.light_dataclasses import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.placement import Nodes
@@ -50,12 +50,6 @@ class Balanced:
 
 Search = Callable[["Nodes", Mapping[int, "Instance"], float], tuple[InstanceMove, float] | None]
 """Finds the best move from a state with its score, and the score after it; None if no move improves the score."""
-
-
-def is_split(instance: Instance, nodes: Nodes) -> bool:
-    """Whether the two nodes of the instance are in two groups; such an instance stays where it is."""
-    primary, secondary = nodes.get(instance.primary), nodes.get(instance.secondary)
-    return primary is not None and secondary is not None and primary.facts.group != secondary.facts.group
 
 
 def balance(

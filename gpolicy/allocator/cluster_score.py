@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.light_dataclasses import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.engines import answered, loaded_library, opened_engine
 from gpolicy.allocator.native.library import Question
@@ -12,6 +11,7 @@ from gpolicy.allocator.repeated_allocation import Allocator, ReferenceEngine
 from gpolicy.allocator.replay import with_placements
 from gpolicy.light_dataclasses import dataclass, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
 

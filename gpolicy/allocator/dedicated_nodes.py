@@ -8,7 +8,6 @@ the node, the biggest size first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy
 from gpolicy.allocator.engines import compiled_dedicated
@@ -28,6 +27,7 @@ from gpolicy.allocator.policy_check import check_policy
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.allocator.group_choice import RequestOptions, Wanted
     from gpolicy.allocator.placement import Candidates, Nodes

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from typing import TYPE_CHECKING, Any
 
 from gpolicy.allocator import redundancy
 from gpolicy.allocator.cluster_score import total_score
@@ -25,9 +24,11 @@ from gpolicy.allocator.replay import changed_nodes, instance_on_nodes
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
     from collections.abc import Sequence
+    from typing import Any
 
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.native.library import Leaving, MoveRules, NativeResult, Unlisted

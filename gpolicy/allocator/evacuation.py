@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import partial
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.engines import engine_cluster
@@ -21,6 +20,7 @@ from gpolicy.allocator.native.library import Leaving, Unlisted
 from gpolicy.allocator.native.streams import UnfitError
 from gpolicy.light_dataclasses import dataclass, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Group, Instance
     from gpolicy.allocator.group_choice import RequestOptions

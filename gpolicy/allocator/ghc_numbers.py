@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_HALF_EVEN, Context, Decimal
-from typing import TYPE_CHECKING, Final, TypeVar
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Final, TypeVar
 
-Item = TypeVar("Item")
+    Item = TypeVar("Item")
 
 _INT64_MIN: Final = -(2**63)
-_WIDE: Final = Context(prec=1100)
 
 
 class DivisionError(ArithmeticError):
@@ -46,35 +45,50 @@ def fixed(value: float, digits: int) -> str:
     """Return `value` with `digits` decimals, as `%.Nf` of GHC's printf: the shortest decimal, rounded half to even."""
     if not math.isfinite(value):
         return _not_finite(value)
-    exact = Decimal(repr(value))
-    return format(exact.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_HALF_EVEN, context=_WIDE), "f")
+    number, power = _shortest(value)
+    shift = power + digits
+    scaled = number * 10**shift if shift >= 0 else round(number, shift) // 10**-shift
+    text = str(scaled).rjust(digits + 1, "0")
+    point = len(text) - digits
+    return f"{_sign(value)}{text[:point]}{'.' if digits else ''}{text[point:]}"
 
 
 def general(value: float) -> str:
     """Return `value` as `%.6g` of GHC's printf: six decimals, of the mantissa if the number is small or great."""
     if not math.isfinite(value) or value == 0 or 0.1 <= abs(value) < 1e7:
         return fixed(value, 6)
-    exact = Decimal(repr(value))
-    exponent = exact.adjusted()
-    return f"{fixed(float(exact.scaleb(-exponent, _WIDE)), 6)}e{exponent}"
+    number, power = _shortest(value)
+    exponent = len(str(number)) - 1 + power
+    return f"{_sign(value)}{fixed(float(f'{number}e{power - exponent}'), 6)}e{exponent}"
 
 
 def shown_float(value: float) -> str:
     """Return `value` as Haskell's `show` prints a Double."""
     if not math.isfinite(value):
         return _not_finite(value)
-    sign = "-" if math.copysign(1.0, value) < 0 else ""
+    sign = _sign(value)
     if value == 0:
         return f"{sign}0.0"
-    _, digits, exponent = Decimal(repr(abs(value))).normalize(_WIDE).as_tuple()
-    text = "".join(map(str, digits))
-    point = len(text) + int(exponent)
+    number, power = _shortest(value)
+    point = len(str(number)) + power
+    text = str(number).rstrip("0")
     if 0.1 <= abs(value) < 1e7:
         if point <= 0:
             return f"{sign}0.{'0' * -point}{text}"
         text = text.ljust(point, "0")
         return f"{sign}{text[:point]}.{text[point:] or '0'}"
     return f"{sign}{text[0]}.{text[1:] or '0'}e{point - 1}"
+
+
+def _shortest(value: float) -> tuple[int, int]:
+    """Return the shortest decimal of a finite number, unsigned: a whole number and its power of ten."""
+    mantissa, _, exponent = repr(abs(value)).partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    return int(whole + fraction), int(exponent or 0) - len(fraction)
+
+
+def _sign(value: float) -> str:
+    return "-" if math.copysign(1.0, value) < 0 else ""
 
 
 def _not_finite(value: float) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.node import Node
@@ -16,6 +15,7 @@ from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_pr
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.placement import Nodes
@@ -47,6 +47,12 @@ class Moved:
 
     changed: Mapping[int, Node]
     instance: Instance
+
+
+def is_split(instance: Instance, nodes: Nodes) -> bool:
+    """Whether the two nodes of the instance are in two groups; such an instance stays where it is."""
+    primary, secondary = nodes.get(instance.primary), nodes.get(instance.secondary)
+    return primary is not None and secondary is not None and primary.facts.group != secondary.facts.group
 
 
 def apply_move(nodes: Nodes, move: InstanceMove, *, force: bool) -> Moved | FailReason:

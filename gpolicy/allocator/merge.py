@@ -6,7 +6,6 @@ htools calls this merging and does it for every source (htools, Loader: `mergeDa
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
 
 from gpolicy.allocator.ghc_numbers import divide, floor, truncate
 from gpolicy.allocator.node import NO_LOAD, Node, NodeFacts
@@ -20,12 +19,14 @@ from gpolicy.allocator.node_changes import (
 )
 from gpolicy.light_dataclasses import dataclass, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, Load, NodeData
 
     Loads = Callable[[Instance], Load]
+    from typing import Any
 
 EXCLUSION_PREFIX = "htools:iextags:"
 DESIRED_PREFIX = "htools:desiredlocation:"

@@ -6,11 +6,10 @@ free memory. A `Node` is a value: the functions in `gpolicy.allocator.node_chang
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpolicy.allocator.ghc_numbers import divide, truncate
 from gpolicy.light_dataclasses import dataclass, field
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import InstancePolicy, Load
 

@@ -6,16 +6,17 @@ Ordinary additions keep the limits of the policy and N+1; forced ones fail only 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeVar
+
     from gpolicy.allocator.cluster_data import Instance, Load
     from gpolicy.allocator.node import Node
 
-Key = TypeVar("Key")
+    Key = TypeVar("Key")
 
 
 def add_primary(node: Node, instance: Instance, *, force: bool = False) -> Node | FailReason:

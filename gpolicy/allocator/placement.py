@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_score import Statistic, node_values, replaced, statistics, total_score
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
@@ -14,6 +13,7 @@ from gpolicy.allocator.policy_check import check_policy
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Group, Instance
 

@@ -6,10 +6,9 @@ the pairs are tried from the last to the first, and if none accepts, the reason 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec, SpecPair
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights, cluster_score, total_score
@@ -19,6 +18,7 @@ from gpolicy.allocator.node_changes import accepted, add_primary, keeps_vcpu_rat
 from gpolicy.allocator.placement import Nodes, Placement, Predicate, SingleCandidates, try_allocate
 from gpolicy.light_dataclasses import dataclass, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
 

@@ -7,7 +7,6 @@ work.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
 
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.cluster_score import total_score
@@ -17,10 +16,23 @@ from gpolicy.allocator.placement import NO_FAILURES, Attempt, Candidates, FailCo
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
 from gpolicy.light_dataclasses import dataclass, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Protocol
+
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.placement import Nodes
     from gpolicy.allocator.redundancy import Instances
+
+    class Engine(Protocol):
+        """The operations of the allocation loops: one attempt, and the N+1 test of a state."""
+
+        def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
+            """Try to place `instance` once; with `checked` the N+1 test must pass afterwards."""
+
+        def redundant(self, nodes: Nodes, instances: Instances) -> bool:
+            """Whether the state survives the loss of any one node."""
+
 
 HUGE_STEP_FLOOR = 20
 SMALL_STEP = 10
@@ -36,16 +48,6 @@ class AllocationState:
     placed: tuple[Instance, ...] = ()
     failures: FailCounts = NO_FAILURES
     attempted: bool = False
-
-
-class Engine(Protocol):
-    """The operations of the allocation loops: one attempt, and the N+1 test of a state."""
-
-    def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
-        """Try to place `instance` once; with `checked` the N+1 test must pass afterwards."""
-
-    def redundant(self, nodes: Nodes, instances: Instances) -> bool:
-        """Whether the state survives the loss of any one node."""
 
 
 @dataclass(frozen=True, slots=True)

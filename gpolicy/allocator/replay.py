@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.node_changes import accepted, add_load, add_primary, add_secondary
-from gpolicy.light_dataclasses import replace
+from gpolicy.light_dataclasses import dataclass, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Final
+
     from gpolicy.allocator.native.library import NativePlacement
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.repeated_allocation import AllocationState
@@ -83,7 +85,8 @@ def _shrunk(wanted: Instance, item: NativePlacement) -> Instance:
     return replace(wanted, memory=item.memory, vcpus=item.vcpus, disks=disks, disk=wanted.disk - less * len(disks))
 
 
-class _Added(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Added:
     """An instance that is added to a node, and its size, the only difference between such instances."""
 
     instance: Instance
@@ -99,8 +102,9 @@ def _with_all(node: Node, added: Sequence[_Added], sums: _Sums) -> Node:
             together = _with_secondaries(together, [item for item in added if not item.primary], sums)
         if not isinstance(together, FailReason):
             return together
-    for instance, _, primary in added:
-        change = add_primary(node, instance) if primary else add_secondary(node, instance, instance.primary)
+    for item in added:
+        instance = item.instance
+        change = add_primary(node, instance) if item.primary else add_secondary(node, instance, instance.primary)
         node = accepted(change)
     return node
 
@@ -158,14 +162,14 @@ def _with_secondaries(node: Node, added: Sequence[_Added], sums: _Sums) -> Node 
     """Add all but the last as one, without reservations, which are not sums; the last one also checks these."""
     if not added:
         return node
-    *earlier, (last, _, _) = added
+    *earlier, last = (item.instance for item in added)
     if earlier:
-        new = add_secondary(node, sums.of(earlier, kept=False), last.primary)
+        new = add_secondary(node, sums.of(added[:-1], kept=False), last.primary)
         if isinstance(new, FailReason):
             return new
-        new.secondaries = (*(item.instance.index for item in reversed(earlier)), *node.secondaries)
+        new.secondaries = (*(instance.index for instance in reversed(earlier)), *node.secondaries)
         new.peers = dict(node.peers)
-        for instance, _, _ in earlier:
+        for instance in earlier:
             kept = instance.memory if instance.needs_secondary_memory else 0
             new.peers[instance.primary] = new.peers.pop(instance.primary, 0) + kept
             new.reserved_memory = max(new.reserved_memory, new.peers[instance.primary])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Group, Instance
 from gpolicy.allocator.dedicated_nodes import is_dedicated, search_dedicated
@@ -27,6 +26,7 @@ from gpolicy.allocator.placement import PairCandidates, Placement
 from gpolicy.allocator.redundancy import CapacityRules, settled
 from gpolicy.light_dataclasses import dataclass, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.allocator.group_choice import RequestOptions
     from gpolicy.allocator.placement import Nodes

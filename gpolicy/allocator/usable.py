@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.light_dataclasses import dataclass, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 

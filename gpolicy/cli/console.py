@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import Any, TextIO, cast
 
 from gpolicy.printable import no_command, printable, printable_text, terminal_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, TextIO
 
 
 class Console:
@@ -43,7 +46,10 @@ class Console:
 
 def console(stream: TextIO) -> TextIO:
     """Return a stream that writes printable text to `stream`; itself if it does so already."""
-    return stream if isinstance(stream, Console) else cast(TextIO, Console(stream))
+    if not isinstance(stream, Console):
+        above: Any = Console(stream)
+        stream = above
+    return stream
 
 
 def write_commands(stream: TextIO, text: str) -> None:

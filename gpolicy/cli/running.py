@@ -13,11 +13,13 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import redirect_stdout, suppress
-from typing import TextIO
 
 from gpolicy.cli.console import console
 from gpolicy.errors import ExitCode, GpolicyError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TextIO
 
 _COLLECT_AFTER = 200_000  # objects: a short run must not walk a large policy over and over in search of cycles
 
@@ -80,7 +82,9 @@ def _run_verb(arguments: list[str]) -> int:
 
     if arguments[-1:] != ["--help"]:
         return run_command_line(arguments)
-    from gpolicy.cli.pager import write_long  # noqa: PLC0415 - only what is needed
+    from contextlib import redirect_stdout  # noqa: PLC0415 - only what is needed
+
+    from gpolicy.cli.pager import write_long  # noqa: PLC0415
 
     with redirect_stdout(io.StringIO()) as told:
         code = run_command_line(arguments)
@@ -108,5 +112,7 @@ def _writable(stream: TextIO | None) -> TextIO:
 
 def _write_no_more() -> None:
     """Discard the pending output, so that the exit does not fail on it again."""
-    with suppress(OSError, ValueError):
+    try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # an output without a file needs none of this
+        return

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar, Final, NoReturn, TypeVar
 
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import ClassVar, Final, NoReturn, TypeVar
 
     from gpolicy.ganeti.parameter import Value
 
-_Word = TypeVar("_Word", bound=StrEnum)
+    _Word = TypeVar("_Word", bound=StrEnum)
 
 LONGEST_QUOTE: Final = 60
 _LARGEST_NUMBER = 2**63  # the limit of Ganeti's own daemons

@@ -9,7 +9,10 @@ and refuses what the original does, in its words. (htools, Backend/Text and Back
 from __future__ import annotations
 
 from collections import namedtuple
-from typing import Any, Final
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
 
 # --- the text format: sections parted by empty lines, columns parted by | -------------------------------------------
 # Sizes are MiB, tags and networks parted by commas; later versions of htools added the columns that have defaults.

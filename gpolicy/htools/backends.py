@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.ghc_numbers import DivisionError, floor
@@ -13,13 +12,13 @@ from gpolicy.errors import InputError
 from gpolicy.htools.program_options import Options, Stop, read_options
 from gpolicy.light_dataclasses import replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gpolicy.allocator.cluster_data import ClusterData, Instance, Load
     from gpolicy.allocator.node import Node
     from gpolicy.htools.getopt import Option
-
 
 _STANDARD_INPUT = 0
 

@@ -7,8 +7,10 @@ mixed, and all usage errors are reported together (GHC, System.Console.GetOpt).
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
 
+from gpolicy.light_dataclasses import dataclass
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -21,7 +23,8 @@ class Takes(Enum):
     REQUIRED = 2
 
 
-class Option(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Option:
     """One option. `short` is a letter or empty; `completion` is its text in `--help-completion`."""
 
     long: str
@@ -46,7 +49,8 @@ class Option(NamedTuple):
         return f"--{self.long}{form[self.takes]}"
 
 
-class Parsed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Parsed:
     """The given options in order, each with its argument; positional arguments; usage errors."""
 
     options: tuple[tuple[str, str | None], ...]
@@ -61,7 +65,8 @@ def usage(options: Sequence[Option]) -> str:
     return "".join(f"  {option.short_text:{short}}  {option.long_text:{long}}  {option.help}\n" for option in options)
 
 
-class _Reading(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Reading:
     """The words that are still to be read, and what the others gave."""
 
     options: Sequence[Option]

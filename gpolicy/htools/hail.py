@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.dedicated_nodes import is_dedicated
 from gpolicy.allocator.group_choice import RequestError, RequestOptions
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.errors import InputError
 from gpolicy.htools.backends import load_cluster, node_status, read_input, run_program, save_cluster, warnings
-from gpolicy.htools.hail_requests import HailRequest, parse_request
+from gpolicy.htools.hail_requests import parse_request
 from gpolicy.htools.iallocator import IallocatorDocument, parse_document
 from gpolicy.htools.program_options import HAIL_OPTIONS, Options
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gpolicy.htools.hail_requests import HailRequest
     from gpolicy.htools.json_fields import Json
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.evacuation import (
     EvacuationMode,
@@ -15,21 +13,24 @@ from gpolicy.allocator.evacuation import (
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.allocator.requests import allocate_secondary
 from gpolicy.errors import InputError
-from gpolicy.htools.hail_requests import HailAnswer, HailRequest, names_of
-from gpolicy.htools.haskell_records import shown_argument, shown_groups
-from gpolicy.htools.haskell_text import shown_ints
+from gpolicy.htools.hail_requests import HailAnswer, names_of
+from gpolicy.htools.haskell_text import shown_argument, shown_ints
 from gpolicy.htools.text_values import named
+from gpolicy.light_dataclasses import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from gpolicy.allocator.group_choice import RequestOptions
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
+    from gpolicy.htools.hail_requests import HailRequest
     from gpolicy.htools.json_fields import Fields, Json
 
 
-class RelocateRequest(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RelocateRequest:
     """Move an instance off the nodes `leaving` (indices)."""
 
     existing: tuple[int]
@@ -55,7 +56,8 @@ class RelocateRequest(NamedTuple):
         return HailAnswer("success", list(names_of(cluster.nodes, (new,))), done.nodes, instances)
 
 
-class EvacuateRequest(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class EvacuateRequest:
     """Move instances away from their nodes."""
 
     existing: tuple[int, ...]
@@ -72,7 +74,8 @@ class EvacuateRequest(NamedTuple):
         return _moved(cluster, evacuate_nodes(cluster.nodes, cluster.instances, self.mode, self.existing, force=force))
 
 
-class ChangeGroupRequest(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ChangeGroupRequest:
     """Move instances to other groups."""
 
     existing: tuple[int, ...]
@@ -85,6 +88,8 @@ class ChangeGroupRequest(NamedTuple):
 
     def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
         """Choose a group and nodes for each instance."""
+        from gpolicy.htools.haskell_records import shown_groups  # noqa: PLC0415 - only what is needed
+
         result = change_group(
             cluster.groups,
             cluster.nodes,
@@ -97,7 +102,8 @@ class ChangeGroupRequest(NamedTuple):
         return _moved(cluster, result)
 
 
-class SecondaryRequest(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SecondaryRequest:
     """Find a secondary node for an instance."""
 
     existing: tuple[int]

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 from gpolicy.allocator.group_choice import RequestError, Wanted
 from gpolicy.allocator.merge import Cluster, desired_tags, exclusion_tags
 from gpolicy.allocator.redundancy import settled
 from gpolicy.allocator.requests import allocate, allocate_many
-from gpolicy.htools.hail_requests import PREFIX, HailAnswer, HailRequest, names_of
+from gpolicy.htools.hail_requests import PREFIX, HailAnswer, names_of
 from gpolicy.htools.iallocator import parse_instance
-from gpolicy.htools.json_fields import Fields, Json, as_list, as_object, as_text, as_texts
-from gpolicy.light_dataclasses import replace
+from gpolicy.htools.json_fields import Fields, as_list, as_object, as_text, as_texts
+from gpolicy.light_dataclasses import dataclass, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.group_choice import RequestOptions
+    from gpolicy.htools.hail_requests import HailRequest
+    from gpolicy.htools.json_fields import Json
 
 
-class AllocateRequest(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class AllocateRequest:
     """Place one new instance."""
 
     wanted: Wanted
@@ -61,7 +63,8 @@ class AllocateRequest(NamedTuple):
         )
 
 
-class MultiAllocateRequest(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class MultiAllocateRequest:
     """Place several new instances."""
 
     wanted: tuple[Wanted, ...]

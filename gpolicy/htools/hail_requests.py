@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
-
 from gpolicy.errors import InputError
 from gpolicy.htools.json_fields import Fields
+from gpolicy.light_dataclasses import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import Protocol
 
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.group_choice import RequestOptions
@@ -17,34 +18,35 @@ if TYPE_CHECKING:
     from gpolicy.htools.iallocator import IallocatorDocument
     from gpolicy.htools.json_fields import Json
 
+    class HailRequest(Protocol):
+        """A request of any kind, names resolved to indices."""
+
+        @property
+        def existing(self) -> Sequence[int]:
+            """The existing instances that the request is about."""
+
+        @property
+        def group_names(self) -> Sequence[str | None] | None:
+            """The requested group of each new instance, None for any group; None if the request places nothing."""
+
+        def shown(self, document: Mapping[str, Json]) -> str:
+            """Return it as Haskell shows it; `document` is the request's own object (`-v`)."""
+
+        def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
+            """Return hail's answer. Raises RequestError if the request cannot be granted."""
+
+
 PREFIX = "invalid request dict: "
 
 
-class HailAnswer(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class HailAnswer:
     """The content of stdout, and the state of the cluster after the request."""
 
     info: str
     result: list[object] | str
     nodes: Mapping[int, Node]
     instances: Mapping[int, Instance]
-
-
-class HailRequest(Protocol):
-    """A request of any kind, names resolved to indices."""
-
-    @property
-    def existing(self) -> Sequence[int]:
-        """The existing instances that the request is about."""
-
-    @property
-    def group_names(self) -> Sequence[str | None] | None:
-        """The requested group of each new instance, None for any group; None if the request places nothing."""
-
-    def shown(self, document: Mapping[str, Json]) -> str:
-        """Return it as Haskell shows it; `document` is the request's own object (`-v`)."""
-
-    def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
-        """Return hail's answer. Raises RequestError if the request cannot be granted."""
 
 
 def names_of(nodes: Mapping[int, Node], indices: Sequence[int]) -> list[str]:

@@ -6,24 +6,26 @@ One error message and hail's `-v` and `-v -v` contain them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
 
-from gpolicy.allocator.balancing import is_split
 from gpolicy.allocator.ghc_numbers import shown_float
-from gpolicy.htools.haskell_text import shown_ints, shown_peers, shown_string, shown_strings
+from gpolicy.allocator.instance_moves import is_split
+from gpolicy.htools.haskell_text import shown_argument, shown_ints, shown_peers, shown_string, shown_strings
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any, TypeVar
+
     from gpolicy.allocator.cluster_data import Disk, Group, Instance, InstancePolicy, Load, Spec
     from gpolicy.allocator.enumerations import DiskTemplate
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
     from gpolicy.htools.json_fields import Json
 
+    Item = TypeVar("Item")
+
 _FULL_LOAD = (1.0, 1.0, 1.0, 1.0)
 
 _ODD_NAMES = {"drbd": "Drbd8", "openvswitch": "OpenVSwitch"}
-
-Item = TypeVar("Item")
 
 
 def shown_groups(groups: Sequence[Group]) -> str:
@@ -101,11 +103,6 @@ def shown_instance(instance: Instance, alias: str, entry: Mapping[str, Json], *,
 def shown_details(count: int, group: str | None) -> str:
     """Return the node count and the group of a request, as an argument, the way Haskell shows them."""
     return f"AllocDetails {shown_argument(count)} {shown_maybe(group, shown_string)}"
-
-
-def shown_argument(value: int) -> str:
-    """Return a number as Haskell shows it as an argument."""
-    return f"({value})" if value < 0 else str(value)
 
 
 def shown_maybe(value: Item | None, show: Callable[[Item], str]) -> str:

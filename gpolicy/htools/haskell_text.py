@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -38,6 +37,11 @@ def shown_string(text: str) -> str:
 def shown_strings(items: Iterable[str]) -> str:
     """Return a list of strings as Haskell shows it."""
     return f"[{','.join(shown_string(item) for item in items)}]"
+
+
+def shown_argument(value: int) -> str:
+    """Return a number as Haskell shows it as an argument."""
+    return f"({value})" if value < 0 else str(value)
 
 
 def shown_ints(items: Iterable[int]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from functools import partial
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.balancing import EngineSearch, Goal, balance
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, least_reserved
@@ -42,6 +41,7 @@ from gpolicy.htools.hbal_report import (
 )
 from gpolicy.htools.program_options import HBAL_OPTIONS, Options
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

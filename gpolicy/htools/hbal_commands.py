@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from shlex import join
-from typing import TYPE_CHECKING, TypeVar
 
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
 from gpolicy.allocator.instance_moves import MoveKind
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from typing import TypeVar
 
     from gpolicy.allocator.balancing import Balanced
     from gpolicy.allocator.node import Node
+
+    _Job = TypeVar("_Job")
+    _Node = TypeVar("_Node")
 
 STOP_FILE = "/tmp/stop-htools"  # noqa: S108 - the name is hbal's; whoever creates the file can only stop the script
 _HEAD = f"""#!/bin/sh
@@ -30,10 +34,6 @@ check() {{
 }}
 
 """
-
-
-_Job = TypeVar("_Job")
-_Node = TypeVar("_Node")
 
 
 def job_sets(moves: Sequence[_Job], touches: Callable[[_Job], AbstractSet[_Node]]) -> list[list[_Job]]:

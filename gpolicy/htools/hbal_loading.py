@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
 
-from gpolicy.allocator.balancing import is_split
 from gpolicy.allocator.cluster_score import ordered_sum
 from gpolicy.allocator.ghc_numbers import divide
+from gpolicy.allocator.instance_moves import is_split
 from gpolicy.errors import InputError
 from gpolicy.htools.backends import find_name, read_file
 from gpolicy.htools.haskell_text import shown_strings
@@ -15,8 +14,10 @@ from gpolicy.htools.json_fields import Fields, as_float, as_int, as_list, as_obj
 from gpolicy.htools.text_values import parse_float
 from gpolicy.light_dataclasses import replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from typing import TypeVar
 
     from gpolicy.allocator.cluster_data import ClusterData, Load
     from gpolicy.allocator.merge import Cluster
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
     from gpolicy.htools.json_fields import Json
     from gpolicy.htools.program_options import Options
 
-CPU_COLLECTOR, XEN_COLLECTOR = "cpu-avg-load", "xen-cpu-avg-load"
+    Item = TypeVar("Item")
 
-Item = TypeVar("Item")
+CPU_COLLECTOR, XEN_COLLECTOR = "cpu-avg-load", "xen-cpu-avg-load"
 
 
 def read_loads(path: str) -> dict[str, Load]:

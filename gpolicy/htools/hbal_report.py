@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
-from gpolicy.allocator.balancing import is_split
 from gpolicy.allocator.cluster_score import cluster_score
 from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
 from gpolicy.allocator.ghc_numbers import fixed, general
-from gpolicy.allocator.instance_moves import MoveKind
+from gpolicy.allocator.instance_moves import MoveKind, is_split
 from gpolicy.htools.backends import node_name
 from gpolicy.htools.haskell_text import shown_string, shown_strings
+from gpolicy.light_dataclasses import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
     from gpolicy.htools.program_options import Options
 
 
-class GroupState(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class GroupState:
     """The nodes of one group, and the instances whose primary node is among them."""
 
     name: str

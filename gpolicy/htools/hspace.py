@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec
 from gpolicy.allocator.compiled_allocation import make_allocator
@@ -23,6 +22,7 @@ from gpolicy.htools.backends import load_cluster, node_status, run_program, save
 from gpolicy.htools.hspace_report import HumanReport, MachineReport, Report, Run
 from gpolicy.htools.program_options import HSPACE_OPTIONS, Options
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
 
 from gpolicy.allocator.cluster_data import Spec
 from gpolicy.allocator.cluster_score import cluster_score
@@ -11,7 +10,9 @@ from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import divide, fixed, shown_float, truncate
 from gpolicy.errors import InputError
 from gpolicy.htools.text_values import wrapped
+from gpolicy.light_dataclasses import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.repeated_allocation import AllocationState
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 Write = Callable[[str], object]
 
 
-class Totals(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Totals:
     """Cluster-wide sums (MiB) over all nodes, offline ones included; `largest_*` are maxima over the nodes."""
 
     free_memory: int
@@ -77,7 +79,8 @@ def cluster_totals(nodes: Mapping[int, Node]) -> Totals:
     )
 
 
-class Run(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Run:
     """One phase: its first and last state; `stopped` if the cluster's state forbade it."""
 
     initial: AllocationState
@@ -108,7 +111,8 @@ class Run(NamedTuple):
         return runs
 
 
-class _Printed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class _Printed:
     """Where a report is written to, and what it is about."""
 
     write: Write

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, Nic, NodeData
 from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
 from gpolicy.errors import InputError
 from gpolicy.htools.json_fields import (
     Fields,
-    Json,
     as_alloc_policy,
     as_disk_template,
     as_hypervisor,
@@ -20,9 +18,14 @@ from gpolicy.htools.json_fields import (
     parse_json,
     plain_object,
 )
+from gpolicy.light_dataclasses import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from gpolicy.htools.json_fields import Json
 
 NIC_MODES = frozenset({"bridged", "routed", "openvswitch"})
 _UNMANAGED = Nic()
@@ -33,7 +36,8 @@ _STATES = {
 }
 
 
-class IallocatorDocument(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class IallocatorDocument:
     """A parsed document: the request's object, the cluster, and the objects of its instances."""
 
     request: dict[str, Json]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from gpolicy.allocator.cluster_data import InstancePolicy, Spec, SpecPair
 from gpolicy.cluster.record import Record
@@ -11,10 +10,15 @@ from gpolicy.errors import InputError
 from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.htools.text_values import alloc_policy, disk_template, wrapped
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any, Final, NoReturn
 
     from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
+
+    Json = Any
+    """A value as `json.loads` returns it."""
 
 _SMALL = 2**62
 """Integers below this need no rounding or wrapping."""
@@ -23,9 +27,6 @@ _TYPES: Final = {"text": "String", "a list of text": "String", "true or false": 
 """What Haskell calls the types of a `Record`."""
 
 _HYPERVISORS: Final = {"kvm", "xen-pvm", "xen-hvm", "chroot", "lxc", "fake"}
-
-Json = Any
-"""A value as `json.loads` returns it."""
 
 
 def parse_json(what: str, text: str) -> Json:

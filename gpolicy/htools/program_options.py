@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
-
 import gpolicy
 from gpolicy.allocator.cluster_data import Spec
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.errors import InputError
 from gpolicy.htools.getopt import Option, Takes, parse, usage
 from gpolicy.htools.text_values import disk_template, parse_float, parse_int, parse_size, split
+from gpolicy.light_dataclasses import dataclass, replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -18,7 +18,8 @@ COMPATIBLE_VERSION = "3.0.2"
 """The htools version whose answers are reproduced."""
 
 
-class Options(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Options:
     """Everything a command line may set; the defaults are htools'."""
 
     print_nodes: tuple[str, ...] | None = None
@@ -72,7 +73,8 @@ class Options(NamedTuple):
         return None if self.max_length < 0 else self.max_length
 
 
-class Stop(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Stop:
     """The command line only asks for a text, or is wrong: print and exit with the code."""
 
     code: int
@@ -321,18 +323,18 @@ def _max_cpu(options: Options, value: str | None) -> Options:
     ratio = parse_float("parsing max-cpu", value or "")
     if ratio <= 0:
         raise InputError("Invalid value of the max-cpu ratio, expected >0")
-    return options._replace(max_cpu=ratio)
+    return replace(options, max_cpu=ratio)
 
 
 def _spindle_use(options: Options, value: str | None) -> Options:
     use = parse_int("parsing spindle-use", value or "")
     if use < 0:
         raise InputError("Invalid value of the spindle-use (expected >= 0)")
-    return options._replace(spindle_use=use)
+    return replace(options, spindle_use=use)
 
 
 def _print_nodes(options: Options, value: str | None) -> Options:
-    return options._replace(print_nodes=tuple(split(",", value or "")))
+    return replace(options, print_nodes=tuple(split(",", value or "")))
 
 
 def _priority(options: Options, value: str | None) -> Options:
@@ -343,49 +345,49 @@ def _priority(options: Options, value: str | None) -> Options:
 
 _SETTERS: Mapping[str, Callable[[Options, str | None], Options]] = {
     "print-nodes": _print_nodes,
-    "text-data": lambda o, v: o._replace(text_file=v),
-    "disk-template": lambda o, v: o._replace(template=disk_template(v or "")),
+    "text-data": lambda o, v: replace(o, text_file=v),
+    "disk-template": lambda o, v: replace(o, template=disk_template(v or "")),
     "spindle-use": _spindle_use,
-    "simulate": lambda o, v: o._replace(simulate=(*o.simulate, v or "")),
-    "master": lambda o, v: o._replace(rapi=v),
-    "luxi": lambda o, v: o._replace(luxi=v or "/var/run/ganeti/socket/ganeti-query"),
-    "ialloc-src": lambda o, v: o._replace(iallocator_file=v),
-    "verbose": lambda o, _: o._replace(verbosity=o.verbosity + 1),
-    "quiet": lambda o, _: o._replace(verbosity=o.verbosity - 1),
-    "independent-groups": lambda o, _: o._replace(independent_groups=True),
-    "accept-existing-errors": lambda o, _: o._replace(accept_existing=True),
-    "offline": lambda o, v: o._replace(offline=(v or "", *o.offline)),
-    "no-capacity-checks": lambda o, _: o._replace(capacity_checks=False),
-    "machine-readable": lambda o, v: o._replace(machine_readable=_choice(v)),
+    "simulate": lambda o, v: replace(o, simulate=(*o.simulate, v or "")),
+    "master": lambda o, v: replace(o, rapi=v),
+    "luxi": lambda o, v: replace(o, luxi=v or "/var/run/ganeti/socket/ganeti-query"),
+    "ialloc-src": lambda o, v: replace(o, iallocator_file=v),
+    "verbose": lambda o, _: replace(o, verbosity=o.verbosity + 1),
+    "quiet": lambda o, _: replace(o, verbosity=o.verbosity - 1),
+    "independent-groups": lambda o, _: replace(o, independent_groups=True),
+    "accept-existing-errors": lambda o, _: replace(o, accept_existing=True),
+    "offline": lambda o, v: replace(o, offline=(v or "", *o.offline)),
+    "no-capacity-checks": lambda o, _: replace(o, capacity_checks=False),
+    "machine-readable": lambda o, v: replace(o, machine_readable=_choice(v)),
     "max-cpu": _max_cpu,
-    "max-length": lambda o, v: o._replace(max_length=parse_int("max solution length", v or "")),
-    "min-disk": lambda o, v: o._replace(min_disk=parse_float("min free disk space", v or "")),
-    "standard-alloc": lambda o, v: o._replace(standard=_size("standard", v or "")),
-    "tiered-alloc": lambda o, v: o._replace(tiered=_size("tiered", v or "")),
-    "save": lambda o, v: o._replace(save=v),
-    "static-kvm-node-memory": lambda o, v: o._replace(static_kvm_node_memory=parse_int("static node memory", v or "")),
-    "ignore-dynu": lambda o, _: o._replace(ignore_load=True),
-    "ignore-soft-errors": lambda o, _: o._replace(ignore_soft_errors=True),
-    "restrict-allocation-to": lambda o, v: o._replace(restriction=tuple(split(",", v or ""))),
-    "print-instances": lambda o, _: o._replace(print_instances=True),
-    "print-commands": lambda o, v: o._replace(commands=v or "-"),
-    "evac-mode": lambda o, _: o._replace(evacuation=True),
-    "restricted-migration": lambda o, _: o._replace(restricted_migration=True),
-    "exec": lambda o, _: o._replace(execute=True),
-    "first-job-group": lambda o, _: o._replace(first_job_set=True),
-    "group": lambda o, v: o._replace(group=v),
-    "min-score": lambda o, v: o._replace(min_score=parse_float("min score", v or "")),
-    "min-gain": lambda o, v: o._replace(min_gain=parse_float("min gain", v or "")),
-    "min-gain-limit": lambda o, v: o._replace(min_gain_limit=parse_float("min gain limit", v or "")),
-    "no-disk-moves": lambda o, _: o._replace(disk_moves=False),
-    "no-instance-moves": lambda o, _: o._replace(instance_moves=False),
-    "select-instances": lambda o, v: o._replace(selected=tuple(split(",", v or ""))),
-    "exclude-instances": lambda o, v: o._replace(excluded=tuple(split(",", v or ""))),
-    "dynu-file": lambda o, v: o._replace(load_file=v),
-    "mond": lambda o, v: o._replace(monitored=_choice(v)),
-    "mond-data": lambda o, v: o._replace(monitored_file=v),
-    "mond-xen": lambda o, _: o._replace(monitored_xen=True),
-    "exit-on-missing-mond-data": lambda o, _: o._replace(monitored_required=True),
-    "exclusion-tags": lambda o, v: o._replace(exclusion_tags=tuple(split(",", v or ""))),
+    "max-length": lambda o, v: replace(o, max_length=parse_int("max solution length", v or "")),
+    "min-disk": lambda o, v: replace(o, min_disk=parse_float("min free disk space", v or "")),
+    "standard-alloc": lambda o, v: replace(o, standard=_size("standard", v or "")),
+    "tiered-alloc": lambda o, v: replace(o, tiered=_size("tiered", v or "")),
+    "save": lambda o, v: replace(o, save=v),
+    "static-kvm-node-memory": lambda o, v: replace(o, static_kvm_node_memory=parse_int("static node memory", v or "")),
+    "ignore-dynu": lambda o, _: replace(o, ignore_load=True),
+    "ignore-soft-errors": lambda o, _: replace(o, ignore_soft_errors=True),
+    "restrict-allocation-to": lambda o, v: replace(o, restriction=tuple(split(",", v or ""))),
+    "print-instances": lambda o, _: replace(o, print_instances=True),
+    "print-commands": lambda o, v: replace(o, commands=v or "-"),
+    "evac-mode": lambda o, _: replace(o, evacuation=True),
+    "restricted-migration": lambda o, _: replace(o, restricted_migration=True),
+    "exec": lambda o, _: replace(o, execute=True),
+    "first-job-group": lambda o, _: replace(o, first_job_set=True),
+    "group": lambda o, v: replace(o, group=v),
+    "min-score": lambda o, v: replace(o, min_score=parse_float("min score", v or "")),
+    "min-gain": lambda o, v: replace(o, min_gain=parse_float("min gain", v or "")),
+    "min-gain-limit": lambda o, v: replace(o, min_gain_limit=parse_float("min gain limit", v or "")),
+    "no-disk-moves": lambda o, _: replace(o, disk_moves=False),
+    "no-instance-moves": lambda o, _: replace(o, instance_moves=False),
+    "select-instances": lambda o, v: replace(o, selected=tuple(split(",", v or ""))),
+    "exclude-instances": lambda o, v: replace(o, excluded=tuple(split(",", v or ""))),
+    "dynu-file": lambda o, v: replace(o, load_file=v),
+    "mond": lambda o, v: replace(o, monitored=_choice(v)),
+    "mond-data": lambda o, v: replace(o, monitored_file=v),
+    "mond-xen": lambda o, _: replace(o, monitored_xen=True),
+    "exit-on-missing-mond-data": lambda o, _: replace(o, monitored_required=True),
+    "exclusion-tags": lambda o, v: replace(o, exclusion_tags=tuple(split(",", v or ""))),
     "priority": _priority,
 }

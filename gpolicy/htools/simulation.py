@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpolicy.allocator.cluster_data import ClusterData, Group, NodeData
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, group_name, node_name, specification_in
 from gpolicy.htools.text_values import alloc_policy, parse_int, parse_size
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 

@@ -5,8 +5,6 @@ A node with a `?` in one of its figures counts as offline.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from gpolicy.allocator.cluster_data import (
     DEFAULT_POLICY,
     ClusterData,
@@ -25,8 +23,10 @@ from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.htools.text_values import alloc_policy, disk_template, instance_status, parse_float, parse_int, split
 from gpolicy.light_dataclasses import replace
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
 
 def parse_cluster(text: str) -> ClusterData:

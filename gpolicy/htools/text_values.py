@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from enum import Enum
 from functools import partial
-from typing import TypeVar
 
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.errors import InputError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    _Named = TypeVar("_Named", bound=Enum)
 
 _INT64 = 2**64
 _CHUNK = 4000
@@ -20,7 +25,6 @@ _NUMBER = re.compile(
     r"(?P<number>0[xX][0-9a-fA-F]++|0[oO][0-7]++|[0-9]++(?P<fraction>\.[0-9]++)?(?P<exponent>[eE][-+]?[0-9]++)?)"
 )
 _NOT_FINITE = re.compile(rf"{_BLANKS}(?P<sign>-{_BLANKS})?(?P<number>NaN|Infinity)")
-_Named = TypeVar("_Named", bound=Enum)
 
 
 def split(separator: str, text: str) -> list[str]:

@@ -15,10 +15,10 @@ from heapq import heappop, heappush
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from gpolicy.allocator.balancing import Balanced, EngineSearch, Goal, balance, is_split
+from gpolicy.allocator.balancing import Balanced, EngineSearch, Goal, balance
 from gpolicy.allocator.cluster_score import cluster_score, replaced, statistics, total_score
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
-from gpolicy.allocator.instance_moves import InstanceMove
+from gpolicy.allocator.instance_moves import InstanceMove, is_split
 from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count
 from gpolicy.remedy.faults import Fault, Layout, shortage

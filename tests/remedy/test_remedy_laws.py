@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from broken_clusters import broken, remedied
 
-from gpolicy.allocator.balancing import EngineSearch, Goal, balance, is_split
+from gpolicy.allocator.balancing import EngineSearch, Goal, balance
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
-from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move
+from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, is_split
 from gpolicy.analysis.health import CONFLICTS
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.location import LocationFacts

@@ -8,12 +8,12 @@ import threading
 from array import array
 from enum import IntEnum, IntFlag
 from functools import cache
-from typing import TYPE_CHECKING
 
 from gpolicy.allocator.enumerations import FailReason
 from gpolicy.allocator.native.build import LIBRARY, source_number
 from gpolicy.light_dataclasses import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 

@@ -7,9 +7,7 @@ needs (common locations, allowed migrations, missed desired locations) become ta
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Hashable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gpolicy.allocator.cluster_score import node_values
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
@@ -18,14 +16,15 @@ from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.errors import InputError
 from gpolicy.light_dataclasses import dataclass
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from typing import Any
 
     from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.placement import Candidates
 
-Item = TypeVar("Item", bound=Hashable)
 ALL_NODES = CapacityRules()
 MOST = 2**41
 """The greatest number, such as MiB of memory, that the engine accepts (input.c)."""
@@ -55,17 +54,17 @@ class Numbers:
         return *self.integers.buffer_info(), *self.reals.buffer_info()
 
 
-class Numbering(Generic[Item]):
+class Numbering:
     """Numbers for items, from 0 on in the order of their appearance."""
 
     def __init__(self) -> None:
-        self.number: dict[Item, int] = {}
+        self.number: dict[Hashable, int] = {}
 
-    def of(self, item: Item) -> int:
+    def of(self, item: Hashable) -> int:
         """Return the number of `item`, a new number for a new item."""
         return self.number.setdefault(item, len(self.number))
 
-    def table(self, other: Numbering[Item], relation: Callable[[Item, Item], int]) -> list[int]:
+    def table(self, other: Numbering, relation: Callable[[Any, Any], int]) -> list[int]:
         """Return `relation` of every item with every item of `other`, row by row."""
         return [int(relation(a, b)) for a in self.number for b in other.number]
 
@@ -96,13 +95,13 @@ class ClusterNumbers:
         self._numbers = list(instances or ())
         if self.indices != sorted(self.indices):
             raise UnfitError("nodes are not in the order of their indices")
-        self._tags = Numbering[str]()
-        self._places = Numbering[str]()
-        self._locations = Numbering[frozenset[str]]()
-        self._migrations = Numbering[tuple[frozenset[str], frozenset[str]]]()
-        self._desired = Numbering[frozenset[str]]()
+        self._tags = Numbering()
+        self._places = Numbering()
+        self._locations = Numbering()
+        self._migrations = Numbering()
+        self._desired = Numbering()
         self._policies: dict[int, tuple[int, InstancePolicy]] = {}
-        self._groups = Numbering[int]()
+        self._groups = Numbering()
         self._desired.of(frozenset())
         if wanted is not None:
             self._learn(wanted)
