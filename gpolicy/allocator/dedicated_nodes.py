@@ -29,9 +29,10 @@ from gpolicy.light_dataclasses import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gpolicy.allocator.group_choice import RequestOptions, Wanted
+    from gpolicy.allocator.group_choice import Wanted
     from gpolicy.allocator.placement import Candidates, Nodes
     from gpolicy.allocator.redundancy import Instances
+    from gpolicy.allocator.request_options import RequestOptions
 
 
 def is_dedicated(groups: Mapping[int, Group], nodes: Nodes, group_name: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""Moving existing instances away: relocate, node-evacuate, change-group.
+"""Moving existing instances away within their group: relocate, node-evacuate.
 
 Candidates are scored by a full computation over the nodes of the target group; of equal scores the later candidate
 wins. Instance policies, allocation policies and N+1 are not checked.
@@ -12,18 +12,15 @@ from functools import partial
 from itertools import permutations
 
 from gpolicy.allocator.cluster_score import cluster_score
-from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
-from gpolicy.allocator.group_choice import RequestError, Wanted, choose_group, search_ordinary
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind, apply_move, node_at
-from gpolicy.allocator.native.library import Leaving, Unlisted
-from gpolicy.allocator.native.streams import UnfitError
+from gpolicy.allocator.request_options import RequestError
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gpolicy.allocator.cluster_data import Group, Instance
-    from gpolicy.allocator.group_choice import RequestOptions
+    from gpolicy.allocator.cluster_data import Instance
+    from gpolicy.allocator.narrowing import Narrowing
     from gpolicy.allocator.placement import Nodes
 
 
@@ -154,14 +151,14 @@ Observer = Callable[[Departure], None]
 """Told of each instance of a movable template before it is moved."""
 
 
-def _unobserved(_: Departure) -> None:
-    pass
+def unobserved(_: Departure) -> None:
+    """Observe nothing."""
 
 
-def evacuate(asked: Departure, engine: Narrowing, observer: Observer) -> Evacuated:
+def evacuate(asked: Departure, engine: Narrowing | None, observer: Observer) -> Evacuated:
     """Move one instance to the best of its candidates; of equal ones the later wins.
 
-    `engine` narrows the candidates, one move after the other. Raises EvacuationError.
+    `engine` narrows the candidates, one move after the other; None if there is one at most. Raises EvacuationError.
     """
     template = asked.instance.template
     mirrored = template is DiskTemplate.DRBD
@@ -170,7 +167,7 @@ def evacuate(asked: Departure, engine: Narrowing, observer: Observer) -> Evacuat
     if not mirrored and asked.mode is EvacuationMode.SECONDARY:
         raise EvacuationError(f"Instances with disk template '{template.value}' can't execute change secondary")
     observer(asked)
-    return _best(replace(asked, candidates=engine.narrow(asked)))
+    return _best(asked if engine is None else replace(asked, candidates=engine.narrow(asked)))
 
 
 def _best(asked: Departure) -> Evacuated:
@@ -196,51 +193,6 @@ def _fails_over(mode: EvacuationMode, instance: Instance) -> bool:
     return mode is EvacuationMode.PRIMARY and instance.template is DiskTemplate.DRBD
 
 
-class Narrowing:
-    """Finds the best move of each instance in turn with the compiled engine, so that the law tries few candidates.
-
-    Without an engine, or if it cannot answer, the law tries all candidates.
-    """
-
-    def __init__(self, nodes: Nodes, instances: Mapping[int, Instance], *, choice: bool = True) -> None:
-        """Begin with the state before the first move. Without a `choice` each instance has one candidate."""
-        self._engine = engine_cluster(nodes, instances) if choice else None
-
-    def narrow(self, asked: Departure) -> Sequence[int]:
-        """Return the candidates of the best move or, if there is none, those that the error message names."""
-        instance, candidates = asked.instance, asked.candidates
-        if self._engine is None:
-            return candidates
-        leaving, unlisted = _LEAVING[asked.mode], _unlisted(asked.nodes, instance)
-        try:
-            found = self._engine.move(instance, leaving, unlisted, candidates, force=asked.force)
-        except UnfitError:
-            self._engine = None
-            return candidates
-        if found:
-            return [node for node in candidates if node in found]
-        # the message names the last pair that failed, or each single node
-        return candidates[-2:] if asked.by_pairs else candidates
-
-
-def _unlisted(nodes: Nodes, instance: Instance) -> Unlisted:
-    """Return the nodes of a record that do not list it: an instance named twice moves again by its old record."""
-    primary, secondary = nodes[instance.primary], nodes.get(instance.secondary)
-    result = Unlisted(0)
-    if instance.index not in primary.primaries:
-        result |= Unlisted.PRIMARY
-    if secondary is not None and instance.index not in secondary.secondaries:
-        result |= Unlisted.SECONDARY
-    return result
-
-
-_LEAVING = {
-    EvacuationMode.PRIMARY: Leaving.PRIMARY,
-    EvacuationMode.SECONDARY: Leaving.SECONDARY,
-    EvacuationMode.ALL: Leaving.BOTH,
-}
-
-
 def evacuate_nodes(
     nodes: Nodes,
     instances: Mapping[int, Instance],
@@ -248,7 +200,7 @@ def evacuate_nodes(
     wanted: Sequence[int],
     *,
     force: bool,
-    observer: Observer = _unobserved,
+    observer: Observer = unobserved,
     ending: Ending | None = None,
 ) -> EvacuationResult:
     """Move each of the instances `wanted` away from its node(s) within its group; after `ending` none."""
@@ -260,8 +212,11 @@ def evacuate_nodes(
         if mode is not EvacuationMode.PRIMARY and instance.template is DiskTemplate.DRBD:
             leaving.add(instance.secondary)
 
-    choice = not all(_fails_over(mode, instances[index]) for index in wanted)
-    engine = Narrowing(nodes, instances, choice=choice)
+    engine = None
+    if not all(_fails_over(mode, instances[index]) for index in wanted):
+        from gpolicy.allocator.narrowing import Narrowing  # noqa: PLC0415 - a fail-over has no choice
+
+        engine = Narrowing(nodes, instances)
 
     def go(state: Nodes, _table: Mapping[int, Instance], instance: Instance) -> Evacuated:
         group = nodes[instance.primary].facts.group
@@ -273,7 +228,7 @@ def evacuate_nodes(
         asked = Departure(state, instance, mode, group, candidates, force)
         return evacuate(asked, engine, observer)
 
-    return _each(nodes, instances, wanted, go, ending)
+    return each_in_turn(nodes, instances, wanted, go, ending)
 
 
 def relocate(
@@ -310,51 +265,7 @@ def relocate(
     return done, new_nodes[-1]
 
 
-def change_group(  # noqa: PLR0913 (what hail is asked)
-    groups: Mapping[int, Group],
-    nodes: Nodes,
-    instances: Mapping[int, Instance],
-    wanted: Sequence[int],
-    targets: Sequence[int],
-    options: RequestOptions,
-    *,
-    show_groups: Callable[[Sequence[Group]], str],
-    observer: Observer = _unobserved,
-    ending: Ending | None = None,
-) -> EvacuationResult:
-    """Move each of the instances `wanted` to one of the groups `targets` (empty: any other group); after `ending` none.
-
-    The group is chosen by placing a second copy of the instance, which is then dropped.
-    """
-    allowed = list(targets) if targets else list(groups)
-    for number in dict.fromkeys(nodes[instances[index].primary].facts.group for index in wanted):
-        if number in allowed:
-            allowed.remove(number)
-
-    engine = Narrowing(nodes, instances)
-
-    def go(state: Nodes, table: Mapping[int, Instance], instance: Instance) -> Evacuated:
-        populated = [group for group in groups.values() if any(n.facts.group == group.index for n in state.values())]
-        if not any(group.index in allowed for group in populated):
-            raise EvacuationError(
-                "no groups for evacuation: allowed groups was Just"
-                f" [{','.join(map(str, allowed))}], all groups: {show_groups(populated)}"
-            )
-        count = 2 if instance.template is DiskTemplate.DRBD else 1
-        search = partial(search_ordinary, Wanted(instance, count), options)
-        answer = choose_group(groups, state, table, instance, search, allowed=allowed)
-        if answer.group is None:
-            raise EvacuationError(", ".join(answer.messages))
-        candidates = [
-            index for index, node in state.items() if node.facts.group == answer.group and not node.facts.offline
-        ]
-        asked = Departure(state, instance, EvacuationMode.ALL, answer.group, candidates, force=False)
-        return evacuate(asked, engine, observer)
-
-    return _each(nodes, instances, wanted, go, ending)
-
-
-def _each(
+def each_in_turn(
     nodes: Nodes,
     instances: Mapping[int, Instance],
     wanted: Sequence[int],

@@ -5,29 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from gpolicy.allocator.cluster_data import Group, Instance
-from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import fixed, sorted_by_score
 from gpolicy.allocator.placement import Attempt, FailCounts, NoCandidatesError, Nodes, Placement, candidates_among
 from gpolicy.allocator.redundancy import CapacityRules, Instances
-from gpolicy.errors import InputError
+from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.light_dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class RequestOptions:
-    """Options of a request.
-
-    `restriction` holds the names of the only nodes that new instances may use. `ignore_soft_errors`
-    ignores soft limits of primaries, `capacity_checks` requires global N+1 after each placement. `weights` are those of
-    the score.
-    """
-
-    capacity_checks: bool = True
-    ignore_soft_errors: bool = False
-    restriction: frozenset[str] | None = None
-    weights: Weights = WEIGHTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +31,6 @@ class GroupAnswer:
     messages: tuple[str, ...]
     group: int | None
     on_groups: Mapping[int, str]
-
-
-class RequestError(InputError):
-    """A request that cannot be granted; the message is the answer."""
 
 
 Search = Callable[[Nodes, Instances, Sequence[int]], Attempt]

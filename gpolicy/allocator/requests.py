@@ -11,7 +11,6 @@ from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.group_choice import (
     GroupAnswer,
-    RequestError,
     Search,
     Wanted,
     choose_group,
@@ -24,13 +23,14 @@ from gpolicy.allocator.group_choice import (
 from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import PairCandidates, Placement
 from gpolicy.allocator.redundancy import CapacityRules, settled
+from gpolicy.allocator.request_options import RequestError
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gpolicy.allocator.group_choice import RequestOptions
     from gpolicy.allocator.placement import Nodes
     from gpolicy.allocator.redundancy import Instances
+    from gpolicy.allocator.request_options import RequestOptions
 
 Groups = Mapping[int, Group]
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.dedicated_nodes import sample_instances, search_dedicated
 from gpolicy.allocator.enumerations import FailReason
-from gpolicy.allocator.group_choice import RequestOptions, Wanted
+from gpolicy.allocator.group_choice import Wanted
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary
 from gpolicy.allocator.placement import NO_FAILURES, Attempt, Candidates, Nodes, Placement, SingleCandidates, add_counts
 from gpolicy.allocator.redundancy import CapacityRules, Instances
 from gpolicy.allocator.repeated_allocation import Allocator
+from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.counted_cluster import CountedCluster
 
 

@@ -17,7 +17,7 @@ from gpolicy.allocator.dedicated_nodes import try_each_dedicated
 from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.enumerations import AllocPolicy, FailReason
 from gpolicy.allocator.ghc_numbers import sorted_by_score
-from gpolicy.allocator.group_choice import GroupAnswer, RequestError, RequestOptions, Wanted
+from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import (
     Attempt,
@@ -31,6 +31,7 @@ from gpolicy.allocator.placement import (
     try_each,
 )
 from gpolicy.allocator.redundancy import CapacityRules, Instances, redundancy_predicate
+from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.allocator.requests import answer, search_for
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.place_report import Candidate

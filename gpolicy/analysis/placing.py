@@ -16,9 +16,10 @@ from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy
 from gpolicy.allocator.dedicated_nodes import biggest_first
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
 from gpolicy.allocator.ghc_numbers import sorted_by_score
-from gpolicy.allocator.group_choice import GroupAnswer, RequestOptions, Wanted
+from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.policy_check import check_pair, check_policy
+from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.counted_cluster import merged

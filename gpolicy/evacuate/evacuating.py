@@ -20,11 +20,11 @@ from gpolicy.allocator.evacuation import (
     Ending,
     EvacuationMode,
     EvacuationResult,
-    change_group,
     evacuate_nodes,
 )
-from gpolicy.allocator.group_choice import RequestOptions
+from gpolicy.allocator.group_change import change_group
 from gpolicy.allocator.merge import Cluster
+from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.basis import Settled
 from gpolicy.analysis.hail_document import hails_cluster, not_tried

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import sys
 
-from gpolicy.allocator.dedicated_nodes import is_dedicated
-from gpolicy.allocator.group_choice import RequestError, RequestOptions
 from gpolicy.allocator.merge import Cluster, merge
+from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.htools.backends import load_cluster, node_status, read_input, run_program, save_cluster, warnings
 from gpolicy.htools.hail_requests import parse_request
@@ -89,6 +88,8 @@ def _show(
         sys.stderr.write(f"Received cluster data: {shown_cluster(cluster, hypervisor, entries)}\n")
     if request.group_names is None:
         return
+    from gpolicy.allocator.dedicated_nodes import is_dedicated  # noqa: PLC0415 - only what is needed
+
     names = set(request.group_names)
     if is_dedicated(cluster.groups, cluster.nodes, names.pop() if len(names) == 1 else None):
         sys.stderr.write("Allocation on a dedicated cluster; using lost-allocations metrics.\n")

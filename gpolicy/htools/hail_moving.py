@@ -6,12 +6,10 @@ from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.evacuation import (
     EvacuationMode,
     EvacuationResult,
-    change_group,
     evacuate_nodes,
     relocate,
 )
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
-from gpolicy.allocator.requests import allocate_secondary
 from gpolicy.errors import InputError
 from gpolicy.htools.hail_requests import HailAnswer, names_of
 from gpolicy.htools.haskell_text import shown_argument, shown_ints
@@ -22,9 +20,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gpolicy.allocator.group_choice import RequestOptions
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
+    from gpolicy.allocator.request_options import RequestOptions
     from gpolicy.htools.hail_requests import HailRequest
     from gpolicy.htools.json_fields import Fields, Json
 
@@ -88,7 +86,8 @@ class ChangeGroupRequest:
 
     def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
         """Choose a group and nodes for each instance."""
-        from gpolicy.htools.haskell_records import shown_groups  # noqa: PLC0415 - only what is needed
+        from gpolicy.allocator.group_change import change_group  # noqa: PLC0415 - only what is needed
+        from gpolicy.htools.haskell_records import shown_groups  # noqa: PLC0415
 
         result = change_group(
             cluster.groups,
@@ -115,6 +114,8 @@ class SecondaryRequest:
 
     def answer(self, cluster: Cluster, options: RequestOptions) -> HailAnswer:
         """Choose the secondary node."""
+        from gpolicy.allocator.requests import allocate_secondary  # noqa: PLC0415 - only what is needed
+
         nodes, instances = cluster.nodes, cluster.instances
         placement, info = allocate_secondary(nodes, instances, self.existing[0], options)
         return HailAnswer(

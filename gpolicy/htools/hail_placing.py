@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gpolicy.allocator.group_choice import RequestError, Wanted
+from gpolicy.allocator.group_choice import Wanted
 from gpolicy.allocator.merge import Cluster, desired_tags, exclusion_tags
 from gpolicy.allocator.redundancy import settled
+from gpolicy.allocator.request_options import RequestError
 from gpolicy.allocator.requests import allocate, allocate_many
 from gpolicy.htools.hail_requests import PREFIX, HailAnswer, names_of
 from gpolicy.htools.iallocator import parse_instance
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.group_choice import RequestOptions
+    from gpolicy.allocator.request_options import RequestOptions
     from gpolicy.htools.hail_requests import HailRequest
     from gpolicy.htools.json_fields import Json
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.group_choice import RequestOptions
     from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
+    from gpolicy.allocator.request_options import RequestOptions
     from gpolicy.htools.iallocator import IallocatorDocument
     from gpolicy.htools.json_fields import Json
 

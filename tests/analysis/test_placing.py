@@ -9,8 +9,9 @@ from hspace_cases import from_text, text_of
 from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.dedicated_nodes import search_dedicated
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
-from gpolicy.allocator.group_choice import RequestOptions, Wanted
+from gpolicy.allocator.group_choice import Wanted
 from gpolicy.allocator.merge import merge
+from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis import place_search
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.pair_names import PairNames, find_pair

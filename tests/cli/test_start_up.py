@@ -90,7 +90,7 @@ NEW = {"name": "new", "tags": [], "nics": [], "spindle_use": 1, "required_nodes"
     ("request_", "own", "unused"),
     [
         ({"type": "allocate", **NEW}, "hail_placing", "evacuation"),
-        ({"type": "node-evacuate", "instances": [], "evac_mode": "all"}, "hail_moving", "balancing"),
+        ({"type": "node-evacuate", "instances": [], "evac_mode": "primary-only"}, "hail_moving", "engines"),
     ],
 )
 def test_hail_imports_what_a_request_needs(request_: dict[str, object], own: str, unused: str, tmp_path: Path) -> None:

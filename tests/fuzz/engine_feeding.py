@@ -31,7 +31,7 @@ from gpolicy.allocator.engines import compiled_attempt, compiled_redundancy
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.allocator.ghc_numbers import DivisionError
-from gpolicy.allocator.group_choice import RequestOptions, Wanted
+from gpolicy.allocator.group_choice import Wanted
 from gpolicy.allocator.native.library import (
     EngineStoppedError,
     Leaving,
@@ -46,6 +46,7 @@ from gpolicy.allocator.native.streams import ClusterNumbers, Numbers, UnfitError
 from gpolicy.allocator.placement import Attempt, PairCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
+from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.errors import InputError
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
