@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gpolicy.cli.many_policies import run_examinations
 from gpolicy.cli.output import Report, looked_at, not_judged, repository_path, show_errors, show_report, write_report
 from gpolicy.cli.pager import write_long
-from gpolicy.cli.targets import Target, Targets, all_clusters_near, run_on, targets_of
+from gpolicy.cli.targets import Target, Targets, all_clusters_near, as_named, run_on, targets_of
 from gpolicy.cli.terminal import wants_colour, working
 from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.findings import HOUSE, Accepted, Finding, Severity
@@ -55,14 +55,21 @@ class CheckRequest:
     write_baseline: Path | None = None
 
 
-def refuse_contradictions_near(path: Path) -> None:
-    """Raise InputError for what the settings file says of clusters that cannot be right."""
-    from gpolicy.settings.settings_file import settings_file  # noqa: PLC0415 (few repositories have one)
+def settings_mistake(path: Path) -> Finding | None:
+    """Return the first thing that the settings file of `path` says of clusters that cannot be right."""
+    from gpolicy.settings.settings_file import SettingsError, settings_file  # noqa: PLC0415 (few repositories have one)
 
-    if (file := settings_file(path)) is not None:
-        from gpolicy.settings.contradictions import refuse_contradictions  # noqa: PLC0415
+    if (file := settings_file(path)) is None:
+        return None
+    from gpolicy.policy.structure import SETTINGS_MISTAKE  # noqa: PLC0415
+    from gpolicy.settings.contradictions import refuse_contradictions  # noqa: PLC0415
 
+    try:
         refuse_contradictions(file)
+    except SettingsError as error:
+        span = replace(error.span, file=str(as_named(Path(error.span.file))))
+        return SETTINGS_MISTAKE.finding(error.what, span, hint=error.hint or "")
+    return None
 
 
 def check(request: CheckRequest) -> int:
@@ -72,8 +79,9 @@ def check(request: CheckRequest) -> int:
     targets = targets_of(request.clusters, path)
     if targets.several and (request.fix or request.diff or request.write_baseline):
         raise UsageError("--fix, --diff and --write-baseline are for named policies", hint="leave out --all")
+    mistake = None
     if not (request.overrides.isolated or request.overrides.config):
-        refuse_contradictions_near(path or Path())  # which other verbs would find later
+        mistake = settings_mistake(path or Path())  # which other verbs would find later
     if targets.several:
         work = partial(_check_one, request=request)
         return run_on(seen_together(targets), work, request.display, verb="check", also=request.also)
@@ -92,6 +100,8 @@ def check(request: CheckRequest) -> int:
     checked = run_examinations(examinations)
     if request.write_baseline is not None:
         return _write_baseline(checked, request.write_baseline, request)
+    if mistake is not None and checked:
+        checked = [replace(checked[0], findings=[*checked[0].findings, mistake]), *checked[1:]]
     return show_report(_report(checked, request), request.display, also=request.also)
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gpolicy.cli.checking import refuse_contradictions_near
+from gpolicy.cli.checking import settings_mistake
 from gpolicy.cli.many_clusters import ProgressLines
 from gpolicy.cli.output import Report, show_report
 from gpolicy.cli.targets import Target, all_clusters_near, as_named, target_of
@@ -49,7 +49,7 @@ def clusters(path: Path | None, labels: Sequence[str], display: Display, *, seco
     targets = [target_of(cluster, None, None) for cluster in labelled_clusters(named, labels)]
     seen = [_Seen()] * len(targets) if offline else _look(targets, seconds)
     silent = [item for item in seen if item.error is not None]
-    mistake = _mistake(path or Path())
+    mistake = settings_mistake(path or Path())
     now = time.strftime(FORM, time.gmtime())
     verdict = count(len(targets), "cluster")
     if not offline:
@@ -64,21 +64,12 @@ def clusters(path: Path | None, labels: Sequence[str], display: Display, *, seco
             verdict=verdict,
             tone=Tone.BAD if silent or mistake else Tone.GOOD,
             sections=(_section(targets, seen, now, offline=offline),),
-            notes=(mistake,) if mistake else (),
+            notes=(f"{mistake.span}: {mistake.message}; {mistake.hint}",) if mistake else (),
             provenance=Provenance(made_at=now),
         ),
         own={"json": lambda: json_text(_data(targets, seen))},
     )
     return show_report(report, display)
-
-
-def _mistake(path: Path) -> str:
-    """Return what the settings file says of clusters that cannot be right; empty if it says nothing of that kind."""
-    try:
-        refuse_contradictions_near(path)
-    except GpolicyError as error:
-        return f"{error.message}; {error.hint}" if error.hint else error.message
-    return ""
 
 
 def _look(targets: Sequence[Target], seconds: float) -> list[_Seen]:

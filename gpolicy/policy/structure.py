@@ -144,3 +144,8 @@ UNKNOWN_SNAPSHOT: Final = error_rule("GP025", "unknown-snapshot", UNREADABLE)(
     "    check_instance: {memory-size: 2G, cpu-count: 2, disks: [10G], disk-template: plain}\n"
     "    expect: {refused: false}\n",
 )
+SETTINGS_MISTAKE: Final = error_rule("GP028", "settings-mistake", UNREADABLE)(
+    summary="The settings file says something of clusters or of a roll-out that cannot be right.",
+    rationale="A policy that is not there, an address of two clusters, or a wave without a cluster stops each verb that"
+    " works on many clusters. What the settings file says of `check` itself is no finding: check then cannot run.",
+)

@@ -47,6 +47,14 @@ class Place:
         return Place((*self.path, key), self.value[key])
 
 
+class SettingsError(InputError):
+    """A mistake at a key of the settings file: what is wrong there, and where."""
+
+    def __init__(self, message: str, hint: str | None, what: str, span: Span) -> None:
+        super().__init__(message, hint=hint)
+        self.what, self.span = what, span
+
+
 class SettingsFile:
     """A settings file that is TOML, and has only known tables. Its errors name the line of a key.
 
@@ -86,11 +94,12 @@ class SettingsFile:
                     f"it belongs under [{'.'.join((*place.path, 'check'))}]" if elsewhere else hint,
                 )
 
-    def error(self, place: Place, message: str, hint: str = "", word: str = "") -> InputError:
+    def error(self, place: Place, message: str, hint: str = "", word: str = "") -> SettingsError:
         """Return an error about a key, or about a word in its value, with its line."""
         line = self._all_places().line(place.path, word)
-        what = f"{place.shown[:200]}: " if place.path else ""
-        return InputError(_one_line(f"{self.path}:{line}: {what}{message}"), hint=_one_line(hint) or None)
+        what = _one_line(f"{place.shown[:200]}: {message}" if place.path else message)
+        place_and_text = f"{_one_line(str(self.path))}:{line}: {what}"
+        return SettingsError(place_and_text, _one_line(hint) or None, what, self.span(place))
 
     def span(self, place: Place) -> Span:
         """Return where a key stands in the file."""

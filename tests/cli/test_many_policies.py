@@ -71,12 +71,13 @@ def test_check_refuses_one_policy_for_two_clusters(tmp_path: Path) -> None:
     )
     (tmp_path / "gpolicy.toml").write_text(clusters)
     done = gpolicy("check", ".", cwd=tmp_path)
-    assert done.returncode == 3
-    assert (
-        "6: clusters.ber.policy: it is the policy of ham as well, and names one cluster: ham.example.org" in done.stderr
-    )
+    assert done.returncode == 1
+    said = "clusters.ber.policy: it is the policy of ham as well, and names one cluster: ham.example.org"
+    assert f"gpolicy.toml:6:1: error GP028 settings-mistake: {said}" in done.stdout
+    (finding,) = json.loads(gpolicy("check", ".", "-f", "json", cwd=tmp_path).stdout)["findings"]
+    assert (finding["code"], finding["file"], finding["line"]) == ("GP028", "gpolicy.toml", 6)
     (tmp_path / "shared.yaml").write_text("gpolicy: v1\nkind: NodeGroup\nname: gold\nalloc_policy: preferred\n")
-    assert "clusters.ber" not in gpolicy("check", ".", cwd=tmp_path).stderr
+    assert "clusters.ber" not in gpolicy("check", ".", cwd=tmp_path).stdout
 
 
 def test_all_clusters_show_what_their_policies_show_together(tmp_path: Path) -> None:

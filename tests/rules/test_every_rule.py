@@ -21,6 +21,7 @@ from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES
 from gpolicy.checking.checking import check_policy
 from gpolicy.checking.pairs import MAX_PAIRS
 from gpolicy.checking.settings import PerFile, Settings
+from gpolicy.cli.checking import settings_mistake
 from gpolicy.drift.comparing import find_drift
 from gpolicy.findings import RuleInfo
 from gpolicy.policy.loading import load_policy
@@ -35,6 +36,12 @@ Show = Callable[[bool, Path], list[str]]
 def unreadable(wrong: bool, directory: Path) -> list[str]:
     (directory / "policy.yaml").write_bytes(GROUP.encode() + (b"# caf\xe9\n" if wrong else b"# cafe\n"))
     return codes(load_policy(directory).findings)
+
+
+def settings(wrong: bool, directory: Path) -> list[str]:
+    (directory / "gpolicy.toml").write_text(f'[clusters.ham]\nstate = "local:"\npolicy = "{"no" if wrong else "."}"\n')
+    mistake = settings_mistake(directory)
+    return [mistake.code] if mistake else []
 
 
 def too_deep(wrong: bool, directory: Path) -> list[str]:
@@ -80,6 +87,7 @@ def other_release(wrong: bool, directory: Path) -> list[str]:
 WITHOUT_EXAMPLE: Final[dict[str, Show]] = {
     "GP001": unreadable,
     "GP004": too_deep,
+    "GP028": settings,
     "GP138": other_release,
     "GP209": too_many_specs,
     "GP821": drifted,
