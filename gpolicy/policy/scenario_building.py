@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -67,8 +68,9 @@ class _Builder:
             self._wrong(message, (*at, "simulate"), hint, of_key=True)
         parts = written.get("simulate", [])
         several = isinstance(parts, list)
+        numbered = Counter[str]()
         groups = [
-            self._simulated(part, (*at, "simulate", index) if several else (*at, "simulate"))
+            self._simulated(part, (*at, "simulate", index) if several else (*at, "simulate"), numbered)
             for index, part in enumerate(parts if several else [parts])
         ]
         self._check_nodes(groups)
@@ -82,7 +84,7 @@ class _Builder:
         for group in groups:
             for node in group.nodes:
                 if node.name in seen:
-                    hint = "name the nodes: `nodes: [a, b]`; a number makes node-1, node-2 and so on in each group"
+                    hint = "give it another name; a number of nodes makes node-1, node-2 and so on"
                     message = f"a second node {node.name!r}"
                     self._report(WRONG_VALUE.finding(message, node.span, hint=hint, missing=f"names at {node.span}"))
                 seen.add(node.name)
@@ -115,29 +117,29 @@ class _Builder:
             self._report(WRONG_VALUE.finding(message, existing.name.span, hint="give it another name"))
         known.update(existing.names)
 
-    def _simulated(self, written: dict[str, Any], at: Pointer) -> SimulatedGroup:
+    def _simulated(self, written: dict[str, Any], at: Pointer, numbered: Counter[str]) -> SimulatedGroup:
         instances = enumerate(written.get("instances", ()))
         return SimulatedGroup(
             span=self._span(at),
             group=self._word(written, at, "group"),
             machine=self._machine(written, at),
-            nodes=tuple(self._nodes(written["nodes"], (*at, "nodes"))),
+            nodes=tuple(self._nodes(written["nodes"], (*at, "nodes"), numbered)),
             instances=tuple(self._existing(item, (*at, "instances", index)) for index, item in instances),
         )
 
-    def _nodes(self, written: Any, at: Pointer) -> Iterator[SimulatedNode]:
+    def _nodes(self, written: Any, at: Pointer, numbered: Counter[str]) -> Iterator[SimulatedNode]:
+        """Yield the nodes of a group. `numbered` are the names that the groups before it took."""
         if isinstance(written, list):
             for index, node in enumerate(written):
                 yield self._node(node, (*at, index))
         elif isinstance(written, dict):
             for filling, count in written.items():
                 span = self._span((*at, filling))
-                for number in range(1, min(int(count), MOST_NODES + 1) + 1):
-                    name = filling if count == 1 else f"{filling}-{number}"
+                for name in _names(filling, int(count), numbered, is_filling=True):
                     yield SimulatedNode(name=name, span=span, filled=FILLINGS[filling])
         else:
-            for number in range(1, int(written) + 1):
-                yield SimulatedNode(name=f"node-{number}", span=self._span(at))
+            for name in _names("node", int(written), numbered):
+                yield SimulatedNode(name=name, span=self._span(at))
 
     def _node(self, written: dict[str, Any], at: Pointer) -> SimulatedNode:
         return SimulatedNode(
@@ -355,6 +357,17 @@ class _Builder:
 
     def _span(self, at: Pointer) -> Span:
         return self._document.value_span(at)
+
+
+def _names(word: str, count: int, numbered: Counter[str], *, is_filling: bool = False) -> list[str]:
+    """Return names of nodes: the next numbers of a word, or of a single node the filling alone."""
+    if is_filling and count == 1 and not numbered[word]:
+        numbered[word] = 1
+        return [word]
+    begin = f"{word}-"
+    first = numbered[begin] + 1
+    numbered[begin] += min(count, MOST_NODES + 1)  # more are refused, however many
+    return [f"{begin}{number}" for number in range(first, numbered[begin] + 1)]
 
 
 def _count(written: dict[str, Any], key: str) -> int | None:

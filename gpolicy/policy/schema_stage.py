@@ -96,7 +96,8 @@ def simulated_group() -> Schema:
                 {"type": "array", "items": node, "minItems": 1, "maxItems": MOST_NODES},
             ],
             "description": "How many nodes (node-1, node-2, …); how many of each filling (a single one has the filling"
-            " as its name: half-full; of several: half-full-1, half-full-2, …); or the nodes by name.",
+            " as its name: half-full; of several: half-full-1, half-full-2, …); or the nodes by name. Numbers go on"
+            " from group to group: after node-3 of one follows node-4 of the next.",
         },
         "instances": list_of(
             {"$ref": "#/definitions/existingInstance"}, "Instances that are there already.", most=20_000

@@ -76,6 +76,18 @@ def test_nodes_can_be_counted_filled_or_named(tmp_path: Path) -> None:
     assert (state.nodes["b"].offline, state.nodes["b"].resources) == (True, Resources())
 
 
+def test_the_numbers_of_counted_nodes_go_on_from_group_to_group(tmp_path: Path) -> None:
+    policy = f"{SMALL}---\ngpolicy: v1\nkind: NodeGroup\nname: second\nhardware: {{memory: 8G, cpus: 4}}\n"
+
+    def names(nodes: str, others: str) -> dict[str, str]:
+        parts = f"[{{group: main, nodes: {nodes}}}, {{group: second, disk: 1T, nodes: {others}}}]"
+        return {name: node.group for name, node in stage(tmp_path, f"{{simulate: {parts}}}", policy).nodes.items()}
+
+    assert names("2", "1") == {"node-1": "main", "node-2": "main", "node-3": "second"}
+    filled = names("{full: 1, empty: 2}", "{full: 1, empty: 1}")
+    assert set(filled) == {"full", "empty-1", "empty-2", "full-1", "empty"}
+
+
 @pytest.mark.parametrize(("filling", "quarters"), [("quarter-full", 1), ("half-full", 2), ("full", 4)])
 def test_a_filled_node_has_used_quarters_of_everything(filling: str, quarters: int, tmp_path: Path) -> None:
     state = stage(tmp_path, f"{{simulate: {{nodes: {{{filling}: 1}}}}}}")
