@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from gpolicy.checking.members import Members
 from gpolicy.checking.pairs import Pair, pairs_of
 from gpolicy.checking.settings import DEFAULT, Settings
-from gpolicy.checking.tags import Tag, TaggedNode, declared_tags, tagged_nodes
+from gpolicy.checking.tags import Tag, TaggedNode, declared_tags, tagged_entries, tagged_groups, tagged_nodes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Related, Severity, Span
 from gpolicy.fit.desired import Desired, resolve
@@ -132,6 +132,19 @@ class Context:
     def tagged_nodes(self) -> dict[str, tuple[TaggedNode, ...]]:
         """The nodes with their tags of each group whose nodes are all known by name."""
         return tagged_nodes(self.policy, self.members)
+
+    @cached_property
+    def tagged_groups(self) -> dict[str, TaggedNode]:
+        """What every node of each other group has by the node sets of the policy."""
+        return tagged_groups(self.policy, self.tagged_nodes)
+
+    @cached_property
+    def all_tagged(self) -> tuple[TaggedNode, ...]:
+        """All nodes whose tags are known: by name, by a pattern or by their group."""
+        named = [node for nodes in self.tagged_nodes.values() for node in nodes]
+        known = {node.name for node in named}
+        entries = tagged_entries(self.policy, known) if self.state is None else ()
+        return (*named, *self.tagged_groups.values(), *entries)
 
     @cached_property
     def known_groups(self) -> frozenset[str]:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 from gpolicy.checking.members import Members
+from gpolicy.checking.node_patterns import takes_in
 from gpolicy.findings import Span
-from gpolicy.fit.desired import is_glob, matches
+from gpolicy.fit.desired import is_glob
 from gpolicy.ganeti.parameter import Level
-from gpolicy.policy.model import NodeSetPolicy, Policy
-from gpolicy.policy.promised import promised_nodes
+from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy
+from gpolicy.policy.promised import promised_nodes, unlikely, written_out
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 
 HTOOLS: Final = "htools:"
@@ -61,10 +63,14 @@ def _family(text: str) -> str:
 
 @dataclass(frozen=True)
 class TaggedNode:
-    """A node with its tags: where each is declared (the object's label and the place), None for one that it has now."""
+    """A node with its tags: where each is declared (the object's label and the place), None for one that it has now.
+
+    `several`: it stands for all nodes of a pattern or a group, with the tags that each of them surely has.
+    """
 
     name: str
     tags: dict[str, tuple[str, Span] | None]
+    several: bool = False
 
     def of(self, domain: str) -> frozenset[str]:
         """Return the tags of one domain: those that begin with it and a colon."""
@@ -108,10 +114,33 @@ def tagged_nodes(policy: Policy, members: Members) -> dict[str, tuple[TaggedNode
     return {group: tuple(nodes) for group, nodes in found.items()}
 
 
-def tagged_as_groups(policy: Policy, groups: Sequence[str]) -> tuple[TaggedNode, ...]:
-    """Return what every node of these groups has by the node sets that name its group."""
+def tagged_groups(policy: Policy, known: Collection[str]) -> dict[str, TaggedNode]:
+    """Return what all nodes have, by node sets, of each group that is not among those whose nodes are `known`."""
     sets = _Sets.of(policy)
-    return tuple(TaggedNode(f"of group {group}", sets.tags("", group)) for group in groups if group in sets.by_group)
+    groups = (group for group in policy.groups.values() if group.removed is None and group.name not in known)
+    return {group.name: TaggedNode(f"of group {group.name}", sets.of_all(group), several=True) for group in groups}
+
+
+def tagged_entries(policy: Policy, known: Collection[str]) -> Iterator[TaggedNode]:
+    """Yield what nodes have by the names and patterns of node sets, those not among the nodes that are `known`."""
+    every = _Sets.of(policy)
+    sets = replace(every, by_pattern=[item for item in every.by_pattern if not unlikely(item[0])])
+    groups = [group for group in policy.groups.values() if group.removed is None]
+    left = _MOST_COMPARED // (len(sets.by_pattern) + len(groups) + 1)
+    written = (name for pattern, _ in sets.by_pattern for name in written_out(pattern) or (pattern,))
+    for entry in islice(dict.fromkeys((*sets.by_name, *islice(written, left))), left):
+        if entry not in known and not unlikely(entry):
+            group = next((group.name for group in groups if _is_in(entry, group)), "")
+            yield TaggedNode(entry, sets.tags(entry, group), several=is_glob(entry))
+
+
+_MOST_COMPARED: Final = 500_000
+"""Entries of node sets, compared with each pattern."""
+
+
+def _is_in(entry: str, group: GroupPolicy) -> bool:
+    """Return whether a name or pattern is surely of nodes of a group."""
+    return any(takes_in(pattern.value, entry) for pattern in group.nodes or ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +164,15 @@ class _Sets:
                 sets.by_group.setdefault(group.value, []).append(node_set)
         return sets
 
+    def of_all(self, group: GroupPolicy) -> dict[str, tuple[str, Span] | None]:
+        """Return the tags that the sets declare for all nodes of a group, as far as its patterns tell."""
+        each = [self.tags(pattern.value, group.name) for pattern in group.nodes or ()] or [self.tags("", group.name)]
+        return {tag: place for tag, place in each[0].items() if all(tag in tags for tags in each)}
+
     def tags(self, node: str, group: str) -> dict[str, tuple[str, Span] | None]:
-        """Return the tags that the sets declare for a node."""
+        """Return the tags that the sets declare for a node, or for all that a pattern matches."""
         found: dict[str, tuple[str, Span] | None] = {}
-        by_pattern = [node_set for pattern, node_set in self.by_pattern if matches(pattern, node)]
+        by_pattern = [node_set for pattern, node_set in self.by_pattern if takes_in(pattern, node)]
         for node_set in (*self.by_group.get(group, ()), *by_pattern, *self.by_name.get(node, ())):
             found |= {tag.value: (node_set.label, tag.span) for tag in node_set.tags or ()}
         return found

@@ -47,7 +47,7 @@ SLIPS = {
     ),
     "one group in two zones": (
         GOLD + 'nodes: ["a*"]\n' + SILVER + 'nodes: ["b*"]\n' + IN_ZONES.format("gold") + ZONES,
-        "node of group gold is in zone:1 and zone:2 at once",
+        "nodes of group gold are in zone:1 and zone:2 at once",
         GOLD + 'nodes: ["a*"]\n' + SILVER + 'nodes: ["b*"]\n' + IN_ZONES.format("silver") + ZONES,
     ),
     "ssh on a port before 22": (

@@ -9,9 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from gpolicy.checking.context import Context, name_of
+from gpolicy.checking.node_patterns import share_nodes
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import AMBIGUOUS, Related, Span, error_rule, warning_rule
 from gpolicy.fit.desired import is_glob, matches
+from gpolicy.ganeti.parameter import Level
 from gpolicy.policy import edits
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
 from gpolicy.policy.model import Declared, GroupPolicy, NodeSetPolicy
@@ -76,9 +78,10 @@ class PatternWithoutNode(Rule):
 
 class PatternStopsShort(Rule):
     info = warning_rule("GP619", "pattern-stops-short")(
-        summary="A group's pattern leaves out a node of the group whose name differs only in the brackets.",
+        summary="A group's pattern or list leaves out a node of the group whose name differs only in a number.",
         rationale="What the policy does not name stays where it is: the node stays in the group, but plans, drift and"
-        " tests do not look at it. Most likely a range ends too early, as node[1-7] where there is a node8.",
+        " tests do not look at it. Most likely a range ends too early, as node[1-7] where there is a node8, or a name"
+        " got lost. (A list that names fewer of the group's nodes than it leaves out is no list of all.)",
         bad=f'{GROUP}nodes: ["node[2-9].example.org"]\n',
         good=f'{GROUP}nodes: ["node[1-9].example.org"]\n',
     )
@@ -91,15 +94,27 @@ class PatternStopsShort(Rule):
             return
         claimed = [entry.value for group in context.groups for entry in group.nodes or ()]
         for group in context.groups:
-            ranges = [entry for entry in group.nodes or () if "[" in entry.value]
-            left = (node.name for node in context.members.nodes_in(group)) if ranges else ()
-            for name in sorted(name for name in left if not any(matches(entry, name) for entry in claimed)):
-                near = next((entry for entry in ranges if matches(_BRACKETS.sub("*", entry.value), name)), None)
-                if near is not None:
-                    message = (
-                        f"{name} is in {group.name}, but {near.value} does not match it, and no other group names it"
-                    )
-                    yield self.hit(group, message, near.span, hint="widen the pattern, or name the node in its group")
+            entries = group.nodes or ()
+            near: dict[Located[str], list[str]] = {}
+            nodes = sorted(node.name for node in context.members.nodes_in(group)) if entries else []
+            left = [name for name in nodes if not any(matches(entry, name) for entry in claimed)]
+            listed = [entry for entry in entries if not is_glob(entry.value)]
+            homes = [home.group for entry in listed if (home := desired.nodes.get(entry.value)) and home.group]
+            is_whole = 2 * len(left) <= len(nodes) and [home.value for home in homes] == [group.name] * len(listed)
+            by_number = {nodes_like(entry.value): entry for entry in listed if is_whole}
+            ranges = [entry for entry in entries if "[" in entry.value]
+            for name in left:
+                wide = (entry for entry in ranges if matches(_BRACKETS.sub("*", entry.value), name))
+                if (entry := next(wide, by_number.get(nodes_like(name)))) is not None:
+                    near.setdefault(entry, []).append(name)
+            for entry, names in near.items():
+                verb, what = ("is", "it") if len(names) == 1 else ("are", "them")
+                lacks = f"{entry.value} does not match {what}" if is_glob(entry.value) else f"its list lacks {what}"
+                message = f"{some(names)} {verb} in {group.name}, but {lacks}, and no other group names {what}"
+                hint = (
+                    f"{'widen the pattern' if is_glob(entry.value) else f'add {what}'}, or name {what} in another group"
+                )
+                yield self.hit(group, message, entry.span, hint=hint)
 
 
 _BRACKETS: Final = re.compile(r"\[[^][]*+\]")
@@ -150,9 +165,12 @@ class PatternsOverlap(Rule):
             if names > MOST_NAMES:
                 yield self._too_many(patterns)
                 return
-            if _share_nodes(entry.value, place.value):
+            if share_nodes(entry.value, place.value):
                 reported.add(pair)
-                message = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes{about}"
+                both = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes"
+                if place.value == entry.value:
+                    both = f"{place.value} is also a pattern of {name_of(one)}"
+                message = f"{both}{about}"
                 related = (Related(entry.span, f"{one.name} is here"),)
                 hint = "narrow one of them"
                 yield self.hit(other, message, place.span, hint=hint, related=related)
@@ -209,18 +227,6 @@ def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int,
     return sorted(pairs), True
 
 
-def _share_nodes(one: str, other: str) -> bool:
-    """Return whether two patterns surely mean common nodes: one takes all, or some written out, of the other."""
-    first, second = written_out(one), written_out(other)
-    if first is not None and second is not None:
-        return not set(first).isdisjoint(second)
-    if first is not None:
-        return any(matches(other, name) for name in first)
-    if second is not None:
-        return any(matches(one, name) for name in second)
-    return matches(one, other) or matches(other, one)
-
-
 class PatternUnlikely(Rule):
     info = warning_rule("GP612", "pattern-unlikely")(
         summary="A name or pattern of nodes matches no node, or not those that its writer means.",
@@ -269,17 +275,18 @@ class DomainMistyped(Rule):
         for declared, entries in lists if meant else ():
             for entry in entries:
                 if entry.value in meant and not unlikely(entry.value):
-                    message = f"{entry.value} is in another domain than other nodes, {meant[entry.value]}"
-                    missing = nodes_like(entry.value)
-                    yield self.hit(declared, message, entry.span, hint="correct the name", missing=missing)
+                    domain, right = meant[entry.value]
+                    message = f"{entry.value} is in another domain than other nodes, {domain}"
+                    missing = nodes_like(right if declared.level is Level.GROUP else entry.value)
+                    yield self.hit(declared, message, entry.span, hint=f"Did you mean `{right}`?", missing=missing)
 
 
 _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
 _MOST_DOMAINS: Final = 20
 
 
-def _domains_meant(context: Context, entries: list[str]) -> dict[str, str]:
-    """Return the names and patterns of nodes whose domain is most likely mistyped, each with the one that is meant."""
+def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str, str]]:
+    """Return names and patterns of nodes with a mistyped domain, each with the domain and the whole name meant."""
     found = {entry: match[1] if (match := _DOMAIN.fullmatch(entry)) else "" for entry in dict.fromkeys(entries)}
     uses = Counter(found.values())
     usual = [domain for domain, count in uses.most_common(_MOST_DOMAINS) if domain and count > 1]
@@ -288,12 +295,16 @@ def _domains_meant(context: Context, entries: list[str]) -> dict[str, str]:
     known = {domain for domain in usual if "." in domain}
     result = {}
     for entry, domain in found.items() if known else ():
-        if domain not in known and uses[domain] == 1 and "*" not in entry.rpartition("]")[2]:
-            glued = next((name for name in known if re.search(rf"[^.]{re.escape(name)}$", entry)), None)
-            lacks = usual[0] if not domain and not is_glob(entry) and uses[usual[0]] > 1 else None
-            meant = glued or name_meant(domain, known) or lacks
-            if meant is not None:
-                result[entry] = meant
+        if uses[domain] != 1 or "*" in entry.rpartition("]")[2]:
+            continue
+        glued = next((name for name in known if re.search(rf"[^.]{re.escape(name)}$", entry)), None)
+        if domain in known and (glued is None or uses[glued] < 2):
+            continue  # the domain of the cluster
+        lacks = usual[0] if not domain and not is_glob(entry) and uses[usual[0]] > 1 else None
+        meant = glued or name_meant(domain, known) or lacks
+        if meant is not None:
+            host = entry.removesuffix(glued or domain).removesuffix(".")
+            result[entry] = (meant, f"{host}.{meant}")
     return result
 
 

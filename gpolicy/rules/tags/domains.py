@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, Context, texts
 from gpolicy.checking.tags import HTOOLS, Tag
-from gpolicy.findings import Fix
+from gpolicy.findings import Fix, Span
 from gpolicy.guessing import closest
 from gpolicy.policy.edits import fix, remove_entry
 from gpolicy.policy.model import GroupPolicy
@@ -61,6 +61,54 @@ def domains(context: Context, family: str) -> dict[str, Tag | None]:
         if tag.family == family and tag.suffix and not tag.suffix.startswith(HTOOLS) and not tag.suffix.endswith(":"):
             found[tag.suffix] = tag
     return found
+
+
+_HOUSINGS: Final = frozenset(
+    [
+        "aisle",
+        "blade",
+        "cabinet",
+        "cage",
+        "chassis",
+        "data-center",
+        "datacenter",
+        "datacentre",
+        "enclosure",
+        "rack",
+        "row",
+    ]
+)
+OF_NODES: Final = _HOUSINGS | frozenset(["feed", "pdu", "power", "psu", "ups"])
+"""What nodes stand in or hang on, and instances do not."""
+PLACES: Final = _HOUSINGS | frozenset(
+    ["az", "building", "campus", "city", "dc", "floor", "hall", "host", "location", "region", "room", "site", "zone"]
+)
+"""Names of domains that a node is in only once."""
+
+
+def unread_places(context: Context) -> list[str]:
+    """Return the places of which nodes are to have several tags, such as racks or rooms, and that no rule is about."""
+    rules = {begin for tag in context.tags if tag.family for begin in begins_of(f"{tag.suffix}:")}
+    known = PLACES | OF_NODES | observed(context, "nlocation")
+    found: dict[str, set[str]] = {}
+    for text in declared_node_tags(context):
+        word, _, place = text.partition(":")
+        if place and (word in known or word.lower() in known) and word not in rules:
+            found.setdefault(word, set()).add(text)
+    return sorted(word for word, texts in found.items() if len(texts) > 1)
+
+
+def in_two(context: Context, names: Collection[str]) -> Iterator[tuple[str, str, Span]]:
+    """Yield nodes with two tags of one of these domains: the label, a message and the place of the last of the tags."""
+    reported = set[tuple[str, Span]]()
+    for name in names:
+        for node in context.all_tagged:
+            found = sorted(node.of(name))
+            declared = [place for tag in found if (place := node.tags[tag]) is not None]
+            if len(found) > 1 and declared and declared[-1] not in reported:
+                reported.add(declared[-1])
+                subject = f"nodes {node.name} are" if node.several else f"node {node.name} is"
+                yield declared[-1][0], f"{subject} in {' and '.join(found)} at once", declared[-1][1]
 
 
 def misspelt_domains(context: Context) -> set[str]:

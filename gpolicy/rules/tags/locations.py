@@ -10,20 +10,27 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode, tagged_as_groups
+from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Span, info_rule, warning_rule
+from gpolicy.ganeti.parameter import Level
+from gpolicy.policy.model import OwnedPrefix
 from gpolicy.policy.promised import unlikely
+from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
+from gpolicy.printable import listed
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.groups.nodes import unknown_in_sets
 from gpolicy.rules.tags.domains import (
     LOCATION,
+    PLACES,
     allowed_migrations,
     begins_of,
     domains,
     has_mirrors,
+    in_two,
     misspelt_domains,
     observed,
     suffixes,
+    unread_places,
 )
 from gpolicy.rules.tags.spelling import almost_in
 
@@ -83,15 +90,25 @@ class FailureDomainUndivided(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         places = list(_domains_of_groups(context))
+        if context.state is None:
+            names = domains(context, "nlocation").items()
+            places += [
+                (name, tag, group, (each,))
+                for name, tag in names
+                for group, each in context.tagged_groups.items()
+                if not any(len(node.of(name)) > 1 and node.of(name) & each.of(name) for node in context.all_tagged)
+            ]  # of nodes in two rooms GP528 knows more
         values = Counter(
             domain for domain, _ in {(each, node.of(each)) for each, _, _, nodes in places for node in nodes}
         )
         for domain, tag, group, nodes in places:
             found = {node.of(domain) for node in nodes}
-            undivided = len(nodes) > 1 and len(found) == 1 and frozenset() not in found
+            several = len(nodes) > 1 or nodes[0].several
+            undivided = several and len(found) == 1 and frozenset() not in found
             if undivided and (values[domain] == 1 or self._places_mirrors(context, group)):
                 shared = ", ".join(sorted(nodes[0].of(domain)))
-                message = f"all {len(nodes)} nodes of group {group} have {shared}: none can be avoided"
+                number = "all" if nodes[0].several else f"all {len(nodes)}"
+                message = f"{number} nodes of group {group} have {shared}: none can be avoided"
                 label, span = _place(nodes, domain, tag)
                 yield self.hit(
                     label, message, span, hint="tag the nodes by what they really share, or remove the domain"
@@ -107,7 +124,8 @@ class FailureDomainUndivided(Rule):
 
 class FailureDomainIncomplete(Rule):
     info = warning_rule("GP520", "failure-domain-incomplete")(
-        summary="Some nodes of a group are in a failure or migration domain, others are in none.",
+        summary="Some nodes of a group are in a failure or migration domain, others are in none; or a node loses its"
+        " place in a failure domain.",
         rationale="A node without a tag of a failure domain shares nothing with the others, so htools prefers it for"
         " redundant instances; one without a tag of a migration domain takes nothing from those that have one. Most"
         " likely the tag was forgotten. (Of a migration domain without exceptions only upgraded nodes need a tag.)",
@@ -133,11 +151,14 @@ class FailureDomainIncomplete(Rule):
                 continue  # without exceptions only upgraded nodes need the tag
             without = tuple(node.name for node in nodes if not node.of(domain) and not _has_almost(node, domain))
             least = 1 if domain in failure else 2  # of a single node in a migration domain GP518 knows more
-            if without and sum(bool(node.of(domain)) for node in nodes) >= least:
+            like_others = sum(bool(node.of(domain)) for node in nodes) >= least
+            if not like_others:
+                without = tuple(name for name in without if domain in failure and _is_in_now(context, name, domain))
+            if without:
                 label, span = _place(nodes, domain, tag)
                 key = (label, span.file if span else "", span.line if span else 0)
                 spans.setdefault(key, span)
-                at_place.setdefault(key, []).append(_Lacking(domain, group, without))
+                at_place.setdefault(key, []).append(_Lacking(domain, group, without, like_others=like_others))
         for key, lacking in at_place.items():
             domains_there = " and ".join(f"{domain}:…" for domain in dict.fromkeys(item.domain for item in lacking))
             whose = "the group" if len({item.group for item in lacking}) == 1 else "these groups"
@@ -148,11 +169,13 @@ class FailureDomainIncomplete(Rule):
 
 @dataclass(frozen=True, slots=True)
 class _Lacking:
-    """Nodes of a group that have no tag of a domain, which others of the group have."""
+    """Nodes of a group that are to have no tag of a domain."""
 
     domain: str
     group: str
     nodes: tuple[str, ...]
+    like_others: bool
+    """Whether others of the group have a tag; else the nodes themselves have one now."""
 
     @property
     def shown(self) -> str:
@@ -164,13 +187,22 @@ def _lacking_words(lacking: list[_Lacking]) -> str:
     first = lacking[0]
     if len(lacking) == 1:
         verb = "has" if len(first.nodes) == 1 else "have"
-        return f"group {first.group}: {first.shown} {verb} no tag {first.domain}:…, unlike other nodes of the group"
+        unlike = "unlike other nodes of the group" if first.like_others else "unlike now"
+        return f"group {first.group}: {first.shown} {verb} no tag {first.domain}:…, {unlike}"
     parts = []
     for domain in dict.fromkeys(item.domain for item in lacking):
         groups = [f"group {item.group}: {item.shown}" for item in lacking if item.domain == domain]
         more = f"; and nodes of {len(groups) - _MOST_GROUPS} more groups" if len(groups) > _MOST_GROUPS else ""
         parts.append(f"no tag {domain}:… ({'; '.join(groups[:_MOST_GROUPS])}{more})")
-    return f"{', '.join(parts)}, unlike other nodes of these groups"
+    unlike = "other nodes of these groups" if any(item.like_others for item in lacking) else "now"
+    return f"{', '.join(parts)}, unlike {unlike}"
+
+
+def _is_in_now(context: Context, node: str, domain: str) -> bool:
+    """Return whether a node of the cluster has a tag of a domain, which other nodes keep."""
+    now = context.state.nodes.get(node) if context.state else None
+    is_in = now is not None and any(tag.startswith(f"{domain}:") for tag in now.tags)
+    return is_in and any(other.of(domain) for other in context.all_tagged)
 
 
 class NodeInTwoDomains(Rule):
@@ -185,49 +217,9 @@ class NodeInTwoDomains(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for label, message, span in _in_two(context, of_places=False):
+        names = [name for name in domains(context, "nlocation") if name.lower() not in PLACES]
+        for label, message, span in in_two(context, names):
             yield self.hit(label, message, span)
-
-
-def _in_two(context: Context, *, of_places: bool) -> Iterator[tuple[str, str, Span]]:
-    """Yield the nodes with two tags of a domain, called after a place or not: label, message and place."""
-    reported = set()
-    found = [(domain, nodes) for domain, _, _, nodes in _domains_of_groups(context)]
-    if names := domains(context, "nlocation"):
-        unknown = [group.name for group in context.groups if group.name not in context.tagged_nodes]
-        each = tagged_as_groups(context.policy, unknown)
-        found += [(domain, each) for domain in names]
-    for domain, nodes in found:
-        for node in nodes if (domain.lower() in _PLACES) is of_places else ():
-            places = [node.tags[tag] for tag in sorted(node.of(domain))]
-            declared = [place for place in places if place is not None]
-            if len(places) > 1 and declared and declared[-1] not in reported:
-                reported.add(declared[-1])
-                message = f"node {node.name} is in {' and '.join(sorted(node.of(domain)))} at once"
-                yield declared[-1][0], message, declared[-1][1]
-
-
-_HOUSINGS: Final = frozenset(
-    [
-        "aisle",
-        "blade",
-        "cabinet",
-        "cage",
-        "chassis",
-        "data-center",
-        "datacenter",
-        "datacentre",
-        "enclosure",
-        "rack",
-        "row",
-    ]
-)
-OF_NODES: Final = _HOUSINGS | frozenset(["feed", "pdu", "power", "psu", "ups"])
-"""What nodes stand in or hang on, and instances do not."""
-_PLACES: Final = _HOUSINGS | frozenset(
-    ["az", "building", "campus", "city", "dc", "floor", "hall", "host", "location", "region", "room", "site", "zone"]
-)
-"""Names of domains that a node is in only once."""
 
 
 class NodeInTwoPlaces(Rule):
@@ -242,8 +234,39 @@ class NodeInTwoPlaces(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for label, message, span in _in_two(context, of_places=True):
-            yield self.hit(label, message, span, hint="leave it the tag of the place where it is")
+        names = [name for name in domains(context, "nlocation") if name.lower() in PLACES]
+        for label, message, span in in_two(context, names):
+            yield self.hit(label, message, span, hint="leave it the tag of the place where it is: tags of sets add up")
+
+
+class PlacesWithoutDomain(Rule):
+    info = warning_rule("GP532", "places-without-domain")(
+        summary="Nodes have tags of several racks, rooms or other places, and the policy owns failure domains, but"
+        " declares none.",
+        rationale="Without a failure domain htools reads none of these tags. What is owned and not declared is removed:"
+        " a plan takes the failure domains from the cluster.",
+        source=f"{LOCATION}, Failure tags",
+        bad=_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]"),
+        good=_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]\nfailure_domains: [rack]"),
+    )
+    finds_more_with_state = True
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        if suffixes(context.tags, "nlocation"):
+            return
+        entries = [owned for rules in context.policy.tag_rules for owned in rules.owns]
+        owned = next((entry for entry in entries if _is_of_domains(entry.value)), None)
+        names = unread_places(context) if owned is not None else []
+        if owned is not None and names:
+            tags = listed(f"{name}:…" for name in names)
+            message = f"nodes have tags {tags}, but no failure domain is declared, and a plan removes those there are"
+            hint = f"write `failure_domains: [{', '.join(names)}]`, or do not own them"
+            yield self.hit("cluster", message, owned.span, hint=hint)
+
+
+def _is_of_domains(owned: OwnedPrefix) -> bool:
+    return Level.CLUSTER in owned.levels and TAG_FAMILIES["nlocation"].startswith(owned.prefix)
 
 
 def _has_almost(node: TaggedNode, domain: str) -> bool:

@@ -28,6 +28,7 @@ from gpolicy.rules.tags.domains import (
     observed,
     sides,
     suffixes,
+    unread_places,
     without_tag,
 )
 
@@ -116,7 +117,7 @@ class TagWithoutNode(Rule):
         summary="A failure domain, a migration domain or an exception is about tags that no node has.",
         rationale="The rule has no effect. Most likely the tag is misspelt, in the rule or on the nodes. Without the"
         " cluster's state gpolicy reports this only if node sets declare tags of domains (for an exception: of its"
-        " domain), or tags under an owned prefix.",
+        " domain), tags under an owned prefix, or tags of places, such as racks, that no rule is about.",
         source=LOCATION,
         bad=_rules('{from: "hv:4", to: "hv:6"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
         good=_rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
@@ -133,13 +134,16 @@ class TagWithoutNode(Rule):
         owned = {item.prefix.rstrip(":") for item in context.policy.owned if Level.NODE in item.levels}
         is_said = not used.isdisjoint(names) or not (owned & declared).issubset(names)  # which tags nodes are to have
         guess = Guesses()
+        places = unread_places(context)
         for family in ("nlocation", "migration"):
             for domain, tag in domains(context, family).items():
                 if tag is None or domain in used:
                     continue
                 close = guess(domain, kinds, cutoff=CLOSE)
-                if context.state is not None or close or is_said:
-                    hint = f"Did you mean `{close}`?" if close else f"tag the nodes {domain}:…"
+                others = places if family == "nlocation" else []
+                if context.state is not None or close or is_said or others:
+                    hint = f"tag the nodes {domain}:…{''.join(f', or name {name}, which they have' for name in others)}"
+                    hint = f"Did you mean `{close}`?" if close else hint
                     yield self.hit(tag.label, f"no node has a tag {domain}:…", tag.span, hint=hint)
         migration = domains(context, "migration")
         for tag in exceptions(context):

@@ -1,4 +1,4 @@
-"""GP522 to GP524 and GP529: tags and prefixes that are almost those of a domain."""
+"""GP522 to GP524, GP529 and GP531: tags and prefixes that are almost those of a domain."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import RuleParameter, warning_rule
+from gpolicy.findings import RuleParameter, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.guessing import MOST_KNOWN
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
@@ -93,7 +93,9 @@ class TagAlmostInDomain(Rule):
             if tag.level is Level.NODE and not tag.family:
                 reason = _almost(tag.text, names)
                 if reason:
-                    yield self.hit(tag.label, f"{tag.text}: {reason}", tag.span, hint="correct the tag, or the domain")
+                    yield self.hit(
+                        tag.label, f"`{tag.text}`: {reason}", tag.span, hint="correct the tag, or the domain"
+                    )
         first: dict[str, str] = {}
         of_nodes = (tag for tag in context.tags if tag.level is Level.NODE and not tag.family)
         for tag in of_nodes:
@@ -194,8 +196,8 @@ def _dropped(context: Context, family: str, used: set[str]) -> str:
 
 class OwnedPrefixIdle(Rule):
     info = warning_rule("GP523", "owned-prefix-idle")(
-        summary="An owned prefix differs slightly from tags in use, or is owned on other objects than have them, or"
-        " tags of a domain are not owned while those of another one are, or no tag has the prefix.",
+        summary="An owned prefix differs slightly from tags in use, or is owned on other objects than have them, or no"
+        " tag has the prefix while nobody owns those of a domain.",
         rationale="gpolicy removes tags only under owned prefixes, on the objects that the entry names. If the entry"
         " is misspelt, tags that you remove from the policy stay on the cluster.",
         bad=f'{_RULES.replace("rack:", "rakc:")}{_SET}["rack:a"]\n',
@@ -205,20 +207,8 @@ class OwnedPrefixIdle(Rule):
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        tags = [(tag.text, tag.level) for tag in context.tags]
-        prefixes = _Names(text.partition(":")[0] for text, _ in tags if ":" in text)
-        used: dict[str, set[Level]] = {
-            owned.value.prefix: set() for rules in context.policy.tag_rules for owned in rules.owns
-        }
-        loose = set[str]()
-        for text, level in tags:
-            having_it = [used[begin] for begin in (text[:end] for end in range(len(text) + 1)) if begin in used]
-            for levels_of_one in having_it:
-                levels_of_one.add(level)
-            if level is Level.NODE and not having_it:
-                loose.add(text.partition(":")[0])
-        of_nodes = {*domains(context, "nlocation"), *domains(context, "migration")}
-        left = min(loose & of_nodes, default="")
+        prefixes = _Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
+        used, left = context.once(_ownership)
         for rules in context.policy.tag_rules:
             for owned in rules.owns:
                 prefix, levels = owned.value.prefix, owned.value.levels
@@ -227,10 +217,6 @@ class OwnedPrefixIdle(Rule):
                     where = "s and ".join(sorted(str(level.value) for level in having))
                     message = f"{prefix} is owned on objects without such tags: they are on {where}s"
                     yield self.hit("cluster", message, owned.span, hint="correct `on`")
-                elif left and prefix.rstrip(":") in of_nodes and Level.NODE in having:
-                    message = f"tags {prefix}… of nodes are owned, and those of the domain {left} are not"
-                    yield self.hit("cluster", message, owned.span, hint=f"own {left}: on node as well")
-                    left = ""  # one is enough
                 elif not having and prefix.endswith(":"):
                     meant = prefixes.meant(prefix.rstrip(":"))
                     if meant:
@@ -239,6 +225,46 @@ class OwnedPrefixIdle(Rule):
                     elif left and Level.NODE in levels:
                         message = f"no tag starts with `{prefix}`, and the tags {left}:… of a domain are not owned"
                         yield self.hit("cluster", message, owned.span, hint=f"did you mean {left}:? Or own both")
+
+
+class DomainNotOwned(Rule):
+    info = info_rule("GP531", "domain-not-owned")(
+        summary="Tags of one domain of nodes are owned, those of another are not.",
+        rationale="Tags that you remove from the policy stay on the cluster if nobody owns them. That is right where"
+        " something else sets them as well, such as an upgrade.",
+        bad=_RULES.replace("[rack]", "[rack, room]") + f'{_SET}["rack:a", "room:1"]\n',
+        good=f'{_RULES}{_SET}["rack:a"]\n',
+    )
+    finds_more_with_state = True
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        used, left = context.once(_ownership)
+        names = _domains_of_nodes(context)
+        owned = (owned for rules in context.policy.tag_rules for owned in rules.owns)
+        for entry in owned if left else ():
+            prefix, levels = entry.value.prefix, entry.value.levels
+            if prefix.rstrip(":") in names and Level.NODE in used[prefix] & levels:
+                message = f"tags {prefix}… of nodes are owned, and those of the domain {left} are not"
+                yield self.hit("cluster", message, entry.span, hint=f"own {left}: on node as well")
+                return  # one is enough
+
+
+def _domains_of_nodes(context: Context) -> set[str]:
+    return {*domains(context, "nlocation"), *domains(context, "migration")}
+
+
+def _ownership(context: Context) -> tuple[dict[str, set[Level]], str]:
+    """Return on which levels each owned prefix has tags, and a domain whose tags on nodes nobody owns (or nothing)."""
+    used: dict[str, set[Level]] = {owned.prefix: set() for owned in context.policy.owned}
+    loose = set[str]()
+    for tag in context.tags:
+        having_it = [begin for begin in (tag.text[:end] for end in range(len(tag.text) + 1)) if begin in used]
+        for begin in having_it:
+            used[begin].add(tag.level)
+        if tag.level is Level.NODE and not having_it:
+            loose.add(tag.text.partition(":")[0])
+    return used, min(loose & _domains_of_nodes(context), default="")
 
 
 class RawPrefixShort(Rule):

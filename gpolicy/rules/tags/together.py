@@ -12,8 +12,16 @@ from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.printable import some
 from gpolicy.rules.examples import GROUP
-from gpolicy.rules.tags.domains import LOCATION, allowed_migrations, domains, has_mirrors, may_receive, suffixes
-from gpolicy.rules.tags.locations import OF_NODES
+from gpolicy.rules.tags.domains import (
+    LOCATION,
+    OF_NODES,
+    allowed_migrations,
+    domains,
+    has_mirrors,
+    in_two,
+    may_receive,
+    suffixes,
+)
 
 _MOST_KINDS: Final = 300
 """Different sets of tags in a group that are compared with one another."""
@@ -129,11 +137,5 @@ class NodeInTwoMigrationDomains(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        reported = set()
-        for name in domains(context, "migration"):
-            for node in (node for nodes in context.tagged_nodes.values() for node in nodes if len(node.of(name)) > 1):
-                places = [place for tag in sorted(node.of(name)) if (place := node.tags[tag]) is not None]
-                if places and places[-1] not in reported:
-                    reported.add(places[-1])
-                    message = f"node {node.name} is {' and '.join(sorted(node.of(name)))} at once"
-                    yield self.hit(places[-1][0], message, places[-1][1], hint="leave it one of the tags")
+        for label, message, span in in_two(context, domains(context, "migration")):
+            yield self.hit(label, message, span, hint="leave it one of the tags")

@@ -14,8 +14,6 @@ REASONS: Final = {
     " archives look the same.",
     "all nodes in one failure domain": "The policy declares no groups, so `check` does not know whether these are all"
     " nodes. GP519 finds it with `--state`.",
-    "a node in two racks": "GP521 reports a domain that is not called after a place as an info: a node with two power"
-    " feeds rightly has two tags.",
     "a node without its place in a domain": "Nothing else in the policy names the node. GP520 finds it with `--state`.",
     "an owned prefix misspelt": "The prefix has two letters: almost any short name is close to it.",
     "a test that holds whatever fits": "`check` looks at the form of expectations, not at whether they can fail.",

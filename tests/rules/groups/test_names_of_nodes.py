@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_rules import check, codes
+from run_rules import check, cluster, codes
 
+from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.findings import Severity
 
 HEAD = "gpolicy: v1\nkind: "
+CLUSTER = f"{HEAD}Cluster\nname: c.example.org\n---\n"
 
 
 def group(name: str, nodes: str) -> str:
@@ -111,7 +113,48 @@ def test_an_old_name_that_is_almost_another_group(old: str, wanted: int, tmp_pat
         (group("gold", "a.example.org, b.example.org, cexample.org"), ["GP621"]),
         (group("gold", "a.example.org, b.example.org, c"), ["GP621"]),
         (group("gold", "a.example.org, b.example.org, c.north.example.org"), []),
+        (group("gold", '"w*.a.org"') + group("silver", '"w*.a.org"'), ["GP611"]),
+        (group("gold", '"w[1-9]*.a.org"') + group("silver", '"w[1-3]*.a.org"'), ["GP611"]),
+        (
+            CLUSTER + group("gold", "a.c.example.org, b.c.example.org") + group("silver", '"n[12]c.example.org"'),
+            ["GP621"],
+        ),
+        (CLUSTER + group("gold", "a.c.example.org, b.c.example.org") + group("silver", "n.example.org"), []),
+        (CLUSTER + group("gold", '"a*.example.org"') + group("silver", "abc.example.org"), []),
     ],
 )
 def test_names_beside_those_of_others(text: str, wanted: list[str], tmp_path: Path) -> None:
     assert codes(check(text, tmp_path)) == wanted
+
+
+def test_a_pattern_of_two_groups_is_named_once(tmp_path: Path) -> None:
+    (found,) = check(group("gold", '"w*.a.org"') + group("silver", '"w*.a.org"'), tmp_path)
+    assert found.message == "w*.a.org is also a pattern of group gold"
+
+
+def test_a_glued_name_is_missing_where_sets_name_it_rightly(tmp_path: Path) -> None:
+    text = CLUSTER + group("gold", '"n[12]c.example.org"') + group("silver", "a.c.example.org, b.c.example.org")
+    findings = check(text + node_set("first", "n1.c.example.org"), tmp_path)
+    (found,) = one_for_each_missing(findings)
+    assert found.hint == "Did you mean `n[12].c.example.org`? The same at 1 more place"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "lost"),
+    [
+        ("n1, n2", "n3, n4"),
+        ("n1, n2, n3", "n4"),
+        ("n1", ""),  # the list is of a few, not of all
+        ("n1, n2, n3, n4", ""),
+        ("a1, a2", ""),
+        ("", ""),
+    ],
+)
+def test_a_node_that_the_list_of_its_group_lacks(nodes: str, lost: str, tmp_path: Path) -> None:
+    state = cluster({"gold": {}}, dict.fromkeys(("n1", "n2", "n3", "n4", "a1", "a2"), "gold"))
+    if "a1" not in nodes:
+        state = cluster({"gold": {}}, dict.fromkeys(("n1", "n2", "n3", "n4"), "gold"))
+    found = [item.message for item in check(group("gold", nodes), tmp_path, state=state) if item.code == "GP619"]
+    verb, what = ("are", "them") if "," in lost else ("is", "it")
+    wanted = f"{lost} {verb} in gold, but its list lacks {what}, and no other group names {what}"
+    assert found == ([wanted] if lost else [])

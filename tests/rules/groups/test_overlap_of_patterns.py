@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpolicy.rules.groups.nodes import MOST_COMPARED, _could_meet, _share_nodes
+from gpolicy.checking.node_patterns import share_nodes, takes_in
+from gpolicy.fit.desired import matches
+from gpolicy.rules.groups.nodes import MOST_COMPARED, _could_meet
 
 PATTERNS = st.text(alphabet="ab*?[1-2]", min_size=1, max_size=6)
 
@@ -21,9 +23,24 @@ def test_no_pair_that_shares_nodes_is_left_out(patterns: list[str]) -> None:
     sharing = {
         (one, other)
         for one, other in combinations(range(len(patterns)), 2)
-        if _share_nodes(patterns[one], patterns[other])
+        if share_nodes(patterns[one], patterns[other])
     }
     assert sharing <= set(compared)
+
+
+@settings(max_examples=400, deadline=None)
+@given(PATTERNS, PATTERNS)
+def test_what_a_pattern_takes_in_it_matches(wide: str, narrow: str) -> None:
+    names = ("".join(letters) for length in range(1, 6) for letters in product("ab12", repeat=length))
+    if takes_in(wide, narrow):
+        assert all(matches(wide, name) for name in names if matches(narrow, name))
+
+
+def test_a_wider_pattern_takes_in_a_narrower_one() -> None:
+    for wide, narrow in (("n*", "n0*"), ("n[1-9]*", "n[1-3]*.a"), ("n?*", "n[!0]"), ("*.a", "n?.a"), ("n[1-4]", "n2")):
+        assert takes_in(wide, narrow), (wide, narrow)
+        assert not takes_in(narrow, wide), (wide, narrow)
+    assert takes_in("n[1-9]*", "n[1-9]*")
 
 
 def test_thousands_of_groups_are_compared_in_a_moment() -> None:
