@@ -83,7 +83,7 @@ def examine(
         if rule.runs_last and rule.is_explained_by(sieve.kept):
             rules.remove(rule)
         else:
-            sieve.take(rule.check(context))
+            sieve.take(rule.check_after(context, tuple(sieve.kept)) if rule.runs_last else rule.check(context))
     sieve.take(fleet)
     accepted = sieve.accepted
     codes = frozenset(rule.info.code for rule in rules if rule.knows_enough(context)) | _ALWAYS_RUN - settings.ignored
@@ -106,7 +106,7 @@ def examine(
             found += [settings.with_severity(finding) for finding in stale if settings.counts(finding)]
             found.sort(key=Finding.sort_key)
     if not to_accept:
-        found = without_consequences(found)  # of what is accepted nothing follows
+        found = without_consequences(found, settings)  # of what is accepted nothing follows
     return Checked(policy, settings, found, sorted(accepted, key=lambda item: item.finding.sort_key()))
 
 

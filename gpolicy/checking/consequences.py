@@ -1,61 +1,92 @@
 """One mistake, one finding.
 
-What only follows from a number or a text that is most likely mistyped is left out; all references to one missing name
-are one finding.
+What only follows from a number, a text or a switch that is most likely wrong is left out; all references to one
+missing name are one finding.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from gpolicy.checking.settings import Settings
 from gpolicy.findings import BASE_FILE, Finding, Related, Severity, Span
 from gpolicy.printable import count
 
-_CAUSES: Final = ("GP191", "GP612", "GP616", "GP152", "GP222", "GP419")
+_CAUSES: Final = ("GP191", "GP612", "GP616", "GP152", "GP222", "GP419", "GP114", "GP408", "GP407", "GP414")
 """Rules that tell what is most likely mistyped. Of two at one place, the first counts."""
-_KEPT_BY_NODE: Final = "GP419"
-"""Its cause may also be the hardware, which it names as well."""
-_FOLLOWING: Final = ("GP1", "GP2", "GP4", "GP6")
-"""Families of rules whose findings may follow from a cause; structure, clusters, guards and tests speak of others."""
+_SEVERAL_PLACES: Final = frozenset({"GP419", "GP408", "GP407", "GP414"})
+"""Their cause may also be the other value that they name."""
+_OF_SPECS: Final = "GP226"
+"""The rule that tells which findings follow from one figure: it names them one by one."""
+_FOLLOWING: Final = ("GP1", "GP2", "GP4", "GP6", "GP818")
+"""Families of rules whose findings may follow from a cause; structure, clusters, guards and tests speak of others.
+
+But a test that gives spindles only asks what exclusive storage would allow.
+"""
 _TAGS: Final = "GP5"
 """The family that knows more of a tag than that it is mistyped."""
 
 
-def without_consequences(found: Sequence[Finding]) -> list[Finding]:
-    """Return the findings without those that follow from another one at their place, or at a place that they name.
+def without_consequences(found: Sequence[Finding], settings: Settings) -> list[Finding]:
+    """Return the findings without those that follow from another one: at its place, at one that it names, or by name.
 
-    Of those that follow from one cause the first of the worst stays if it is an error, or worse than the cause: what
-    fails a check fails it still. A cause at the very place of an error, or of what is said of a tag, says less, and is
-    left out itself.
+    What fails a check fails it still: a cause is as severe as the worst of what follows from it, and then names that.
+    But where the settings say how severe one of the two is, the worst stays beside the cause.
+    A cause at the very place of an error, or of what is said of a tag, says less, and is left out itself.
     """
     rank = {code: place for place, code in enumerate(_CAUSES)}
-    causes: dict[Span, Finding] = {}
+    causes: dict[Span | None, Finding] = {}
     for finding in sorted(found, key=lambda finding: rank.get(finding.code, len(rank))):
         if finding.code in rank and finding.span is not None:
-            about = (related.span for related in finding.related) if finding.code == _KEPT_BY_NODE else ()
+            about = (related.span for related in finding.related) if finding.code in _SEVERAL_PLACES else ()
             for span in (finding.span, *about):
                 causes.setdefault(span, finding)
     better = {finding.span for finding in found if finding.severity is Severity.ERROR or finding.code.startswith(_TAGS)}
+    named: dict[tuple[Span | None, str], Finding] = {
+        (related.span, related.message): finding
+        for finding in found
+        if finding.code == _OF_SPECS
+        for related in finding.related
+    }
     left_out: set[Finding] = set()
     following: dict[Finding, list[Finding]] = defaultdict(list)
     for finding in found:
-        cause = _cause(finding, causes)
+        cause = _cause(finding, causes, named)
         if cause is not None and cause is not finding:
             following[cause].append(finding)
         elif finding.code in rank and finding.severity is not Severity.ERROR and finding.span in better:
             left_out.add(finding)
+    raised: dict[Finding, Finding] = {}
     for cause, same in following.items():
         worst = min(same, key=lambda finding: finding.severity.rank)
-        stays = worst.severity is Severity.ERROR or worst.severity.rank < cause.severity.rank
-        left_out.update(finding for finding in same if not (stays and finding is worst))
-    return [finding for finding in found if finding not in left_out]
+        left_out.update(same)
+        if worst.severity.rank < cause.severity.rank:
+            if cause in left_out or any(settings.sets_severity(finding) for finding in (cause, worst)):
+                left_out.remove(worst)
+            else:
+                raised[cause] = _as_severe(cause, worst.severity, same)
+    return [raised.get(finding, finding) for finding in found if finding not in left_out]
 
 
-def _cause(finding: Finding, causes: dict[Span, Finding]) -> Finding | None:
+def _as_severe(cause: Finding, severity: Severity, following: list[Finding]) -> Finding:
+    """Return a cause with the severity of what follows from it, and with the places of what makes it so severe."""
+    worst = [Related(item.span, item.message) for item in following if item.severity is severity and item.span]
+    more = tuple(related for related in worst if related not in cause.related)
+    return replace(cause, severity=severity, related=(*cause.related, *more[:MOST_PLACES]))
+
+
+def _cause(
+    finding: Finding, causes: Mapping[Span | None, Finding], named: Mapping[tuple[Span | None, str], Finding]
+) -> Finding | None:
     """Return the finding that another one follows from; itself if it is a cause, None if it stands for itself."""
+    if finding.code == _OF_SPECS:
+        return causes.get(finding.span)
+    figure = named.get((finding.span, finding.message))
+    if figure is not None:
+        return _cause(figure, causes, named) or figure
     if not finding.code.startswith(_FOLLOWING):
         return None
     spans = (finding.span, *(related.span for related in finding.related))

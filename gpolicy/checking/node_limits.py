@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, Context, number, texts
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.volumes import VOLUME_GROUP, own_pool, promised_size, terms_in
+from gpolicy.findings import Related
 from gpolicy.ganeti.vocabulary import HYPERVISORS
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
     from gpolicy.cluster.terms import VolumeTerms
     from gpolicy.findings import Span
     from gpolicy.ganeti.parameter import Path
-    from gpolicy.policy.model import GroupPolicy, Hardware
+    from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
+    from gpolicy.policy.source_file import Located
 
 VCPU_RATIO: Final[Path] = ("ipolicy", "vcpu-ratio")
 _ON_VOLUMES: Final = frozenset({"plain", "drbd"})
@@ -31,13 +33,22 @@ _SPARED: Final = frozenset({"memory-size", "disk-size"})
 class NodeLimit:
     """The most of a spec's parameter that the largest node of a group gives, after `kept` for itself.
 
-    `span` is the place of the promise; None if it is what the observed nodes have.
+    `span` is the place of the promise; None if it is what the observed nodes have. `ratio` has been multiplied in.
+    `figures` are the values of the policy that decide it beside the promise.
     """
 
     parameter: str
     most: float
     kept: int
     span: Span | None
+    ratio: float = 1
+    figures: tuple[Leaf, ...] = ()
+
+    @property
+    def places(self) -> tuple[Related, ...]:
+        """Where the policy says what decides the limit."""
+        promised = (Related(self.span, "the hardware is promised here"),) if self.span is not None else ()
+        return (*promised, *(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in self.figures))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +73,13 @@ class Excess:
         what, verb = f"{self.parameter} {amount(name, self.wanted)}", "is"
         if self.disks > 1:
             what, verb = f"{self.disks} disks of {amount(name, self.wanted // self.disks)}", "are"
-        keeps = f"; it keeps {amount(name, self.limit.kept)}" if self.limit.kept else ""
-        if self.limit.most <= 0 < self.limit.kept:
-            total = amount(name, max(int(self.limit.most) + self.limit.kept, 0))
-            gives = f"{of_whom} gives, which has {total} and keeps {amount(name, self.limit.kept)}"
+        kept, ratio = self.limit.kept, self.limit.ratio
+        total = self.limit.most + kept
+        product = f"{total / ratio:g} CPUs times vcpu-ratio {ratio:g}" if ratio not in (0, 1) else ""
+        keeps = (f"; {product}" if product else "") + (f"; it keeps {amount(name, kept)}" if kept else "")
+        if self.limit.most <= 0 < kept:
+            has = f"{total:g} ({product})" if product else amount(name, max(int(total), 0))
+            gives = f"{of_whom} gives, which has {has} and keeps {amount(name, kept)}"
             return f"{self.pair.title}: {what} {verb} more than {gives}"
         if self.wanted == self.limit.most:
             return f"{self.pair.title}: {what} {verb} all that {of_whom} has{keeps}, and some must stay free"
@@ -120,27 +134,32 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
     exclusive = context.exclusive(group) is not None
     ratio = in_force(context, group, VCPU_RATIO)
     times = ratio.number if ratio is not None else 0
-    memory = kept_by_node(context, group, "mem_node", "mem_hv") or 0
-    cpus = kept_by_node(context, group, "cpu_node") or 0
+    memory_kept, cpus_kept = (
+        kept_by_node(context, group, "mem_node", "mem_hv"),
+        kept_by_node(context, group, "cpu_node"),
+    )
+    memory, cpus = total_of(memory_kept), total_of(cpus_kept)
     if hardware and hardware.memory:
-        kept = 0 if exclusive else memory  # GP415 counts it there
-        yield NodeLimit("memory-size", hardware.memory.value - kept, kept, hardware.memory.span)
+        yield _promised("memory-size", hardware.memory, () if exclusive else memory_kept)  # GP415 counts it there
     else:
         yield from _observed("memory-size", nodes, lambda had: (had.memory_total, max(memory, had.memory_node or 0)))
     if hardware and hardware.cpus and times:
-        kept = 0 if exclusive else cpus
-        yield NodeLimit("cpu-count", hardware.cpus.value * times - kept, kept, hardware.cpus.span)
+        multiplied = (ratio.leaf,) if ratio is not None and ratio.leaf is not None and times != 1 else ()
+        limit = _promised("cpu-count", hardware.cpus, () if exclusive else cpus_kept, times)
+        yield replace(limit, figures=(*multiplied, *limit.figures))
     elif times:
-        yield from _observed(
+        for limit in _observed(
             "cpu-count", nodes, lambda had: (times * (had.cpu_total or 0), max(cpus, had.cpu_node or 0))
-        )
+        ):
+            yield replace(limit, ratio=times)
     allowed = context.effective(group, DISK_TEMPLATES)
     if allowed is not None and _ON_VOLUMES.isdisjoint(texts(allowed)):
         return
     disk = total_disk(hardware, terms_in(context, group) if exclusive else None) if hardware else None
-    kept = 0 if exclusive else _kept_disk(context, group)
+    disk_kept = () if exclusive else kept_disk(context, group)
+    kept = total_of(disk_kept)
     if hardware and disk is not None:
-        yield NodeLimit("disk-size", disk - kept, kept, hardware.pv_sizes[0].span)
+        yield NodeLimit("disk-size", disk - kept, kept, hardware.pv_sizes[0].span, figures=disk_kept)
     elif not exclusive:
         yield from _observed("disk-size", nodes, lambda had: (had.disk_total, kept))
     if exclusive and hardware and hardware.volume_count is not None:
@@ -148,6 +167,11 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
     elif exclusive and nodes and all(node.physical_volumes for node in nodes):
         counts = [own_pool(context, group, node).count for node in nodes]
         yield NodeLimit("spindle-use", max(counts), 0, None)
+
+
+def _promised(parameter: str, promised: Located[int], kept: tuple[Leaf, ...], times: float = 1) -> NodeLimit:
+    most = promised.value * times - total_of(kept)
+    return NodeLimit(parameter, most, total_of(kept), promised.span, times, kept)
 
 
 def _observed(
@@ -174,20 +198,27 @@ def total_disk(hardware: Hardware, exclusive: VolumeTerms | None = None) -> int 
     return sum(sizes) if count == len(sizes) else count * max(sizes)
 
 
-def kept_by_node(context: Context, group: GroupPolicy, *names: str) -> int | None:
-    """Return what hv_state says that a node keeps, None if it says nothing: the most of the hypervisors' sums."""
+def total_of(leaves: tuple[Leaf, ...]) -> int:
+    """Return what leaves of sizes or counts come to together."""
+    return sum(int(number(leaf)) for leaf in leaves)
+
+
+def kept_by_node(context: Context, group: GroupPolicy, *names: str) -> tuple[Leaf, ...]:
+    """Return what hv_state says that a node keeps: of the hypervisors, the one with the greatest sum."""
     paths = [[("hv_state", item, name) for name in names] for item in HYPERVISORS]
     if not any(context.declares(*of_hypervisor) for of_hypervisor in paths):
-        return None
+        return ()
     found = [[context.effective(group, path) for path in of_hypervisor] for of_hypervisor in paths]
-    said = [[int(number(leaf)) for leaf in leaves if leaf is not None] for leaves in found]
-    return max((sum(numbers) for numbers in said if numbers), default=None)
+    return max(
+        (tuple(leaf for leaf in leaves if leaf is not None) for leaves in found),
+        key=lambda kept: (total_of(kept), len(kept)),
+    )
 
 
-def _kept_disk(context: Context, group: GroupPolicy) -> int:
+def kept_disk(context: Context, group: GroupPolicy) -> tuple[Leaf, ...]:
     """Return how much disk_state keeps free, or gives to others, of the cluster's volume group."""
     volume_group = in_force(context, context.policy.cluster or group, VOLUME_GROUP)
     if volume_group is None:
-        return 0
+        return ()
     paths = [("disk_state", "plain", str(volume_group.value), name) for name in ("disk_reserved", "disk_overhead")]
-    return sum(int(number(leaf)) for path in paths if (leaf := context.effective(group, path)) is not None)
+    return tuple(leaf for path in paths if (leaf := context.effective(group, path)) is not None)

@@ -43,6 +43,10 @@ class Rule:
         """Yield what is wrong. Must not raise: an exception here is a fault of gpolicy and ends the run."""
         raise NotImplementedError
 
+    def check_after(self, context: Context, found: Sequence[Finding]) -> Iterator[Hit]:  # noqa: ARG002
+        """Yield what is wrong, after other rules found this much. Asked of rules that run last."""
+        return self.check(context)
+
     def is_explained_by(self, found: Sequence[Finding]) -> bool:  # noqa: ARG002
         """Return whether other rules found why this one would find something. Asked of rules that run last."""
         return False

@@ -74,8 +74,15 @@ class Settings:
 
     def with_severity(self, finding: Finding) -> Finding:
         """Return the finding with the severity that the settings give its rule."""
-        wanted = self.severities.get(finding.key, self.severities.get(finding.code))
+        wanted = self._severity(finding)
         return finding if wanted in (None, finding.severity) else replace(finding, severity=wanted or finding.severity)
+
+    def sets_severity(self, finding: Finding) -> bool:
+        """Return whether the settings give the rule of a finding a severity."""
+        return self._severity(finding) is not None
+
+    def _severity(self, finding: Finding) -> Severity | None:
+        return self.severities.get(finding.key, self.severities.get(finding.code))
 
     def fails(self, finding: Finding) -> bool:
         """Return whether a finding makes the check fail."""

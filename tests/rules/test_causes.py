@@ -68,6 +68,23 @@ CASES: Final = {
         f"{CLUSTER}ipolicy: {{disk-templates: [rbd]}}\n{GROUP}ndparams: {{exclusive_storage: true}}\n",
         ["GP408"],
     ),
+    "exclusive storage beside drbd": (
+        (
+            f"{CLUSTER}{GROUP}{HARDWARE}ndparams: {{exclusive_storage: true, spindle_count: 4}}\nipolicy:\n"
+            f"  vcpu-ratio: 4\n  disk-templates: [drbd, plain]\n  minmax:\n"
+            f"    - {bounds('1G 4G', '1 4', '10G 40G', '1 2')}"
+        ),
+        ["GP407"],
+    ),
+    "exclusive storage off": (
+        (
+            f"{CLUSTER}{GROUP}{HARDWARE}ndparams: {{exclusive_storage: false}}\nipolicy:\n  disk-templates: [plain]\n"
+            f"  minmax:\n    - {bounds('1G 4G', '1 4', '10G 40G', '2 2')}"
+            f"{TESTS}check_instance: {{group: g, memory-size: 2G, cpu-count: 1, disks: [{{size: 20G, spindles: 2}}]}}\n"
+            "    expect: {refused: false}\n"
+        ),
+        ["GP414"],
+    ),
     "a hypervisor in three places": (
         (
             f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state: {{lxc: {{mem_node: 1G}}}}\n"

@@ -120,3 +120,31 @@ def test_the_place_is_what_would_not_allow_an_instance(
     assert [(item.span.line if item.span else 0, item.message) for item in violating] == [
         (line, message.format(word)) for line, word in places
     ]
+
+
+def test_the_place_is_the_spec_that_changed_and_a_guard_that_would_stop_is_named_there(tmp_path: Path) -> None:
+    large, small = ({**SIZES, "memory-size": size} for size in (8192, 1024))
+    minmax = [{"min": large, "max": {**large, "memory-size": 16384}}, {"min": SIZES, "max": {**small, "cpu-count": 4}}]
+    allowing: Values = {**ALLOWING, ("ipolicy", "minmax"): minmax}  # type: ignore[dict-item]
+    state = observed("drbd")
+    groups = {name: replace(item, own=allowing, effective=allowing) for name, item in state.groups.items()}
+    instances = {name: replace(item, nic_count=1) for name, item in state.instances.items()}
+    state = replace(state, groups=groups, instances=instances)
+    one = "disk-size: 1G, disk-count: 1, nic-count: 1, spindle-use: 1"
+    pairs = "".join(
+        f"    - name: {name}\n      min: {{memory-size: {low}, cpu-count: {cpus}, {one}}}\n"
+        f"      max: {{memory-size: {high}, cpu-count: 4, {one}}}\n"
+        for name, low, high, cpus in (("large", "8G", "16G", 1), ("small", "1G", "1G", 2))
+    )
+    text = f"{GROUP}ipolicy:\n  disk-templates: [drbd]\n  minmax:\n{pairs}"
+    (found,) = (item for item in check(text, tmp_path, state=state) if item.code == "GP749")
+    assert (found.span and found.span.line, found.message) == (
+        11,
+        "group gold would no longer allow web1.example.org (cpu-count)",
+    )
+    for most, names in ((0, ["GP749"]), (1, [])):
+        guard = f"---\ngpolicy: v1\nkind: Guards\nguards:\n  - {{name: nobody, newly_violating: {most}}}\n"
+        guarded = check(text + guard, tmp_path, state=state)
+        said = [item for item in guarded if item.code in ("GP748", "GP749")]
+        assert [item.code for item in said] == names
+        assert all(item.span == found.span and "--allow nobody" in item.hint for item in said)

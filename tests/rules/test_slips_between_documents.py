@@ -114,8 +114,9 @@ def test_specs_that_all_exceed_a_node_are_one_finding(tmp_path: Path) -> None:
     )
     text = f"{GOLD}hardware: {{memory: {{}}, cpus: 16}}\nipolicy:\n  minmax:\n{pairs}"
     few = [item.code for item in bad(text.replace("{}", "4G"), tmp_path)]
-    assert few == ["GP211"]
-    (found,) = (item for item in bad(text.replace("{}", "10G"), tmp_path) if item.code == "GP211")
+    assert few == ["GP226"]
+    (found,) = bad(text.replace("{}", "10G"), tmp_path)
+    assert (found.code, found.severity, found.span and found.span.line) == ("GP226", Severity.ERROR, 4)
     assert "spec large: memory-size 16G is more than a node has (10G)" in found.message
 
 

@@ -8,13 +8,12 @@ from itertools import pairwise
 from typing import Final
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of, number
-from gpolicy.checking.node_limits import kept_by_node, total_disk
+from gpolicy.checking.node_limits import kept_by_node, kept_disk, total_disk, total_of
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.volumes import terms_in
 from gpolicy.findings import Related, Span, info_rule, warning_rule
-from gpolicy.ganeti.vocabulary import HYPERVISORS
-from gpolicy.policy.model import GroupPolicy, Hardware
+from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.rules.examples import bounds
 from gpolicy.rules.exclusive_storage.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES
 from gpolicy.rules.exclusive_storage.mode import exclusive_hit
@@ -36,6 +35,13 @@ class Share:
     kept: int
     span: Span
     spare: int = 0
+    figures: tuple[Leaf, ...] = ()
+
+    @property
+    def places(self) -> tuple[Related, ...]:
+        """Where the policy says what a node has, and what it keeps."""
+        kept = (Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in self.figures)
+        return (Related(self.span, "the hardware is promised here"), *kept)
 
     @property
     def most(self) -> int:
@@ -46,20 +52,22 @@ class Share:
 def shares(context: Context, group: GroupPolicy, hardware: Hardware) -> Iterator[Share]:
     """Yield what a node of a group gives to instances: memory, disk, and CPUs where they are not shared."""
     if hardware.memory:
-        kept = kept_by_node(context, group, "mem_node", "mem_hv") or 0
-        yield Share("memory-size", hardware.memory.value - kept, kept, hardware.memory.span, spare=1)
+        said = kept_by_node(context, group, "mem_node", "mem_hv")
+        left = hardware.memory.value - total_of(said)
+        yield Share("memory-size", left, total_of(said), hardware.memory.span, spare=1, figures=said)
     disk = total_disk(hardware, terms_in(context, group))
     if disk is not None:
         yield Share("disk-size", disk, 0, hardware.pv_sizes[0].span, spare=1)
     ratio = context.effective(group, ("ipolicy", "vcpu-ratio"))
     if hardware.cpus and ratio is not None and 0 <= number(ratio) <= 1:
         said = kept_by_node(context, group, "cpu_node")
-        kept = _observed_kept(context, group) if said is None else said
+        kept = total_of(said) if said else _observed_kept(context, group)
         cpus = hardware.cpus.value
         allowed = int(cpus * number(ratio)) + 1
         while allowed / cpus > number(ratio):  # as the allocator compares: a product may round the other way
             allowed -= 1
-        yield Share("cpu-count", allowed - kept, kept, hardware.cpus.span)
+        multiplied = (ratio,) if number(ratio) != 1 else ()
+        yield Share("cpu-count", allowed - kept, kept, hardware.cpus.span, figures=(*multiplied, *said))
 
 
 class NothingForTheNode(Rule):
@@ -90,9 +98,8 @@ class NothingForTheNode(Rule):
                         hint += "" if share.spare else " or less"
                         if not share.kept and share.parameter == "memory-size":
                             hint = "lower the maximum; say in hv_state what the node keeps (mem_node)"
-                        related = (Related(share.span, "the hardware is promised here"),)
                         span = pair.at("max", share.parameter)
-                        yield self.hit(group, message, span, hint=hint, related=related)
+                        yield self.hit(group, message, span, hint=hint, related=share.places)
 
 
 def _for_whom(share: Share, wanted: int) -> str:
@@ -151,46 +158,53 @@ class ShareFitsLessOften(Rule):
                             f" ({amount(name, left)}): it fits {times_in_words(share.most // size)}"
                         )
                         message += ", since some must stay free" if more == "all" else ""
-                        related = (Related(share.span, "the hardware is promised here"),)
                         below = "less than" if share.spare and left % times == 0 else "at most"
                         hint = f"one of {times} equal parts is {below} {amount(name, left // times)}"
-                        yield self.hit(group, message, pair.at(bound, name), hint=hint, related=related)
+                        yield self.hit(group, message, pair.at(bound, name), hint=hint, related=share.places)
 
 
 class NodeKeepsEverything(Rule):
     info = warning_rule("GP419", "node-keeps-everything")(
-        summary="With hv_state, nodes keep all or most of the memory or CPUs that their group promises.",
-        rationale="Instances do not get what a node and its hypervisor keep, so little or nothing is left for them."
+        summary="Nodes keep all or most of the memory or CPUs that their group promises, or all of the disk.",
+        rationale="Instances do not get what hv_state and disk_state keep, so little or nothing is left for them."
         " Most likely a unit or a digit is wrong.",
-        source="Resource model, Node parameters (hv_state)",
+        source="Resource model, Node parameters (hv_state, disk_state)",
         bad=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 256G}}\n",
         good=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 6G, mem_hv: 1G, cpu_node: 2}}\n",
     )
-    _KEPT: Final = {"memory": ("mem_node", "mem_hv"), "cpus": ("cpu_node",)}
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         reported: set[Span] = set()
         for group in context.groups:
-            hardware = group.hardware
-            promised = {"memory": hardware.memory, "cpus": hardware.cpus} if hardware else {}
-            for what, has in promised.items():
-                for hypervisor in HYPERVISORS if has is not None else ():
-                    found = [context.effective(group, ("hv_state", hypervisor, name)) for name in self._KEPT[what]]
-                    kept = [leaf for leaf in found if leaf is not None]
-                    total = int(sum(number(leaf) for leaf in kept))
-                    if has is None or total * 2 <= has.value or not kept or kept[0].span in reported:
-                        continue
-                    reported.add(kept[0].span)
-                    verb = "keeps" if len(kept) == 1 else "keep"
-                    left = "nothing" if total >= has.value else "less than half"
-                    name = "memory-size" if what == "memory" else "cpu-count"
-                    message = (
-                        f"{' and '.join(leaf.path[-1] for leaf in kept)} {verb} {amount(name, total)} of the"
-                        f" {amount(name, has.value)} that nodes of {group.name} have: {left} is left"
-                    )
-                    related = (Related(has.span, "the hardware is promised here"),)
-                    hint = "correct the unit, or the hardware"
-                    yield self.hit(group, message, kept[0].span, hint=hint, related=related)
+            for name, total, place, kept in _kept(context, group):
+                left = total - total_of(kept)
+                enough = left > 0 if name == "disk-size" else left * 2 >= total  # other volumes may be for much else
+                if enough or kept[0].span in reported:
+                    continue
+                reported.add(kept[0].span)
+                verb = "keeps" if len(kept) == 1 else "keep"
+                message = (
+                    f"{' and '.join(leaf.path[-1] for leaf in kept)} {verb} {amount(name, total_of(kept))} of the"
+                    f" {amount(name, total)} that nodes of {group.name} have:"
+                    f" {'less than half' if left > 0 else 'nothing'} is left"
+                )
+                related = (Related(place, "the hardware is promised here"),)
+                yield self.hit(group, message, kept[0].span, hint="correct the unit, or the hardware", related=related)
+
+
+def _kept(context: Context, group: GroupPolicy) -> Iterator[tuple[str, int, Span, tuple[Leaf, ...]]]:
+    """Yield of what nodes of a group keep the spec parameter, what the group promises of it, where, and the values."""
+    hardware = group.hardware
+    if hardware is None:
+        return
+    disk = total_disk(hardware)
+    if hardware.memory and (memory := kept_by_node(context, group, "mem_node", "mem_hv")):
+        yield "memory-size", hardware.memory.value, hardware.memory.span, memory
+    if hardware.cpus and (cpus := kept_by_node(context, group, "cpu_node")):
+        yield "cpu-count", hardware.cpus.value, hardware.cpus.span, cpus
+    if disk is not None and not context.exclusive(group) and (disks := kept_disk(context, group)):
+        yield "disk-size", disk, hardware.pv_sizes[0].span, disks
 
 
 _METRIC: Final = "Allocation for Partitioned Ganeti, Dedicated Allocation Metric"

@@ -33,7 +33,7 @@ class TemplateNotExclusive(Rule):
             others = [template for template in texts(allowed) if template not in ("plain", "diskless")]
             if exclusive.value is True and others and "plain" in texts(allowed):  # without plain: GP408
                 message = f"{name_of(declared)} allows {', '.join(others)}: exclusive storage is for plain only"
-                hint = "allow only plain here"
+                hint = "allow only plain here, or turn exclusive storage off"
                 yield exclusive_hit(self, context, declared, allowed, exclusive, message, hint)
 
 
@@ -50,7 +50,7 @@ class ExclusiveWithoutPlain(Rule):
         for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
             if exclusive.value is True and "plain" not in texts(allowed):
                 message = f"{name_of(declared)} has exclusive storage, but does not allow plain"
-                hint = "allow plain"
+                hint = "allow plain, or turn exclusive storage off"
                 yield exclusive_hit(self, context, declared, allowed, exclusive, message, hint)
 
 

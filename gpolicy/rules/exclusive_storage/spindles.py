@@ -55,6 +55,11 @@ def _volumes_here(hardware: Hardware) -> tuple[Related, ...]:
     return (Related(hardware.span, "the hardware is promised here"),)
 
 
+def _is_on(context: Context, group: GroupPolicy) -> tuple[Related, ...]:
+    exclusive = context.exclusive(group)
+    return (Related(exclusive.span, "exclusive storage is on"),) if exclusive is not None else ()
+
+
 class DiskNotWholeSpindles(Rule):
     info = warning_rule("GP402", "disk-size-not-whole-spindles")(
         summary="With exclusive storage, the maximum disk size of a spec is not a multiple of the spindle size.",
@@ -79,8 +84,8 @@ class DiskNotWholeSpindles(Rule):
                 )
                 sizes = [_rounded_down(volume.largest_disk(count)) for count in (volumes - 1, volumes) if count]
                 hint = f"write a maximum of {' or '.join(amount('disk-size', item) for item in sizes)}"
-                span = pair.at("max", "disk-size")
-                yield self.hit(group, message, span, hint=hint, related=_volumes_here(hardware))
+                span, related = pair.at("max", "disk-size"), (*_volumes_here(hardware), *_is_on(context, group))
+                yield self.hit(group, message, span, hint=hint, related=related)
 
 
 def _rounded_down(size: int) -> int:
@@ -105,8 +110,8 @@ class DiskSpansSpindles(Rule):
             least, most = (volume.needed(bound["disk-size"]) for bound in (pair.minimum, pair.maximum))
             if least != most:
                 message = f"{pair.title}: a disk takes {least} to {most} physical volumes, depending on its size"
-                span = pair.at("min", "disk-size")
-                yield self.hit(group, message, span, related=_volumes_here(hardware))
+                span, related = pair.at("min", "disk-size"), (*_volumes_here(hardware), *_is_on(context, group))
+                yield self.hit(group, message, span, related=related)
 
 
 class TooFewSpindles(Rule):
@@ -124,9 +129,9 @@ class TooFewSpindles(Rule):
             count, size = pair.minimum["disk-count"], pair.minimum["disk-size"]
             needed, allowed = count * volume.needed(size), pair.maximum["spindle-use"]
             if needed > allowed:
-                each = amount("disk-size", volume.smallest)
+                each, need = amount("disk-size", volume.smallest), "needs" if count == 1 else "need"
                 message = (
-                    f"{pair.title}: {_disks(count, size)} need {needed} spindles of {each}, but at most {allowed} are"
+                    f"{pair.title}: {_disks(count, size)} {need} {needed} spindles of {each}, but at most {allowed} are"
                     " allowed"
                 )
                 hint = f"allow spindle-use {needed}, or smaller disks"
@@ -235,7 +240,9 @@ class SpindlesWithoutExclusiveStorage(Rule):
                     said = "is off" if value is not None else "is not declared"
                     message = f"{pair.title} requires exactly {spindles} spindles, but exclusive storage {said}"
                     leaf = value.leaf if value is not None else None
-                    related = (Related(leaf.span, "it is off here"),) if leaf else ()
+                    place = pair.at("min", "spindle-use")
+                    related = (Related(place, f"{pair.title} is here"),) if leaf is not None else ()
                     hint = "write ndparams: {exclusive_storage: true}, or allow a range of spindle-use"
-                    yield self.hit(group, message, pair.at("min", "spindle-use"), hint=hint, related=related)
+                    span = leaf.span if leaf is not None else place
+                    yield self.hit(group, message, span, hint=hint, related=related)
                     break  # one mistake, whatever the number of specs

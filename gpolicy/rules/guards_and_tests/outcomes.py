@@ -10,7 +10,10 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Finding, Severity, warning_rule
 from gpolicy.policy.scenario import Number
 from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.rules.exclusive_storage.dedicated import NodeKeepsEverything
+from gpolicy.rules.exclusive_storage.mode import TemplateNotExclusive
 from gpolicy.rules.exclusive_storage.physical_volumes import VolumeCount
+from gpolicy.rules.exclusive_storage.spindles import SpindlesWithoutExclusiveStorage
 from gpolicy.rules.groups.nodes import PatternUnlikely
 from gpolicy.rules.guards_and_tests.scenario_disks import SpindlesOfTest, TemplateOfTest
 from gpolicy.rules.guards_and_tests.scenarios import (
@@ -22,6 +25,7 @@ from gpolicy.rules.guards_and_tests.scenarios import (
 )
 from gpolicy.rules.parameters.numbers import NumberUnlikely
 from gpolicy.rules.parameters.ratios import RatioBelowOne
+from gpolicy.rules.specs.figures import FigureRefusesSpecs
 from gpolicy.rules.specs.hardware import HardwareUnlikely, SpecMaxBeyondHardware
 
 if TYPE_CHECKING:
@@ -42,7 +46,18 @@ _OF_VALUES: Final = "123456"
 """The families of rules about values, specs, templates, storage, tags and groups."""
 _CAUSES: Final = frozenset(
     rule.info.code
-    for rule in (NumberUnlikely, RatioBelowOne, SpecMaxBeyondHardware, HardwareUnlikely, VolumeCount, PatternUnlikely)
+    for rule in (
+        NumberUnlikely,
+        RatioBelowOne,
+        SpecMaxBeyondHardware,
+        HardwareUnlikely,
+        VolumeCount,
+        PatternUnlikely,
+        FigureRefusesSpecs,
+        NodeKeepsEverything,
+        TemplateNotExclusive,
+        SpindlesWithoutExclusiveStorage,
+    )
 )
 """Rules, beside those of errors, about values that cannot be meant."""
 

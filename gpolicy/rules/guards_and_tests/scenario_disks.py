@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import warning_rule
+from gpolicy.findings import Related, warning_rule
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.scenario import Action, Scenario, Sizes
 from gpolicy.policy.source_file import Located
@@ -109,7 +109,8 @@ class SpindlesOfTest(Rule):
                 if any(disk.spindles for disk in sizes.disks or ()):
                     message = f"the disk has spindles, but exclusive storage {said} in {name_of(group)}"
                     hint = "write ndparams: {exclusive_storage: true} in the group, or leave spindles out"
-                    yield self.hit(f"test/{scenario.name.value}", message, sizes.span, hint=hint)
+                    related = (Related(leaf.span, "it is off here"),) if leaf is not None else ()
+                    yield self.hit(f"test/{scenario.name.value}", message, sizes.span, hint=hint, related=related)
                     break
 
 

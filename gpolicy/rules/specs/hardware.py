@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -35,16 +34,13 @@ class SpecBeyondHardware(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
-            of_all = Counter(item.limit.span for item in context.excesses[group.name] if item.bound == "min")
             for excess in context.excesses[group.name]:
                 by_spindles = context.exclusive(group) and excess.parameter in ("disk-size", "spindle-use")  # GP405
                 if excess.bound == "min" and excess.limit.span is not None and not by_spindles:
-                    related = (Related(excess.limit.span, "the hardware is promised here"),)
+                    related = excess.limit.places
                     hint = "make the spec smaller, or correct the hardware"
                     message = f"{excess.sentence('a node')}: no instance of it fits"
-                    is_all = 1 < of_all[excess.limit.span] == len(context.pairs(group))  # then the hardware is wrong
-                    missing = f"{excess.limit.parameter} at {excess.limit.span}" if is_all else ""
-                    yield self.hit(group, message, excess.place, hint=hint, related=related, missing=missing)
+                    yield self.hit(group, message, excess.place, hint=hint, related=related)
 
 
 class SpecMaxBeyondHardware(Rule):
@@ -62,9 +58,9 @@ class SpecMaxBeyondHardware(Rule):
         for group in context.groups:
             for excess in context.excesses[group.name]:
                 if excess.bound == "max" and excess.limit.span is not None:
-                    related = (Related(excess.limit.span, "the hardware is promised here"),)
                     hint = "lower the maximum to what a node can give"
-                    yield self.hit(group, excess.sentence("a node"), excess.place, hint=hint, related=related)
+                    message, related = excess.sentence("a node"), excess.limit.places
+                    yield self.hit(group, message, excess.place, hint=hint, related=related)
 
 
 class HardwareUnlikely(Rule):

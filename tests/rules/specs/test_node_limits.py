@@ -42,7 +42,10 @@ def serious(text: str, directory: Path) -> list[str]:
         (specs("1G 60G") + KEPT, ["GP212 memory-size 60G is more than a node has (59G; it keeps 5G)"]),
         (specs(cpus="1 16"), []),
         (specs(cpus="1 32"), ["GP212 cpu-count 32 is more than a node has (16)"]),
-        (specs(cpus="1 32") + KEPT, ["GP212 cpu-count 32 is more than a node has (30; it keeps 2)"]),
+        (
+            specs(cpus="1 32") + KEPT,
+            ["GP212 cpu-count 32 is more than a node has (30; 16 CPUs times vcpu-ratio 2; it keeps 2)"],
+        ),
         (specs(disk="1G 1500G"), []),
         (specs(disk="1G 3T"), ["GP212 disk-size 3T is more than a node has (2T)"]),
         (specs(disk="1G 3T", more="  disk-templates: [rbd]\n"), []),  # Ceph may hold it
