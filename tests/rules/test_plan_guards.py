@@ -11,7 +11,7 @@ from run_rules import TODAY, check, cluster, codes, with_instance
 from gpolicy.checking.repository import check_by_settings
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.findings import Severity
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.examples import bounds
@@ -89,7 +89,7 @@ def test_another_release(declared: str, observed_release: str | None, found: lis
     assert codes(check(f'{CLUSTER}ganeti_version: "{declared}"\n', tmp_path, state=state)) == found
 
 
-SIZES = {"memory-size": 1024, "cpu-count": 1, "disk-size": 1024, "disk-count": 1, "nic-count": 1, "spindle-use": 1}
+SIZES: dict[str, Value] = {"memory-size": 1024, "cpu-count": 1, "disk-size": 1024, "disk-count": 1, "nic-count": 1, "spindle-use": 1}
 ALLOWING: Values = {
     ("ipolicy", "disk-templates"): ["drbd", "plain"],
     ("ipolicy", "minmax"): [{"min": SIZES, "max": {**SIZES, "memory-size": 4096}}],

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context, number
+from gpolicy.checking.context import DISK_TEMPLATES, Context, number
 from gpolicy.checking.pairs import Pair
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleParameter, copied, error_rule, warning_rule
+from gpolicy.findings import Related, RuleParameter, copied, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.number_bounds import MOST_NODE_FAILURES
 from gpolicy.policy.guard import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
-from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.printable import count, listed
+from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from gpolicy.rules.tags.domains import has_mirrors
 from gpolicy.rules.unknown_names import NameRule
 
 _GROUP: Final = (
@@ -26,6 +28,7 @@ def _guards(*guards: str) -> str:
     return _GROUP + "---\ngpolicy: v1\nkind: Guards\nguards:\n" + "".join(f"  - {{{guard}}}\n" for guard in guards)
 
 
+_DRBD: Final = f"---\n{CLUSTER}enabled_disk_templates: [drbd, plain]\n"
 _GOOD: Final = _guards("name: room, group: gold, spec: large, at_least: 4")
 
 
@@ -119,13 +122,53 @@ class GuardNeverPasses(Rule):
                 message = f"guard {guard.name.value} can never pass: no group survives {lost}"
                 yield self.hit(_label(guard), message, guard.span, hint=f"write at most {MOST_NODE_FAILURES}")
                 continue
-            asked = (item for item in context.groups if guard.group is None or item.name == guard.group.value)
-            if guard.group is None:
-                asked = (item for item in asked if not _is_closed(context, item))
-            reason = next(filter(None, (_unreachable(context, group, guard) for group in asked)), "")
+            reason = _impossible(context, guard)
             if reason:
                 message = f"guard {guard.name.value} can never pass: it requires {guard.shown_limit}, but {reason}"
                 yield self.hit(_label(guard), message, guard.span, hint="lower the number, or correct the hardware")
+
+
+def _asked(context: Context, guard: Guard) -> list[GroupPolicy]:
+    """Return the groups that a guard is about: one that names none is not about groups that take no instances."""
+    if guard.group is not None:
+        return [group for group in context.groups if group.name == guard.group.value]
+    return [group for group in context.groups if not _is_closed(context, group)]
+
+
+def _impossible(context: Context, guard: Guard) -> str:
+    """Return why a group can never give what a guard requires of it, or nothing."""
+    return next(filter(None, (_unreachable(context, group, guard) for group in _asked(context, guard))), "")
+
+
+class GuardBeyondMirrors(Rule):
+    info = info_rule("GP808", "guard-beyond-mirrors")(
+        summary="A guard asks a group with DRBD disks to survive the loss of two nodes or more.",
+        rationale="A DRBD disk has two copies. The guard makes sure that there is room for what is left: an instance"
+        " whose two nodes are lost does not count, though its data is gone. Failure domains keep the copies apart.",
+        source="Resource model, max_node_failures; DRBD",
+        bad=_guards("name: survive, group: gold, node_failures: 2").replace("[n1, n2]", "[n1, n2, n3]") + _DRBD,
+        good=_guards("name: survive, group: gold, node_failures: 1").replace("[n1, n2]", "[n1, n2, n3]") + _DRBD,
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for guard in context.policy.guards:
+            if guard.measure is not Measure.NODE_FAILURES or not 1 < guard.limit <= MOST_NODE_FAILURES:
+                continue
+            mirrored = [group.name for group in _asked(context, guard) if _is_mirrored(context, group)]
+            if mirrored and not _impossible(context, guard):
+                message = (
+                    f"guard {guard.name.value} passes although an instance with DRBD disks in group {listed(mirrored)}"
+                    " is lost with both of its nodes"
+                )
+                hint = "this is no mistake if room for the others is what you ask for; else write 1"
+                yield self.hit(_label(guard), message, guard.span, hint=hint)
+
+
+def _is_mirrored(context: Context, group: GroupPolicy) -> bool:
+    """Return whether a group is known to allow DRBD disks."""
+    is_said = context.effective(group, DISK_TEMPLATES) is not None or context.enabled_templates() is not None
+    return is_said and has_mirrors(context, group)
 
 
 _MOST_NODES: Final = 500
@@ -139,12 +182,12 @@ def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:
     known = len(promised_nodes(group) or ())
     nodes = known or _MOST_NODES
     if guard.measure is Measure.NODE_FAILURES and known and guard.limit >= nodes:
-        return f"group {group.name} has {nodes} nodes"
+        return f"group {group.name} has {count(nodes, 'node')}"
     for index, pair in enumerate(context.pairs(group) if guard.measure is Measure.AT_LEAST else (), start=1):
         if guard.spec is None or guard.spec.value == (pair.name or str(index)):
             for name, most in _most(context, group, pair):
                 if guard.limit > most * nodes and most > 0:  # else GP211
-                    of = f"{nodes} nodes of group {group.name}" + ("" if known else ", and no group has more")
+                    of = f"{count(nodes, 'node')} of group {group.name}" + ("" if known else ", and no group has more")
                     return f"at most {most * nodes} of {pair.title} fit the {name} of {of}"
     return ""
 
