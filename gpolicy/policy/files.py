@@ -3,22 +3,44 @@
 from __future__ import annotations
 
 import os
+import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span
 from gpolicy.opening import YAML_SUFFIXES, path_meant, reason
 from gpolicy.policy.boundary import Boundary, boundary
 from gpolicy.policy.source_file import SourceFile, YamlDocument
-from gpolicy.policy.structure import UNREADABLE_FILE
+from gpolicy.policy.structure import FILE_NOT_READ, UNREADABLE_FILE
 from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
 
 SUFFIXES = YAML_SUFFIXES
 _FIRST_BYTES = 1024
+_FIRST_LETTERS = 4096
+_LARGEST_UNREAD = 1024**2
+"""Bytes of a file that is looked at because of its name."""
+_LIKE_YAML: Final = re.compile(r"\.ya?ml|\.(?:yam|json|txt)$", re.IGNORECASE)
+_SET_ASIDE: Final = (
+    "~",
+    ".orig",
+    ".rej",
+    ".swp",
+    ".disabled",
+    ".off",
+    ".j2",
+    ".tmpl",
+    ".in",
+    ".erb",
+    ".example",
+    ".sample",
+)
+"""Endings of files that editors and patches leave, that are switched off, or that others are made from."""
+_NO_QUOTES: Final = str.maketrans("", "", "\"' \t")
 MAX_FILES = 10_000
 MAX_DEPTH = 64
 """The greatest depth of directories of a policy."""
@@ -51,10 +73,49 @@ def policy_files(path: Path) -> list[Path]:
         raise InputError(f"{path}: no such file or directory", hint=path_meant(path))
     if not path.is_dir():
         raise InputError(f"{path}: neither a file nor a directory")
-    files = sorted(_walk(path))
+    files = sorted(_walk(path, _is_yaml))
     if not files:
-        raise InputError(f"{path}: no YAML files here", hint="`gpolicy init` writes a first policy")
+        unread = (f"{finding.span.file}: {finding.hint}" for finding in unread_files(path) if finding.span)
+        hint = next(unread, "`gpolicy init` writes a first policy")
+        raise InputError(f"{path}: no YAML files here", hint=hint)
     return files
+
+
+def unread_files(directory: Path) -> Iterator[Finding]:
+    """Yield findings about files below a directory that begin as a policy does, and have another ending than YAML.
+
+    What its ending sets aside is none of them, nor a copy beside the file that it is a copy of.
+    """
+    within = boundary(directory)
+    for file in sorted(_walk(directory, _may_be_meant)):
+        originals = (f"{file.name.partition(suffix)[0]}{suffix}" for suffix in SUFFIXES if suffix in file.name)
+        if not any((file.parent / name).exists() for name in originals) and _begins_as_policy(file, within):
+            endings = " or ".join(SUFFIXES)
+            message = f"the file begins as a policy does, but is not read: its name does not end in {endings}"
+            hint = f"let its name end in {SUFFIXES[0]}, or begin with a dot if it is not to count"
+            yield FILE_NOT_READ.finding(message, Span(str(file), 1, 1, 1, 1), hint=hint)
+
+
+def _is_yaml(name: str) -> bool:
+    return name.endswith(SUFFIXES)
+
+
+def _may_be_meant(name: str) -> bool:
+    is_like = "." not in name or _LIKE_YAML.search(name) is not None
+    return is_like and not name.endswith((*SUFFIXES, *_SET_ASIDE))
+
+
+def _begins_as_policy(file: Path, within: Boundary) -> bool:
+    """Return whether the first words of a file that are no comment are the head of a policy's document."""
+    try:
+        text = within.read(file, _LARGEST_UNREAD).decode("utf-8-sig", errors="replace")
+    except OSError:
+        return False
+    lines = [
+        line for line in text[:_FIRST_LETTERS].splitlines() if line.strip() and not line.startswith(("#", "---", "%"))
+    ]
+    words = "".join(lines[:3]).translate(_NO_QUOTES).lstrip("[{")
+    return words.startswith(("gpolicy:", "kind:")) and "gpolicy:v1" in words
 
 
 def policy_roots(path: Path) -> list[Path]:
@@ -97,7 +158,8 @@ def is_part(path: Path) -> bool:
         return True
 
 
-def _walk(directory: Path) -> Iterator[Path]:
+def _walk(directory: Path, is_wanted: Callable[[str], bool]) -> Iterator[Path]:
+    """Yield the files below a directory with wanted names, except hidden ones."""
     seen = 0
     for parent, directories, names in os.walk(directory, onerror=_unreadable):
         directories[:] = sorted(name for name in directories if not name.startswith("."))
@@ -105,9 +167,9 @@ def _walk(directory: Path) -> Iterator[Path]:
             raise InputError(
                 f"{directory}: directories are nested more than {MAX_DEPTH} deep", hint="is this the right one?"
             )
-        links = [name for name in directories if name.endswith(SUFFIXES) and (Path(parent) / name).is_symlink()]
+        links = [name for name in directories if is_wanted(name) and (Path(parent) / name).is_symlink()]
         for name in (*names, *links):
-            if name.endswith(SUFFIXES) and not name.startswith("."):
+            if is_wanted(name) and not name.startswith("."):
                 seen += 1
                 if seen > MAX_FILES:
                     raise InputError(f"{directory}: more than {MAX_FILES} YAML files; is this the right directory?")

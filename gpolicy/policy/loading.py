@@ -10,19 +10,34 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeVar
 
 from gpolicy.errors import InputError
-from gpolicy.findings import BASE_FILE, Finding, Related, copied
+from gpolicy.findings import BASE_FILE, Finding, Related, Span, copied
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.opening import real_path
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.conformance import conforms
 from gpolicy.policy.extending import Bases, Extender
-from gpolicy.policy.files import SUFFIXES, FileSet, is_part, policy_files, policy_roots, read_files, read_text
+from gpolicy.policy.files import (
+    SUFFIXES,
+    FileSet,
+    is_part,
+    policy_files,
+    policy_roots,
+    read_files,
+    read_text,
+    unread_files,
+)
 from gpolicy.policy.house_rule import HouseRule
 from gpolicy.policy.kinds import HOUSE_RULES, KINDS, OBJECTS
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.scenario import Scenario
 from gpolicy.policy.source_file import Located, SourceFile, YamlDocument
-from gpolicy.policy.structure import DUPLICATE_OBJECT, EXTENDS_UNKNOWN, SEVERAL_CLUSTERS, UNKNOWN_SNAPSHOT
+from gpolicy.policy.structure import (
+    DUPLICATE_OBJECT,
+    EXTENDS_UNKNOWN,
+    NOTHING_DECLARED,
+    SEVERAL_CLUSTERS,
+    UNKNOWN_SNAPSHOT,
+)
 from gpolicy.policy.yaml_reader import read_yaml
 
 LARGEST_SNAPSHOT = 64 * 1024**2
@@ -36,7 +51,9 @@ def load_policy(path: Path, texts: Mapping[str, str] | None = None) -> Policy:
 
     `texts` are read in place of what is in the files of these names: the policy as it would be.
     """
-    return load_files(policy_files(path), root=path, texts=texts)
+    policy = load_files(policy_files(path), root=path, texts=texts)
+    unread = unread_files(path) if path.is_dir() else ()
+    return replace(policy, findings=tuple(sorted((*policy.findings, *unread), key=Finding.sort_key)))
 
 
 def declared_cluster(path: Path) -> str:
@@ -76,6 +93,10 @@ class _Loader:
         for document in documents:
             if document.root is not None:  # else an empty document between two ---
                 self._add(document)
+        if paths and not self._findings and all(document.root is None for document in documents):
+            hint = "write its documents (`gpolicy init` writes a first policy), or name another file"
+            message = "the policy declares nothing: there is no document in it"
+            self._findings.append(NOTHING_DECLARED.finding(message, Span(paths[0], 1, 1, 1, 1), hint=hint))
         self._here = Bases(self._objects, self._broken)
         extender = Extender(self._find, self._unknown, self._findings.append)
         whole = [extender.extend(declared) for declared in self._objects]

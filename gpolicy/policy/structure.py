@@ -149,3 +149,16 @@ SETTINGS_MISTAKE: Final = error_rule("GP028", "settings-mistake", UNREADABLE)(
     rationale="A policy that is not there, an address of two clusters, or a wave without a cluster stops each verb that"
     " works on many clusters. What the settings file says of `check` itself is no finding: check then cannot run.",
 )
+FILE_NOT_READ: Final = warning_rule("GP026", "file-not-read")(
+    summary="A file in the policy's directory begins as a policy does, but its name has another ending than YAML's.",
+    rationale="gpolicy reads files that end in .yaml or .yml, in small letters, and that do not begin with a dot: what"
+    " this one declares does not hold. Copies beside their originals (cluster.yaml.bak) and what editors and patches"
+    " leave (~, .orig, .rej) are passed over, as are files that are switched off (.disabled, .off) and templates.",
+)
+NOTHING_DECLARED: Final = warning_rule("GP027", "nothing-declared")(
+    summary="The policy has no document.",
+    rationale="Its files are empty, or hold comments only: nothing is checked, and a plan changes nothing. Most likely"
+    " a file was cut off, or another one was meant.",
+    bad="# nothing yet\n",
+    good=_CLUSTER,
+)

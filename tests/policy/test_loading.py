@@ -239,6 +239,48 @@ def test_without_files_the_run_ends(tmp_path: Path) -> None:
         load_policy(tmp_path)
     with pytest.raises(InputError, match="no such file"):
         load_policy(tmp_path / "missing")
+    (tmp_path / "groups.YAML").write_text(GROUP, encoding="utf-8")
+    with pytest.raises(InputError, match="no YAML files") as raised:
+        load_policy(tmp_path)
+    assert raised.value.hint is not None
+    assert "groups.YAML" in raised.value.hint
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_found"),
+    [
+        *(
+            (name, GROUP, True)
+            for name in ("a.YAML", "a.yaml.txt", "a.yaml.bak", "a.Yml", "a.yam", "a.txt", "a", "b/a.YML")
+        ),
+        *((name, GROUP, False) for name in ("a.yaml~", "a.yml.orig", ".a.yaml.swp", ".a.YAML", "a.yaml.j2", "a.py")),
+        *((f"policy.yaml{ending}", GROUP, False) for ending in (".bak", ".1", ".txt")),
+        ("a.json", json.dumps({"gpolicy": "v1", "kind": "NodeGroup", "name": "gold"}, indent=2), True),
+        ("a.json", json.dumps([{"gpolicy": "v1", "kind": "NodeGroup", "name": "gold"}]), True),
+        ("a.json", json.dumps({"gpolicy": "1.0.0", "format_version": 3}), False),
+        ("a.txt", f"# Racks\n---\n\n{GROUP}", True),
+        ("a.txt", f"# Racks\n\nA group:\n{GROUP}", False),
+        ("README", "How to write a policy\n", False),
+        ("a.YAML", "kind: ConfigMap\napiVersion: v1\n", False),
+        ("a.YAML", "\0\1gpolicy: v1", False),
+    ],
+)
+def test_a_file_that_looks_like_a_policy_and_is_not_read(name: str, text: str, is_found: bool, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    policy = load(tmp_path, GROUP)
+    assert [(item.code, item.span.file if item.span else "") for item in policy.findings] == (
+        [("GP026", str(tmp_path / name))] if is_found else []
+    )
+    assert load_policy(tmp_path / "policy.yaml").findings == (), "a file that is named stands alone"
+
+
+@pytest.mark.parametrize("text", ["", "\n", "# a comment\n", "---\n# a comment\n---\n"])
+def test_a_policy_without_a_document_declares_nothing(text: str, tmp_path: Path) -> None:
+    assert codes(load(tmp_path, text)) == ["GP027"]
+    assert codes(load_policy(tmp_path / "policy.yaml")) == ["GP027"]
+    (tmp_path / "groups.yaml").write_text(GROUP, encoding="utf-8")
+    assert codes(load_policy(tmp_path)) == []
 
 
 @pytest.mark.parametrize(("written", "meant"), [("two-grops", "two-groups"), ("two-grops/groups", "two-groups")])

@@ -44,6 +44,12 @@ def settings(wrong: bool, directory: Path) -> list[str]:
     return [mistake.code] if mistake else []
 
 
+def not_read(wrong: bool, directory: Path) -> list[str]:
+    (directory / "policy.yaml").write_text(TEXT, encoding="utf-8")
+    (directory / ("groups.yaml.txt" if wrong else "policy.yaml.txt")).write_text(GROUP, encoding="utf-8")
+    return codes(load_policy(directory).findings)
+
+
 def too_deep(wrong: bool, directory: Path) -> list[str]:
     depth = MAX_DEPTH + 1 if wrong else 3
     return codes(check(f"{GROUP}nodes: {'[' * depth}{']' * depth}\n", directory))
@@ -88,6 +94,7 @@ WITHOUT_EXAMPLE: Final[dict[str, Show]] = {
     "GP001": unreadable,
     "GP004": too_deep,
     "GP028": settings,
+    "GP026": not_read,
     "GP138": other_release,
     "GP209": too_many_specs,
     "GP821": drifted,

@@ -14,6 +14,7 @@ from gpolicy.findings import RuleInfo, Severity
 
 WITHOUT_EXAMPLE = {
     "GP001": "needs a file that cannot be read",
+    "GP026": "needs a file with another ending",
     "GP004": "needs a large file",
     "GP138": "needs another release: tests/checking/test_other_release.py",
     "GP209": "needs a long list",

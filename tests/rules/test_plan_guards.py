@@ -89,7 +89,14 @@ def test_another_release(declared: str, observed_release: str | None, found: lis
     assert codes(check(f'{CLUSTER}ganeti_version: "{declared}"\n', tmp_path, state=state)) == found
 
 
-SIZES: dict[str, Value] = {"memory-size": 1024, "cpu-count": 1, "disk-size": 1024, "disk-count": 1, "nic-count": 1, "spindle-use": 1}
+SIZES: dict[str, Value] = {
+    "memory-size": 1024,
+    "cpu-count": 1,
+    "disk-size": 1024,
+    "disk-count": 1,
+    "nic-count": 1,
+    "spindle-use": 1,
+}
 ALLOWING: Values = {
     ("ipolicy", "disk-templates"): ["drbd", "plain"],
     ("ipolicy", "minmax"): [{"min": SIZES, "max": {**SIZES, "memory-size": 4096}}],

@@ -14,7 +14,7 @@ from gpolicy.policy.guard import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.printable import count, listed
-from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from gpolicy.rules.examples import GROUP, bounds
 from gpolicy.rules.tags.domains import has_mirrors
 from gpolicy.rules.unknown_names import NameRule
 
@@ -28,7 +28,6 @@ def _guards(*guards: str) -> str:
     return _GROUP + "---\ngpolicy: v1\nkind: Guards\nguards:\n" + "".join(f"  - {{{guard}}}\n" for guard in guards)
 
 
-_DRBD: Final = f"---\n{CLUSTER}enabled_disk_templates: [drbd, plain]\n"
 _GOOD: Final = _guards("name: room, group: gold, spec: large, at_least: 4")
 
 
@@ -140,14 +139,19 @@ def _impossible(context: Context, guard: Guard) -> str:
     return next(filter(None, (_unreachable(context, group, guard) for group in _asked(context, guard))), "")
 
 
+def _mirrored(failures: int) -> str:
+    text = _guards(f"name: survive, group: gold, node_failures: {failures}").replace("[n1, n2]", "[n1, n2, n3]")
+    return text.replace("ipolicy:\n", "ipolicy:\n  disk-templates: [drbd]\n")
+
+
 class GuardBeyondMirrors(Rule):
     info = info_rule("GP808", "guard-beyond-mirrors")(
         summary="A guard asks a group with DRBD disks to survive the loss of two nodes or more.",
         rationale="A DRBD disk has two copies. The guard makes sure that there is room for what is left: an instance"
         " whose two nodes are lost does not count, though its data is gone. Failure domains keep the copies apart.",
         source="Resource model, max_node_failures; DRBD",
-        bad=_guards("name: survive, group: gold, node_failures: 2").replace("[n1, n2]", "[n1, n2, n3]") + _DRBD,
-        good=_guards("name: survive, group: gold, node_failures: 1").replace("[n1, n2]", "[n1, n2, n3]") + _DRBD,
+        bad=_mirrored(2),
+        good=_mirrored(1),
     )
     finds_more_with_state = True
 
