@@ -26,6 +26,10 @@ _FOLLOWING: Final = ("GP1", "GP2", "GP4", "GP6", "GP818")
 
 But a test that gives spindles only asks what exclusive storage would allow.
 """
+_UNREAD: Final = ("GP012", "GP016")
+"""Rules whose findings are at a value that does not hold what was meant."""
+_USING: Final = "GP8"
+"""The family of guards and tests, which use what others declare."""
 _TAGS: Final = "GP5"
 """The family that knows more of a tag than that it is mistyped."""
 
@@ -36,7 +40,10 @@ def without_consequences(found: Sequence[Finding], settings: Settings) -> list[F
     What fails a check fails it still: a cause is as severe as the worst of what follows from it, and then names that.
     But where the settings say how severe one of the two is, the worst stays beside the cause.
     A cause at the very place of an error, or of what is said of a tag, says less, and is left out itself.
+    So is whatever else is said of a value that could not be read.
     """
+    unread = {finding.span for finding in found if finding.code in _UNREAD}
+    found = [finding for finding in found if finding.code in _UNREAD or finding.span not in unread]
     rank = {code: place for place, code in enumerate(_CAUSES)}
     causes: dict[Span | None, Finding] = {}
     for finding in sorted(found, key=lambda finding: rank.get(finding.code, len(rank))):
@@ -101,7 +108,8 @@ MOST_PLACES: Final = 50
 def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Finding]]:
     """Return the findings of policies, with those that each stands for: itself, or all of one missing name.
 
-    The first of the worst severity stands for all, and shows the places of the others. Each policy has names of its
+    The first of the worst severity stands for all, and shows the places of the others; what tests and guards say comes
+    last, since they only use the name. Each policy has names of its
     own; a base is missing to all together. A finding with a fix stands for itself: a word that is mistyped is
     corrected where it stands.
     """
@@ -118,11 +126,12 @@ def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Fin
 
 
 def _one(same: list[Finding]) -> Finding:
-    first = min(same, key=lambda finding: finding.severity.rank)  # of equal ones the first by place
-    others = [finding for finding in same if finding is not first and finding.span not in (None, first.span)]
-    if not others:
-        return first
-    more = f"the same at {count(len(others), 'more place')}"
+    first = min(same, key=lambda finding: (finding.severity.rank, finding.code.startswith(_USING)))  # else by place
+    others = [finding for finding in same if finding is not first and finding.span is not None]
+    elsewhere = [finding for finding in others if finding.span != first.span]
+    here = (related for finding in others if finding.span == first.span for related in finding.related)
+    places = [*here, *(Related(item.span, item.message) for item in elsewhere if item.span)]
+    related = tuple(dict.fromkeys((*first.related, *places[:MOST_PLACES])))
+    more = f"the same at {count(len(elsewhere), 'more place')}" if elsewhere else ""
     hint = "; ".join(filter(None, (first.hint, more))).replace("?; the", "? The")
-    related = tuple(Related(item.span, item.message) for item in others[:MOST_PLACES] if item.span)
-    return replace(first, hint=hint, related=(*first.related, *related))
+    return replace(first, hint=hint, related=related)

@@ -173,6 +173,16 @@ class Context:
         leaf = self._leaves[declared.label].get(path)
         return None if leaf is None or leaf.value is INHERIT else leaf
 
+    def is_unknown(self, declared: Declared | None, path: Path) -> bool:
+        """Return whether the policy says something at `path` of an object that could not be read.
+
+        None: of the cluster, whose document may be missing only because it could not be read.
+        """
+        if declared is None:
+            roots = (document.root for document in self.policy.broken)
+            return any(isinstance(root, dict) and root.get("kind") == "Cluster" for root in roots)
+        return path in declared.leaves and path not in self._leaves[declared.label]
+
     def cluster_leaf(self, path: Path) -> Leaf | None:
         """Return what the policy declares for the cluster at `path`, or None."""
         return self.own(self.policy.cluster, path) if self.policy.cluster else None
@@ -181,7 +191,9 @@ class Context:
         """Return the explicit leaf that holds for a cluster or group: its own, else the cluster's; None if neither."""
         if path not in self._declared_at:
             return None
-        return self.own(declared, path) or (self.cluster_leaf(path) if declared.level is Level.GROUP else None)
+        own = self.own(declared, path)
+        inherits = own is None and declared.level is Level.GROUP and not self.is_unknown(declared, path)
+        return self.cluster_leaf(path) if inherits else own
 
     def explicit(self) -> Iterator[tuple[Declared, Leaf]]:
         """Yield every explicit leaf with the object that it is declared for."""
@@ -275,7 +287,8 @@ class Context:
         leaf = self.cluster_leaf(path)
         if leaf is not None:
             return Known(texts(leaf), leaf.span)
-        observed = self.state.cluster.own.get(path) if self.state else None
+        is_said = self.is_unknown(self.policy.cluster, path)
+        observed = self.state.cluster.own.get(path) if self.state and not is_said else None
         return Known(tuple(map(str, observed)), None) if isinstance(observed, list) else None
 
 

@@ -31,11 +31,13 @@ def in_force(context: Context, declared: Declared, path: Path) -> InForce | None
     """Return what holds at `path` for the cluster or a group once the policy is applied; None where nobody knows.
 
     A group's own value comes before the cluster's; what is declared before what is observed. Ganeti's defaults are
-    never assumed: an observed cluster shows its own.
+    never assumed: an observed cluster shows its own. What is declared and could not be read is not known.
     """
     leaf = context.own(declared, path)
     if leaf is not None:
         return InForce(path, cast(Value, leaf.value), leaf)
+    if context.is_unknown(declared, path):
+        return None
     if declared.level is Level.GROUP:
         observed = None if _inherits(context, declared, path) else observed_of_group(context, declared.name, path)
         leaf = context.cluster_leaf(path)
@@ -43,6 +45,8 @@ def in_force(context: Context, declared: Declared, path: Path) -> InForce | None
             return InForce(path, observed)
         if leaf is not None:
             return InForce(path, cast(Value, leaf.value), leaf)
+        if context.is_unknown(context.policy.cluster, path):
+            return None
     value = _readable(path, context.state.cluster.own.get(path)) if context.state else None
     return None if value is None else InForce(path, value)
 

@@ -87,11 +87,11 @@ def _write(directory: Path, text: str) -> Path:
 def test_the_finding_shows_every_place(tmp_path: Path) -> None:
     renamed = GROUP.replace("name: gold", "name: silver")
     (finding,) = _bad(_write(tmp_path, renamed + GUARDS_AND_TESTS))
-    assert (finding.code, finding.severity) == ("GP801", Severity.ERROR)
+    assert (finding.code, finding.severity) == ("GP605", Severity.ERROR)
     assert "no group 'gold'" in finding.message
     assert finding.hint.endswith("the same at 3 more places")
     lines = [related.span.line for related in finding.related]
-    assert lines == [18, 24, 25]
+    assert lines == [13, 24, 25]
 
 
 def test_another_mistake_stays_a_finding_of_its_own(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from run_rules import TODAY, check
 
 from gpolicy.checking.checking import check_policy
+from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.findings import Severity
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.examples import bounds
@@ -92,6 +93,18 @@ CASES: Final = {
         ),
         ["GP112"],
     ),
+    "a range of user IDs that ends before it begins": (
+        f'{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: ["2000-1000"]\n',
+        ["GP012"],
+    ),
+    "an interface with a letter beyond ASCII": (
+        f'{CLUSTER}{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: "et\u00e91"}}\n',
+        ["GP016"],
+    ),
+    "a domain with a letter beyond ASCII": (
+        f'{CLUSTER}hvparams:\n  kvm: {{security_model: user, security_domain: "caf\u00e9"}}\n',
+        ["GP016"],
+    ),
     "two actions": (
         f"{CLUSTER}{TESTS}place: {{spec: a}}\n    capacity: {{}}\n    expect: {{refused: true, standard: 4}}\n",
         ["GP012"],
@@ -113,6 +126,19 @@ def test_the_cause_alone_is_reported(case: str, tmp_path: Path) -> None:
     text, codes = CASES[case]
     found = check(text, tmp_path)
     assert [finding.code for finding in found if finding.severity is not Severity.INFO] == codes
+
+
+def test_the_list_that_lacks_a_template_is_the_cause_and_not_the_test_that_uses_it(tmp_path: Path) -> None:
+    test = "check_instance: {memory-size: 2G, cpu-count: 2, disks: [10G], disk-template: plain}"
+    text = (
+        f"{TESTS[4:]}{test}\n    expect: {{refused: false}}\n---\n"
+        f"{CLUSTER}enabled_disk_templates: [plain, drbd]\nipolicy: {{disk-templates: [drbd]}}\n"
+    )
+    found = check(text, tmp_path)
+    assert {"GP302", "GP817"} <= {finding.code for finding in found}
+    (said,) = [finding for finding in one_for_each_missing(found) if finding.severity is Severity.WARNING]
+    assert said.code == "GP302"
+    assert "the same at 1 more place" in said.hint
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,13 @@ def test_the_metadata_group_is_checked_against_the_clusters_own(tmp_path: Path) 
     assert check(text, tmp_path, state=having({("volume_group_name",): "ssdvg"})) == []
 
 
+def test_what_the_cluster_has_does_not_stand_in_for_what_could_not_be_read(tmp_path: Path) -> None:
+    text = f'{CLUSTER}volume_group_name: "caf\u00e9"\ndiskparams:\n  drbd: {{metavg: ssdvg}}\n'
+    state = having({("volume_group_name",): "xenvg"})
+    assert codes(check(text.replace("caf\u00e9", "xenvg"), tmp_path, state=state)) == ["GP127"]
+    assert codes(check(text, tmp_path, state=state)) == ["GP016"]
+
+
 def test_a_switch_without_a_link_in_the_cluster(tmp_path: Path) -> None:
     text = f"{GROUP}ndparams: {{ovs: true}}\n"
     state = having({("ndparams", "ovs_link"): "", ("ndparams", "ovs_name"): "switch1"})

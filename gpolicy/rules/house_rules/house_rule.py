@@ -80,11 +80,15 @@ def _broken(info: RuleInfo, house_rule: HouseRule, subject: _Subject, budget: Bu
     found = breaches(house_rule.schema, subject.effective.effective, budget)
     for breach in islice(found, _MOST_OF_ONE):
         document, span = _place(breach, subject)
-        related = [Related(house_rule.name.span, "the rule is here")]
+        related, missing = [Related(house_rule.name.span, "the rule is here")], ""
         if document is not subject.declared.document:
             related.append(Related(subject.declared.span, f"{subject.title} has this value"))
-        message = f"{subject.title}: {house_rule.message}"
-        yield Hit(subject.declared.label, info.finding(message, span, hint=_reason(breach), related=tuple(related)))
+            missing = f"{house_rule.word} at {span}"  # one value of several objects
+        elif breach.keyword == "required" and not breach.path:
+            missing = f"{house_rule.word} without {', '.join(breach.argument)}"
+        message, reason = f"{subject.title}: {house_rule.message}", _reason(breach)
+        finding = info.finding(message, span, hint=reason, related=tuple(related), missing=missing)
+        yield Hit(subject.declared.label, finding)
 
 
 # --- where it stands -----------------------------------------------------------------------------------------------

@@ -56,6 +56,7 @@ class OvsIncomplete(Rule):
         good=f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: eth1}}\n",
     )
     finds_more_with_state = True
+    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:

@@ -115,6 +115,7 @@ class UidPoolTooSmall(Rule):
         good=f'{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: ["20000-20099"]\n',
     )
     finds_more_with_state = True
+    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster

@@ -26,6 +26,7 @@ class DefaultMoves(Rule):
         " with `--ganeti-version` and on a cluster of another release than `ganeti_version` says.",
         source="Ganeti's constants, releases 2.15 to 3.1",
     )
+    needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster, version = context.policy.cluster, context.version

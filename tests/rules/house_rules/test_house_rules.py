@@ -10,6 +10,7 @@ import pytest
 from run_rules import TODAY, check, codes
 
 from gpolicy.checking.checking import check_policy
+from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.checking.overrides import Overrides, settings_of
 from gpolicy.checking.repository import Checker
 from gpolicy.checking.settings_tables import settings_for
@@ -114,6 +115,21 @@ def test_parts_of_pairs_have_their_place(tmp_path: Path) -> None:
     assert found.span is not None
     assert found.span.line == 9
     assert found.hint == "ipolicy.minmax[2].max.memory-size is 16384, it must be at most 8192"
+
+
+def test_a_value_of_several_groups_is_one_finding(tmp_path: Path) -> None:
+    silver, iron = (GOLD.replace("gold", name) for name in ("silver", "iron"))
+    text = together(CLUSTER, GOLD, silver, f"{iron}ipolicy: {{vcpu-ratio: 9}}\n", rule())
+    found = [*one_for_each_missing(check(text, tmp_path))]
+    assert [(item.span.line, item.message) for item in found if item.span] == [
+        (4, "group gold: too many"),
+        (17, "group iron: too many"),
+    ]
+    values = [item.message for item in found[0].related]
+    assert values == ["the rule is here", "group gold has this value", "group silver has this value"]
+    text = together(CLUSTER, GOLD, silver, rule("required: [ipolicy.spindle-ratio]"))
+    (lacking,) = one_for_each_missing(check(text, tmp_path))
+    assert lacking.hint == "the policy does not say ipolicy.spindle-ratio; the same at 1 more place"
 
 
 def test_the_rule_gives_its_severity(tmp_path: Path) -> None:
