@@ -4,13 +4,14 @@ import io
 import re
 import sys
 import unicodedata
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.cli.console import console, write_commands, write_diff
-from gpolicy.printable import as_text, control, no_command, printable, terminal_text
+from gpolicy.printable import as_text, control, count, no_command, printable, terminal_text
 
 ANY_TEXT = st.text(st.characters(codec=None) | st.sampled_from("\x1b\n\r\t\x07\x7f\x9b\u202e\u2066\u200b\u2028\x85:#["))
 
@@ -99,3 +100,14 @@ def test_a_diff_keeps_tabs_and_the_ends_of_lines() -> None:
     write_diff(console(below), ["-a\tb\r\n", "+\x1b[2J\u202ec\n\\ No newline at end of file\n", " \rd\n"])
     assert below.getvalue() == "-a\tb\r\n+\\x1b[2J\\u202ec\n\\ No newline at end of file\n \\rd\n"
     assert re.search("\x1b|\u202e", below.getvalue()) is None
+
+
+def test_numbers_and_their_words_are_joined_in_one_place() -> None:
+    """`count` knows that it is 1 node and 2 nodes; nobody else appends an s."""
+    sources = (Path(__file__).parent.parent / "gpolicy").rglob("*.py")
+    assert [path.name for path in sources if re.search(r"\w\{['\"]s['\"] ", path.read_text(encoding="utf-8"))] == []
+
+
+@pytest.mark.parametrize(("number", "shown"), [(0, "0 nodes"), (1, "1 node"), (2, "2 nodes"), (1200, "1,200 nodes")])
+def test_a_number_with_its_word(number: int, shown: str) -> None:
+    assert count(number, "node") == shown

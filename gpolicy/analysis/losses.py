@@ -139,12 +139,12 @@ def _failover_detail(state: Nodes, instance: Instance, reason: FailReason) -> st
             return f"{state[instance.primary].facts.name} may not migrate to {name}"
         case FailReason.CPU:
             return _cpu_detail(secondary, instance)
-    return f"{name}: {secondary.free_spindles} spindles free"
+    return f"{name}: {count(secondary.free_spindles, 'spindle')} free"
 
 
 def _cpu_detail(node: Node, instance: Instance) -> str:
     facts, cpus = node.facts, node.used_cpus + instance.vcpus
-    return f"{facts.name}: {cpus} virtual CPUs on {facts.total_cpus:g} CPUs, allowed {facts.vcpu_ratio:g} each"
+    return f"{facts.name}: {count(cpus, 'virtual CPU')} on {facts.total_cpus:g} CPUs, allowed {facts.vcpu_ratio:g} each"
 
 
 def _strain(before: Node, node: Node, instance: Instance) -> list[Homeless]:
@@ -180,11 +180,12 @@ def _nowhere(nodes: Sequence[Node], instance: Instance, causes: Counter[Cause]) 
             what = (
                 "the spindles of its disks are unknown"
                 if wanted_spindles is None
-                else f"{wanted_spindles} spindles wanted"
+                else f"{count(wanted_spindles, 'spindle')} wanted"
             )
             text = f"{what}, at most {most} free"
         case Cause.VCPU_RATIO:
-            text = f"{instance.vcpus} virtual CPUs wanted, at most {max(node.available_cpus for node in nodes)} left"
+            most = max(node.available_cpus for node in nodes)
+            text = f"{count(instance.vcpus, 'virtual CPU')} wanted, at most {most} left"
         case Cause.BOUNDS:
             text = bounds_detail(nodes[0].facts.policy, instance, exclusive=nodes[0].facts.exclusive)
         case _:

@@ -29,6 +29,7 @@ from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
 from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.printable import count
 
 MOST_SETS: Final = 100_000
 """The greatest number of sets of nodes of a group that are examined; most need no simulation."""
@@ -130,11 +131,13 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
         sets = _new_sets(tuple(nodes), size, lost, MOST_SETS - examined)
         unsure = _unsure(nodes, instances, sets or [], cpus=cpus)
         if sets is None:
-            unavailable = f"{comb(len(nodes), size)} more sets of nodes to examine; the limit is {MOST_SETS} in all"
+            unavailable = (
+                f"{count(comb(len(nodes), size), 'more set')} of nodes to examine; the limit is {MOST_SETS} in all"
+            )
         elif simulated + len(unsure) > MOST_SIMULATED:
-            unavailable = f"{len(unsure)} more sets of nodes to simulate; the limit is {MOST_SIMULATED} in all"
+            unavailable = f"{count(len(unsure), 'more set')} of nodes to simulate; the limit is {MOST_SIMULATED} in all"
         if sets is None or unavailable is not None:
-            unavailable = f"losing {size} of {len(nodes)} nodes at once means {unavailable}"
+            unavailable = f"losing {size} of {count(len(nodes), 'node')} at once means {unavailable}"
             survives = min(survives, size - 1)
             break
         examined += len(sets)

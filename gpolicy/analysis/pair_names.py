@@ -13,6 +13,7 @@ from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.units import exact_size
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.model import INHERIT, Declared, Policy
+from gpolicy.printable import count
 
 MINMAX = ("ipolicy", "minmax")
 
@@ -106,7 +107,7 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
         raise UsageError(f"there is no group {group!r}", hint=did_you_mean_one_of(group, "groups", state.groups))
     if not found:
         there = [f"{', '.join(groups)}: {words}" for words, groups in known.items()]
-        more = f"; and in {len(there) - _MOST_SHOWN} more groups others" if len(there) > _MOST_SHOWN else ""
+        more = f"; and in {count(len(there) - _MOST_SHOWN, 'more group')} others" if len(there) > _MOST_SHOWN else ""
         hint = f"the pairs are, in group {'; in group '.join(there[:_MOST_SHOWN])}{more}" if there else None
         if hint and not named:
             hint += ". A pair gets its name in a policy (name: half, beside min and max): say which with --policy PATH"

@@ -22,6 +22,7 @@ from gpolicy.analysis.binding import Cause, primary_cause, primary_refusal, seco
 from gpolicy.ganeti.spec_distance import spec_distance
 from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
+from gpolicy.printable import count
 
 UNKNOWN_SPINDLES: Final = "spindle-use unknown"
 """How a refusal says that the disks of the instance have no number of spindles."""
@@ -137,7 +138,9 @@ def _primary_detail(node: Node, instance: Instance, cause: Cause) -> str:
         case Cause.VCPU_RATIO:
             used = max(node.used_cpus, node.forth_used_cpus) + (instance.vcpus if instance.online else 0)
             ratio = divide(used, facts.total_cpus)
-            return f"{used} virtual CPUs on {facts.total_cpus:g} CPUs: {ratio:.4g}, allowed {facts.vcpu_ratio:g}"
+            return (
+                f"{count(used, 'virtual CPU')} on {facts.total_cpus:g} CPUs: {ratio:.4g}, allowed {facts.vcpu_ratio:g}"
+            )
         case Cause.TAGS:
             return f"has {', '.join(tag for tag in instance.exclusion_tags if tag in node.exclusion_tags)} already"
         case Cause.BOUNDS:
@@ -174,7 +177,7 @@ def _storage_detail(node: Node, instance: Instance, cause: Cause) -> str:
             wanted = instance.total_spindles
             if wanted is None:
                 return "the spindles of its disks are not given"
-            return f"{wanted} spindles wanted, {min(node.free_spindles, node.forth_free_spindles)} free"
+            return f"{count(wanted, 'spindle')} wanted, {min(node.free_spindles, node.forth_free_spindles)} free"
     return cause.sentence
 
 

@@ -65,7 +65,8 @@ _HOUSE_RULE: Final = {
 
 def _family() -> dict[str, Any]:
     families = "; ".join(f"{prefix}: {title}" for prefix, title in FAMILIES.items())
-    return {"type": "string", "pattern": _FAMILY, "description": f"A family of rules. {families}."}
+    meaning = "A family: all of its rules, errors too, except errors that nobody can accept."
+    return {"type": "string", "pattern": _FAMILY, "description": f"{meaning} {families}."}
 
 
 def _check() -> dict[str, Any]:
@@ -77,7 +78,10 @@ def _check() -> dict[str, Any]:
                 **_list("rule", "Only these rules count; default: all. The most precise word about a rule decides."),
                 "minItems": 1,
             },
-            "ignore": _list("ignorable", "These rules do not count."),
+            "ignore": _list(
+                "ignorable",
+                "These rules do not count. A family (GP2) means its errors too, except those that nobody can accept.",
+            ),
             "fail-on": {
                 "enum": list(FAIL_ON),
                 "default": str(Severity.ERROR),
@@ -97,7 +101,8 @@ def _check() -> dict[str, Any]:
             },
             "per-file-ignores": {
                 "type": "object",
-                "description": "Rules that do not count in some files, by a glob from the directory of this file.",
+                "description": "Rules that do not count in some files, by a glob from the directory of this file. A"
+                " family means its errors too, as in `ignore`.",
                 "additionalProperties": _list("ignorable", "These rules do not count there."),
             },
         },

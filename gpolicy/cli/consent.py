@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from gpolicy.printable import count
+
 if TYPE_CHECKING:
     from gpolicy.apply.plan_run import Intention
     from gpolicy.plan.procedure import Procedure
@@ -17,12 +19,10 @@ def consent_lines(plan: Procedure, destination: str, intention: Intention) -> It
     from gpolicy.plan.plan import Plan  # noqa: PLC0415
 
     back = intention.direction == "rollback"
-    count = len(intention.tasks)
     verb = "move instances of" if plan.moves_instances else "change"
     noun = plan.noun
     what = f"roll back the {noun} for" if back else f"resume the {noun} for" if intention.skipped else verb
-    steps = "step" if count == 1 else "steps"
-    yield f"{count} {steps} to {what} cluster {plan.cluster} through {destination}"
+    yield f"{count(len(intention.tasks), 'step')} to {what} cluster {plan.cluster} through {destination}"
     signed = f"signed by {plan.signer}" if plan.signer is not None else "signature not asked for"
     yield f"  {noun} {plan.digest}, {signed}"
     yield from (f"  {word}" for word in plan.provenance.words(plan.source, plan.snapshot))

@@ -33,7 +33,7 @@ def fix(checker: Checker, *, aside: bool) -> list[Checked]:
     out = sys.stderr if aside else sys.stdout
     out.write(as_text(map(_line, fixed.fixed)))
     if fixed.fixed:
-        files = "1 file" if len(fixed.texts) == 1 else f"{len(fixed.texts)} files"
+        files = count(len(fixed.texts), "file")
         out.write(f"{len(fixed.fixed)} fixed in {files}\n\n")
     with working("checking"):
         return run.checker.check()
@@ -127,7 +127,7 @@ def _line(finding: Finding) -> str:
 
 
 def _say_how_many(fixed: FixedPolicy) -> None:
-    files = "1 file" if len(fixed.texts) == 1 else f"{len(fixed.texts)} files"
+    files = count(len(fixed.texts), "file")
     sys.stdout.flush()
     left = len(fixed.left.findings)
     rest = f"{count(left, 'finding')} that it cannot fix would remain" if left else "none would remain"

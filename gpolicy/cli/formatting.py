@@ -15,7 +15,7 @@ from gpolicy.opening import reason
 from gpolicy.policy.boundary import Boundary, boundary
 from gpolicy.policy.files import policy_files
 from gpolicy.policy.yaml_reader import MAX_BYTES
-from gpolicy.printable import as_text
+from gpolicy.printable import as_text, count
 
 _STANDARD_INPUT = Path("-")
 
@@ -141,7 +141,7 @@ def _say(changed: list[_Done], done: list[_Done], *, would: bool, aside: bool, l
     word = "would be formatted" if would else "formatted"
     if not aside:
         out.write(as_text(f"{word}: {item.path}" if would else f"formatted {item.path}" for item in changed))
-    files = f"{len(changed)} {'file' if len(changed) == 1 else 'files'} {word}"
+    files = f"{count(len(changed), 'file')} {word}"
     if changed or left:
         out.write(f"{files}, {len(done) - len(changed)} left as they are\n")
         return

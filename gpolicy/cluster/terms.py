@@ -16,6 +16,7 @@ from gpolicy.errors import UsageError
 from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED, VolumeSize, sizes_differ
+from gpolicy.printable import count
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState
@@ -54,8 +55,8 @@ class Limits:
         """What each limit says, by its key."""
         found = {}
         if self.max_node_failures is not None:
-            nodes = "node" if self.max_node_failures == 1 else "nodes"
-            found["max_node_failures"] = f"{self.max_node_failures} {nodes} of a group may fail at once"
+            nodes = count(self.max_node_failures, "node")
+            found["max_node_failures"] = f"{nodes} of a group may fail at once"
         if self.oversubscription is not None:
             found["oversubscription"] = f"memory may be over-subscribed {self.oversubscription:g} times"
         if self.cpus_after_failure is not None:

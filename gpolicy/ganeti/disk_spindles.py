@@ -11,6 +11,7 @@ from enum import Enum
 
 from gpolicy.ganeti.units import compared_sizes, exact_size
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.printable import count
 
 
 class SpindleFault(Enum):
@@ -36,12 +37,12 @@ class SpindleRefusal:
             case SpindleFault.TOO_FEW, int(volume):
                 size, each = compared_sizes(self.size, volume)
                 return (
-                    f"a disk of {size} on {_count(self.spindles or 0, 'spindle')} needs {self.needed} physical volumes"
-                    f" of {each}"
+                    f"a disk of {size} on {count(self.spindles or 0, 'spindle')} needs"
+                    f" {count(self.needed or 0, 'physical volume')} of {each}"
                 )
             case SpindleFault.MISSING, _:
                 return f"a disk of {exact_size(self.size)} has no spindles, but exclusive storage is on"
-        return f"a disk of {exact_size(self.size)} has {_count(self.spindles or 0, 'spindle')}, but storage is shared"
+        return f"a disk of {exact_size(self.size)} has {count(self.spindles or 0, 'spindle')}, but storage is shared"
 
 
 def spindle_refusal(
@@ -63,7 +64,3 @@ def spindle_refusal(
     if needed is not None and spindles < needed:
         return SpindleRefusal(SpindleFault.TOO_FEW, size, spindles, needed, smallest)
     return None
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' if number != 1 else ''}"

@@ -21,6 +21,10 @@ _T: Final = 1024**2
 _P: Final = 1024**3
 
 
+_OF_ONE: Final = {"bits": "bit", "sectors": "sector", "tenths of a second": "tenth of a second"}
+"""Units that are words, for the number 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class SensibleRange:
     """The least and the greatest sensible number, in `unit`, and why others make no sense.
@@ -52,16 +56,19 @@ class SensibleRange:
             return exact_size(int(number))
         if self.unit == KIB_PER_SECOND and number >= 0:
             return rate_text(int(number))
-        return f"{_plain(number)} {self.unit}".rstrip()
+        return f"{_plain(number)} {self._unit_of(number)}".rstrip()
+
+    def _unit_of(self, number: float) -> str:
+        return _OF_ONE.get(self.unit, self.unit) if number == 1 else self.unit
 
     @property
     def words(self) -> str:
         """The range for people: `64M to 2T`, `0 (no limit), or 4 to 51200 MiB/s`."""
         if self.least == 0:
             return f"up to {self.shown(self.most)}"
-        bounds = (self.least, *(self.gap or ()), self.most)
-        *low, high = (self.shown(bound) for bound in bounds)
-        plain = [*(text.removesuffix(f" {self.unit}") for text in low), high]
+        low = (self.least, *(self.gap or ()))
+        plain = [self.shown(bound).removesuffix(f" {self._unit_of(bound)}") for bound in low]
+        plain.append(self.shown(self.most))
         ranges = ", or ".join(" to ".join(plain[place : place + 2]) for place in range(0, len(plain), 2))
         return f"{f'0 ({self.zero}), or ' if self.zero else ''}{ranges}"
 

@@ -27,7 +27,7 @@ from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.projection import before_and_after
 from gpolicy.policy.guard import Guard, Measure
 from gpolicy.policy.model import Policy
-from gpolicy.printable import some
+from gpolicy.printable import count, some
 
 _MOST_REASONS: Final = 4
 GroupBasis = Mapping[str, BasisKind]
@@ -145,10 +145,8 @@ def _verdict(guard: Guard, changes: Sequence[Change], impact: Impact | None, all
 
 def _figures(guard: Guard, changes: Sequence[Change], impact: Impact | None) -> Iterator[_Figure]:
     if guard.measure is Measure.MAX_CHANGES:
-        count = len(changes)
-        yield _Figure(
-            count <= guard.limit, f"{count} {'change' if count == 1 else 'changes'}, {_compared(count, guard)}"
-        )
+        made = len(changes)
+        yield _Figure(made <= guard.limit, f"{count(made, 'change')}, {_compared(made, guard)}")
         return
     part, judge = _JUDGES[guard.measure]
     known = getattr(impact, part, None)
@@ -289,8 +287,8 @@ def _node_failures(guard: Guard, redundancy: RedundancyChange, basis: GroupBasis
             yield _survival(guard, item, item.after, basis.get(item.group))
 
 
-def _failures(count: int) -> str:
-    return "1 node failure" if count == 1 else f"{count} node failures"
+def _failures(number: int) -> str:
+    return count(number, "node failure")
 
 
 def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundancy, basis: BasisKind | None) -> _Figure:
@@ -301,7 +299,10 @@ def _survival(guard: Guard, change: GroupRedundancyChange, after: GroupRedundanc
         text = f"{title}: survives {_failures(after.survives)} after, at least {guard.shown_limit}"
         return _Figure(ok=True, text=text)
     if after.unavailable is not None or (after.asked < guard.limit <= after.nodes and not after.not_absorbed):
-        reason = after.unavailable or f"only {after.asked} failures at once were examined"
+        reason = (
+            after.unavailable
+            or f"only {count(after.asked, 'failure')} at once {'was' if after.asked == 1 else 'were'} examined"
+        )
         return _Figure(ok=False, text=f"{title}: cannot be measured: {reason}")
     text = f"{title}: survives {_failures(after.survives)} after, fewer than {guard.shown_limit}"
     before = change.before

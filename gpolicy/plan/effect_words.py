@@ -13,6 +13,7 @@ from gpolicy.ganeti.values import amount_text
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS, words
 from gpolicy.plan.effects import Effect
+from gpolicy.printable import count
 
 _LONGEST: Final = 4000  # characters of one value; a longer one is marked as cut
 _AROUND: Final = 40  # characters shown around the part in which two long values differ
@@ -65,8 +66,8 @@ def _alike(one: str, other: str) -> int:
 
 def _part(text: str, start: int, end: int) -> str:
     """Return `text` without its first `start` and its last `end` characters, which the other value has as well."""
-    first = f"({start} characters alike)…" if start else ""
-    last = f"…({end} characters alike)" if end else ""
+    first = f"({count(start, 'character')} alike)…" if start else ""
+    last = f"…({count(end, 'character')} alike)" if end else ""
     return f"{first}{_cut(text[start : len(text) - end])}{last}"
 
 

@@ -10,6 +10,7 @@ from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value
 from gpolicy.ganeti.parameters import parameter_at, reach_of
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.plan.change import ChangeAction, Risk, words
+from gpolicy.printable import count
 
 RISK_OF_ACTION = {ChangeAction.REMOVE: Risk.HIGH, ChangeAction.MOVE: Risk.MEDIUM}
 """The risk of changes of names and membership, if it is not low."""
@@ -59,7 +60,8 @@ def redirects_disks(path: Path) -> bool:
 def _risk(path: Path, before: Value, after: Value, users: int) -> tuple[Risk, str]:
     if redirects_disks(path):
         if users:
-            return Risk.HIGH, f"{users} instances have {path[1]} disks, which are looked for in the new place at once"
+            who = f"{count(users, 'instance')} {'has' if users == 1 else 'have'} {path[1]} disks"
+            return Risk.HIGH, f"{who}, which are looked for in the new place at once"
         return Risk.LOW, f"no instance has {path[1]} disks"
     if path == ("ndparams", "exclusive_storage"):
         return Risk.HIGH, "converts no existing disk; Ganeti checks neither disks nor physical volumes"

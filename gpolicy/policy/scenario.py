@@ -32,7 +32,10 @@ class DiskSize:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """The size of an instance: of a named spec (its minimum, or with `bound` max its maximum), or as written."""
+    """The size of an instance: of a named spec (its minimum, or with `bound` max its maximum), or as written.
+
+    `bare` are the sizes (MiB) without a unit beside others that have one, with their keys.
+    """
 
     span: Span
     group: Located[str] | None = None
@@ -47,6 +50,7 @@ class Sizes:
     template: Located[str] | None = None
     tags: tuple[str, ...] = ()
     ignore_ipolicy: bool = False
+    bare: tuple[tuple[str, Located[int]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

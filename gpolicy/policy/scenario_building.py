@@ -211,7 +211,10 @@ class _Builder:
         nodes = tuple(Located(name, self._span((*at, "nodes", n))) for n, name in enumerate(written["nodes"]))
         sizes = self._sizes(written, at)
         if sizes.template is not None and (sizes.template.value == "drbd") != (len(nodes) == 2):
-            self._wrong(f"an instance on {sizes.template.value} has {2 if len(nodes) < 2 else 1} nodes", (*at, "nodes"))
+            self._wrong(
+                f"an instance on {sizes.template.value} has {'two nodes' if len(nodes) < 2 else 'one node'}",
+                (*at, "nodes"),
+            )
         return Existing(
             name=Located(written["name"], self._span((*at, "name"))),
             nodes=nodes,
@@ -238,7 +241,19 @@ class _Builder:
             template=self._word(written, at, "disk-template"),
             tags=tuple(written.get("tags", ())),
             ignore_ipolicy=written.get("ignore_ipolicy", False),
+            bare=tuple(self._bare(written, at)),
         )
+
+    def _bare(self, written: dict[str, Any], at: Pointer) -> Iterator[tuple[str, Located[int]]]:
+        """Yield the sizes of an instance that have no unit, where another one has."""
+        sizes: list[tuple[str, Any, Pointer]] = []
+        sizes += [(key, written[key], (*at, key)) for key in ("memory-size", "minmem") if key in written]
+        for index, item in enumerate(written.get("disks", ())):
+            place: Pointer = (*at, "disks", index)
+            size, place = (item["size"], (*place, "size")) if isinstance(item, dict) else (item, place)
+            sizes.append(("disk-size", size, place))
+        if any(isinstance(size, str) and size[-1:].isalpha() for _, size, _ in sizes):
+            yield from ((key, Located(size, self._span(place))) for key, size, place in sizes if isinstance(size, int))
 
     def _disks(self, written: dict[str, Any], at: Pointer) -> tuple[DiskSize, ...] | None:
         if "disks" not in written:

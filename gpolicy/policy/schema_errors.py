@@ -26,7 +26,7 @@ from gpolicy.policy.schema_parameters import (
 )
 from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
-from gpolicy.printable import listed
+from gpolicy.printable import count, listed
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -237,7 +237,7 @@ def _wrong_value(error: ValidationError, document: YamlDocument, place: str) -> 
             message = f"{place} is {_quote(instance)}, it must be at most {error.validator_value}"
             hint = hint or ("no cluster has more" if last_key(tuple(error.absolute_path)) in BOUNDS else "")
         case "maxItems":
-            message = f"{place} has {len(instance)} entries, it may have {error.validator_value}"
+            message = f"{place} has {count(len(instance), 'entry', 'entries')}, it may have {error.validator_value}"
         case "minItems" | "minLength" | "minProperties":
             message = f"{place} is empty"
             hint = hint or ("" if _is_required(error, document) else "leave it out if it is not to be managed")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.findings import Finding, Span
 from gpolicy.policy.structure import YAML_SYNTAX
+from gpolicy.printable import count as in_words
 
 if TYPE_CHECKING:
     from yaml import MarkedYAMLError
@@ -249,7 +250,7 @@ def _indent(text: str) -> int:
 
 
 def _spaces(count: int) -> str:
-    return "1 space" if count == 1 else f"{count} spaces"
+    return in_words(count, "space")
 
 
 def _without_space(line: int, text: str) -> _Mistake | None:

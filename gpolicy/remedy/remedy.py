@@ -307,8 +307,9 @@ def _explains(item: ExclusionUnsatisfiable, fault: Fault) -> bool:
 
 
 def _crowding(item: ExclusionUnsatisfiable) -> str:
-    places = f"values of {item.domain_kind}" if item.domain_kind else "nodes"
-    return f"{len(item.instances)} instances of group {item.group} have the tag, for {len(item.places)} {places}"
+    kinds = (f"value of {item.domain_kind}", f"values of {item.domain_kind}") if item.domain_kind else ("node", "nodes")
+    places = count(len(item.places), *kinds)
+    return f"{len(item.instances)} instances of group {item.group} have the tag, for {places}"
 
 
 def _reason(numbers: Sequence[int], layout: Layout, movers: Movers) -> tuple[str, int]:

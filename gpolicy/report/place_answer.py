@@ -188,7 +188,7 @@ def _instance_words(instance: Instance) -> str:
     """Return the size of an instance in words."""
     alike = itertools.groupby(_disk(disk.size, disk.spindles) for disk in instance.disks)
     disks = ", ".join(_times(len(list(group)), text) for text, group in alike) or "no disk"
-    cpus = f"{instance.vcpus} CPU{'s' if instance.vcpus != 1 else ''}"
+    cpus = count(instance.vcpus, "CPU")
     return f"{_asked(instance.memory)} memory, {cpus}, {disks}, {instance.template.value}"
 
 

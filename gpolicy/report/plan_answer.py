@@ -116,7 +116,7 @@ def plan_answer(
 
 
 def _groups(names: Sequence[str]) -> str:
-    return f"group{'s' if len(names) > 1 else ''} {some(names, 4)}"
+    return f"{'groups' if len(names) > 1 else 'group'} {some(names, 4)}"
 
 
 def _changes(plan: Plan, known: Impact | None) -> Section:

@@ -100,7 +100,7 @@ def _brief(path: Path, value: Value) -> str:
     """Return a value on one line, as a policy would write it."""
     written = _written(path, value)
     if path == _MINMAX and isinstance(written, list):
-        return f"{len(written)} specs" if len(written) != 1 else "1 spec"
+        return count(len(written), "spec")
     return flow(written) if isinstance(written, list | dict) else scalar(written)
 
 

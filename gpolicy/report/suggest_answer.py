@@ -216,9 +216,9 @@ def _mix(mix: Mix) -> Entry:
 def _notes(item: Suggestion) -> Iterator[str]:
     if item.newly_forbidden:
         some = plain_text(names(item.newly_forbidden), _NAMES_SHOWN)
-        yield f"{len(item.newly_forbidden)} of {item.instances} instances would violate the sizes: {some}"
+        yield f"{len(item.newly_forbidden)} of {count(item.instances, 'instance')} would violate the sizes: {some}"
     elif item.instances:
-        yield f"none of the {item.instances} instances in the group would newly violate the sizes"
+        yield f"none of {count(item.instances, 'instance')} in the group would newly violate the sizes"
     if item.std_in is None:
         yield "the cluster's std lies in none of the sizes: hspace would count no standard instance here"
     yield from item.notes
@@ -234,9 +234,9 @@ def _counts_words(counts: Mapping[str, int]) -> str:
 
 
 def _left_words(left: Amounts) -> str:
-    parts = [f"{rough_size(left.memory)} memory", f"{left.cpus} virtual CPUs"]
+    parts = [f"{rough_size(left.memory)} memory", count(left.cpus, "virtual CPU")]
     if left.volumes is not None:
-        parts.append(f"{left.volumes} volumes")
+        parts.append(count(left.volumes, "volume"))
     elif left.disk is not None:
         parts.append(f"{rough_size(left.disk)} disk")
     return ", ".join(parts)

@@ -11,7 +11,7 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.units import exact_size, format_size
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.ganeti.volume_arithmetic import usable_size
-from gpolicy.printable import some
+from gpolicy.printable import count, some
 from gpolicy.suggest.node_hardware import ALIKE
 from gpolicy.suggest.suggestion import NodeKind, Size, Suggestion, SuggestReport, SuggestRequest
 from gpolicy.writing.documents import SCHEMA_FILE, file_text, modelines
@@ -110,11 +110,11 @@ def _kind(place: int, kind: NodeKind, made: Suggestion) -> str:
     )
     parts = [f"of {exact_size(node.total_memory)} memory instances may use {exact_size(room.memory)} ({kept})", cpus]
     if room.volumes is not None:
-        parts.append(f"{room.volumes} physical volumes")
+        parts.append(count(room.volumes, "physical volume"))
     elif room.disk is not None:
         parts.append(f"{exact_size(room.disk)} disk")
     which = f"Kind {place}: " if len(made.kinds) > 1 else ""
-    return f"{which}{len(names)} node{'s' * (len(names) != 1)} ({some(names, _NODES_SHOWN)}): {'; '.join(parts)}."
+    return f"{which}{count(len(names), 'node')} ({some(names, _NODES_SHOWN)}): {'; '.join(parts)}."
 
 
 def _hardware(made: Suggestion) -> dict[str, Node]:
@@ -183,23 +183,24 @@ def _bounds(made: Suggestion) -> str:
 def _size(size: Size, made: Suggestion) -> str:
     whole = size.size
     ground, room = made.ground, made.measure
-    count = size.divisor
-    kept = ground.kept(count)
-    memory = f"{count} x {exact_size(whole.memory)} memory" + (
+    number = size.divisor
+    kept = ground.kept(number)
+    memory = f"{number} x {exact_size(whole.memory)} memory" + (
         f" and {kept} x as much reserved for N+1" if kept else ""
     )
     parts = [
-        f"{memory} = {exact_size((count + kept) * whole.memory)} of {exact_size(room.memory)}",
-        f"{count} x {whole.cpus} CPU{'s' * (whole.cpus != 1)} = {count * whole.cpus} of {room.cpus}",
+        f"{memory} = {exact_size((number + kept) * whole.memory)} of {exact_size(room.memory)}",
+        f"{number} x {count(whole.cpus, 'CPU')} = {number * whole.cpus} of {room.cpus}",
     ]
     if whole.volumes is not None and room.volumes is not None:
-        parts.append(f"{count} x {whole.volumes} = {count * whole.volumes} of {room.volumes} volumes")
+        parts.append(f"{number} x {whole.volumes} = {number * whole.volumes} of {count(room.volumes, 'volume')}")
     elif whole.disk is not None and room.disk is not None:
-        times = 2 * count if ground.mirrored else count
+        times = 2 * number if ground.mirrored else number
         parts.append(
             f"{times} x {exact_size(whole.disk)} disk = {exact_size(times * whole.disk)} of {exact_size(room.disk)}"
         )
-    return f"{size.name}: {count} fill{'s' * (count == 1)} a node: {', '.join(parts)}."
+    fill = "fills" if number == 1 else "fill"
+    return f"{size.name}: {number} {fill} a node: {', '.join(parts)}."
 
 
 def _std(made: Suggestion) -> str:

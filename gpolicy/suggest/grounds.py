@@ -12,6 +12,7 @@ from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wa
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import rough_size
+from gpolicy.printable import count
 from gpolicy.suggest.node_hardware import kinds_of, node_hardware, smallest_volume, usable_volume
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.suggestion import NodeKind, SuggestRequest
@@ -120,9 +121,9 @@ class Grounds:
 
 def _room(kind: NodeKind) -> str:
     room = kind.room
-    parts = [f"{rough_size(room.memory)} memory", f"{room.cpus} virtual CPUs"]
+    parts = [f"{rough_size(room.memory)} memory", count(room.cpus, "virtual CPU")]
     if room.disk is not None:
         parts.append(f"{rough_size(room.disk)} disk")
     if room.volumes is not None:
-        parts.append(f"{room.volumes} physical volumes")
+        parts.append(count(room.volumes, "physical volume"))
     return f"{', '.join(parts)} for instances"

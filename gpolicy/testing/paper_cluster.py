@@ -27,6 +27,7 @@ from gpolicy.policy.model import GroupPolicy, Policy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.scenario import Machine, SimulatedGroup, SimulatedNode
 from gpolicy.policy.source_file import Located
+from gpolicy.printable import count
 from gpolicy.testing.instances import with_instances
 from gpolicy.testing.outcome import CannotRunError
 
@@ -238,7 +239,7 @@ def _filled(state: ClusterState, node: Node, simulated: SimulatedNode) -> Node:
     cpus = (resources.cpu_total or 0) * (ratio if isinstance(ratio, int | float) else 1) - cpu_node
     volumes, disk, memory = resources.spindles_total, resources.disk_total, resources.memory_free or 0
     if volumes is not None and volumes % 4:
-        message = f"node {node.name} has {volumes} physical volumes: no quarter of them can be in use"
+        message = f"node {node.name} has {count(volumes, 'physical volume')}: no quarter of them can be in use"
         raise CannotRunError(message, simulated.span, hint="name the instances that are there instead")
     used = replace(
         resources,

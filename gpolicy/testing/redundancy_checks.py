@@ -9,6 +9,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Expectation, Scenario
+from gpolicy.printable import count
 from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, group_with_nodes
 
 
@@ -25,7 +26,9 @@ def check_redundancy(_policy: Policy, state: ClusterState, scenario: Scenario) -
     if found.unavailable is not None:
         raise CannotRunError(found.unavailable, scenario.span, hint="ask for fewer failures, or on fewer nodes")
     if found.nodes < failures:
-        raise CannotRunError(f"group {group} has {found.nodes} nodes, so {failures} cannot be lost", scenario.span)
+        raise CannotRunError(
+            f"group {group} has {count(found.nodes, 'node')}, so {failures} cannot be lost", scenario.span
+        )
     return [_check(found, expectation) for expectation in scenario.expectations]
 
 

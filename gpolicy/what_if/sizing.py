@@ -257,7 +257,7 @@ class _Search:
         """Return the wanted instances placed with so many more nodes."""
         if nodes not in self.known:
             self.check()
-            self.tell(f"{sum(nodes)} more nodes")
+            self.tell(count(sum(nodes), "more node"))
             self.known[nodes] = self._tried(nodes)
         return self.known[nodes]
 

@@ -203,6 +203,8 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert made.severities["GP201"] is Severity.ERROR
     assert made.severities["GP202"] is Severity.INFO
     assert made.per_file[0].glob == "legacy/*"
+    assert {"GP201", "GP211"} <= made.per_file[0].codes, "a family means its errors too"
+    assert "GP206" not in made.per_file[0].codes, "which nobody can accept"
     assert made.source == tmp_path / "gpolicy.toml"
 
 

@@ -14,6 +14,7 @@ from gpolicy.findings import Related, RuleParameter, Span, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
+from gpolicy.printable import count
 from gpolicy.rules.examples import GROUP, bounds
 
 _SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
@@ -92,7 +93,7 @@ class HardwareNotAsPromised(Rule):
                 name, has, wanted, span = found[0]
                 who = f"{name} in {name_of(group)} has"
                 if len(found) > 1:
-                    who = f"{name} and {len(found) - 1} more nodes of {name_of(group)} have"
+                    who = f"{name} and {count(len(found) - 1, 'more node')} of {name_of(group)} have"
                 message = f"{who} less than promised: {what} {has}, not {wanted}"
                 related = (Related(hardware.span, "promised here"),)
                 hint = "correct the promise, or put nodes that differ into another group"
@@ -130,6 +131,6 @@ class NoSpindles(Rule):
             counts = {node.name: node.own.get(_SPINDLE_COUNT, inherited) for node in context.members.hosts_in(group)}
             without = [name for name, count in counts.items() if isinstance(count, int) and count <= 0]
             if without and (of_group is None or of_group.leaf is None or of_group.number > 0):  # else GP107 says it
-                more = f" and {len(without) - 1} more nodes have" if len(without) > 1 else " has"
+                more = f" and {count(len(without) - 1, 'more node')} have" if len(without) > 1 else " has"
                 message = f"{without[0]}{more} no spindles in {name_of(group)} (spindle_count 0 or less)"
                 yield self.hit(group, message, group.span, hint="declare ndparams.spindle_count, 1 or more")

@@ -13,6 +13,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.cluster.state import Instance
 from gpolicy.findings import NO_PLAN, Related, Span, error_rule, warning_rule
 from gpolicy.policy.model import GroupPolicy
+from gpolicy.printable import count
 from gpolicy.rules.examples import GROUP, bounds
 
 _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
@@ -97,7 +98,7 @@ class MoveIntoStricterGroup(Rule):
                     found[group.name].append((name, reason, wanted.group.span))
         for name, instances in found.items():
             first, reason, span = instances[0]
-            others = f", nor {len(instances) - 1} more instances" if len(instances) > 1 else ""
+            others = f", nor {count(len(instances) - 1, 'more instance')}" if len(instances) > 1 else ""
             message = f"group {name} does not allow {first} ({reason}){others} of the nodes that move into it"
             hint = "move or change the instances first, or allow them there"
             place = context.policy.groups[name].span

@@ -12,6 +12,7 @@ from gpolicy.findings import Related, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf
+from gpolicy.printable import count
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.exclusive_storage.examples import EXCLUSIVE
 
@@ -166,7 +167,7 @@ class ExclusiveStorageOnOtherDisks(Rule):
             ]
             if others:
                 name, template = others[0]
-                more = f" and {len(others) - 1} more instances have" if len(others) > 1 else " has"
+                more = f" and {count(len(others) - 1, 'more instance')} have" if len(others) > 1 else " has"
                 message = f"{name}{more} other disks than plain ones ({template}) in {name_of(group)}"
                 hint = "convert their disks to plain, or move them to another group first"
                 yield self.hit(group, message, leaf.span, hint=hint)

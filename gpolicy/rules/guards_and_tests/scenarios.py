@@ -12,6 +12,7 @@ from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes, unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
 from gpolicy.policy.source_file import Located
+from gpolicy.printable import count
 from gpolicy.rules.examples import GROUP, bounds
 from gpolicy.rules.unknown_names import NameRule, nodes_like
 
@@ -270,7 +271,7 @@ class LosesAllTest(Rule):
             for group in groups if len(groups) == 1 else ():
                 nodes = promised_nodes(group)
                 if nodes is not None and asked.failures == len(nodes):  # more: GP819
-                    message = f"the test loses {asked.failures} nodes, but group {group.name} has {len(nodes)}"
+                    message = f"the test loses {count(asked.failures, 'node')}, but group {group.name} has {len(nodes)}"
                     yield self.hit(_label(scenario), message, scenario.span, hint=f"at most {len(nodes) - 1} can fail")
 
 

@@ -16,6 +16,7 @@ from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
 from gpolicy.policy.misspelt import surely_meant
 from gpolicy.policy.model import Leaf
+from gpolicy.printable import count
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
@@ -211,7 +212,8 @@ class KvmTopology(Rule):
             fits = low <= product <= high if len(leaves) == len(_TOPOLOGY) else high // product * product >= low
             if pair.possible and not fits:
                 names = " times ".join(leaf.path[-1] for leaf in leaves)
-                message = f"{pair.title} has {low} to {high} CPUs: none of them goes with {names}, which is {product}"
+                cpus = f"{low} to {count(high, 'CPU')}"
+                message = f"{pair.title} has {cpus}: none of them goes with {names}, which is {product}"
                 related = (Related(leaves[0].span, "the topology is here"),)
                 hint = "leave the topology to KVM (0), or allow such a cpu-count"
                 yield self.hit(declared, message, pair.at("max", "cpu-count"), hint=hint, related=related)

@@ -16,7 +16,7 @@ from gpolicy.ganeti.sensible_ranges import SENSIBLE, SensibleRange
 from gpolicy.ganeti.vocabulary import MAX_NICS, SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Hardware, Leaf
-from gpolicy.policy.scenario import Scenario
+from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.parameters.drbd import RANGES
 from gpolicy.rules.parameters.network import MOST_BITS
@@ -76,6 +76,12 @@ class NumberUnlikely(Rule):
             yield from self._pair(context, declared, pair)
         for label, title, name, value, span in _others(context):
             yield self._unlikely(context, label, title, SENSIBLE[name], value, span)
+        for scenario in context.policy.scenarios:
+            for key, size in (bare for sizes in _instances_of(scenario) for bare in sizes.bare):
+                least = SENSIBLE["disk-size" if key == "disk-size" else "memory-size"].least
+                if least <= size.value < _GIB and not (key != "disk-size" and size.value % _MEMORY_STEP == 0):
+                    title = f"test {scenario.name.value}: {key}"
+                    yield self._bare(f"test/{scenario.name.value}", title, size.value, size.span)
 
     def _value(
         self, context: Context, declared: Declared, leaf: Leaf, parameter: Parameter, sensible: SensibleRange
@@ -132,7 +138,7 @@ class NumberUnlikely(Rule):
         hint = sensible.meant(value, usual) or "correct the number or its unit"
         return self.hit(declared, message, span, hint=hint)
 
-    def _bare(self, declared: Declared, title: str, value: float, span: Span) -> Hit:
+    def _bare(self, declared: Declared | str, title: str, value: float, span: Span) -> Hit:
         message = f"{title} is {value} MiB, but sizes beside it have a unit"
         return self.hit(declared, message, span, hint=f"write {value}G, or {value}M if you mean MiB")
 
@@ -177,11 +183,15 @@ def _others(context: Context) -> Iterator[tuple[str, str, str, float, Span]]:
 
 
 def _sizes_of_test(scenario: Scenario) -> Iterator[tuple[str, int, Span]]:
-    existing = [item.sizes for part in scenario.stage.simulated for item in part.instances]
-    for sizes in [scenario.sizes, *existing]:
-        if sizes is not None:
-            yield "memory-size", sizes.memory or 0, sizes.span
-            yield from (("disk-size", disk.size, sizes.span) for disk in sizes.disks or ())
+    for sizes in _instances_of(scenario):
+        yield "memory-size", sizes.memory or 0, sizes.span
+        yield from (("disk-size", disk.size, sizes.span) for disk in sizes.disks or ())
+
+
+def _instances_of(scenario: Scenario) -> Iterator[Sizes]:
+    """Yield the sizes of the instance that a test asks for, and of those that are there."""
+    yield from () if scenario.sizes is None else (scenario.sizes,)
+    yield from (item.sizes for part in scenario.stage.simulated for item in part.instances)
 
 
 def _promised(hardware: Hardware | None) -> Iterator[tuple[str, int, Span]]:

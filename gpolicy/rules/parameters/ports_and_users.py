@@ -12,6 +12,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, SERVICE_PORTS
+from gpolicy.printable import count as in_words
 from gpolicy.rules.examples import CLUSTER
 
 _SSH: Final[Path] = ("ndparams", "ssh_port")
@@ -132,7 +133,7 @@ class UidPoolTooSmall(Rule):
         needed = _instances_of_a_node(context)
         if count < needed:
             place, related, _ = places(context, cluster, model)
-            has = f"{count} user ID{'s' if count > 1 else ''}" if count else "no user IDs"
+            has = in_words(count, "user ID") if count else "no user IDs"
             where = (
                 "uid_pool has" if leaf is not None or context.state else "the policy declares no uid_pool, which has"
             )

@@ -16,7 +16,7 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.text_forms import IPV4
 from gpolicy.policy.misspelt import name_meant
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf
-from gpolicy.printable import listed
+from gpolicy.printable import count, listed
 from gpolicy.rules.examples import CLUSTER, GROUP
 from gpolicy.rules.parameters.misformed_texts import Form, misformed
 from gpolicy.rules.parameters.values import is_access
@@ -223,7 +223,8 @@ class StripesBeyondVolumes(Rule):
                 leaf = context.effective(group, path)
                 if leaf is not None and volumes is not None and number(leaf) > volumes:
                     place = "promised" if promised is not None else "there now"
-                    message = f"{leaf.dotted} is {leaf.value}, but group {group.name} has {volumes} volumes ({place})"
+                    has = f"{count(volumes, 'volume')} ({place})"
+                    message = f"{leaf.dotted} is {leaf.value}, but group {group.name} has {has}"
                     span = group.hardware.span if group.hardware else None
                     related = (Related(span, "promised here"),) if span and promised is not None else ()
                     yield self.hit(group, message, leaf.span, hint=f"write at most {volumes}", related=related)

@@ -13,6 +13,7 @@ from gpolicy.findings import REFUSED, Related, RuleParameter, error_rule, warnin
 from gpolicy.ganeti.sensible_ranges import SENSIBLE, is_without_limit
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy import edits
+from gpolicy.printable import count
 from gpolicy.rules.examples import GROUP, bounds, spec
 from gpolicy.rules.specs.examples import GOOD, LARGE, SIZES, group_with
 
@@ -186,13 +187,15 @@ class SpecUnlikely(Rule):
                 and _are_exchanged(most_memory := pair.maximum["memory-size"], cpus := pair.maximum["cpu-count"], low)
             ):
                 memory = amount("memory-size", most_memory)
-                message = f"{pair.title}: max is {memory} of memory for {cpus} CPUs, far less for each than at min"
+                message = (
+                    f"{pair.title}: max is {memory} of memory for {count(cpus, 'CPU')}, far less for each than at min"
+                )
                 hint = f"if they are exchanged, write {cpus}G and {most_memory // _GIB}"
                 yield self.hit(declared, message, pair.at("max", "memory-size"), hint=hint)
             for bound in wrong:
                 values = pair.minimum if bound == "min" else pair.maximum
                 memory, cpus = amount("memory-size", values["memory-size"]), values["cpu-count"]
-                message = f"{pair.title}: {bound} is {memory} of memory for {cpus} CPU{'s' if cpus > 1 else ''}"
+                message = f"{pair.title}: {bound} is {memory} of memory for {count(cpus, 'CPU')}"
                 yield self.hit(declared, message, pair.at(bound, "memory-size"), hint="correct the unit")
 
 

@@ -12,6 +12,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleParameter, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import Declared, GroupPolicy
+from gpolicy.printable import count as in_words
 from gpolicy.rules.examples import GROUP, bounds
 from gpolicy.rules.specs.examples import SIZES
 
@@ -99,7 +100,9 @@ class HardwareUnlikely(Rule):
             each = hardware.memory.value / hardware.cpus.value
             if not (least if hardware.memory.value >= _SMALL_NODE else least / 5) <= each <= most:
                 memory, cpus = amount("memory-size", hardware.memory.value), hardware.cpus.value
-                message = f"{memory} of memory for {cpus} CPUs is far too {'much' if each > most else 'little'}"
+                message = (
+                    f"{memory} of memory for {in_words(cpus, 'CPU')} is far too {'much' if each > most else 'little'}"
+                )
                 related = (Related(hardware.cpus.span, "the CPUs are here"),)
                 yield self.hit(group, message, hardware.memory.span, hint="correct the unit", related=related)
 
@@ -137,7 +140,7 @@ class SpindleUseBeyondRatio(Rule):
                     verb = "requires" if bound == "min" else "allows"
                     message = (
                         f"{pair.title} {verb} a spindle-use of {pair.bound(bound)['spindle-use']}, but a node takes"
-                        f" {limit:g} ({spindles:g} spindles, ratio {ratio.number:g})"
+                        f" {limit:g} (spindle_count {spindles:g}, ratio {ratio.number:g})"
                     )
                     related = tuple(
                         Related(item.leaf.span, f"{item.path[1]} is here") for item in (ratio, count) if item.leaf
