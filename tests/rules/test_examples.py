@@ -15,6 +15,7 @@ from gpolicy.findings import RuleInfo, Severity
 WITHOUT_EXAMPLE = {
     "GP001": "needs a file that cannot be read",
     "GP026": "needs a file with another ending",
+    "GP028": "needs a settings file",
     "GP004": "needs a large file",
     "GP138": "needs another release: tests/checking/test_other_release.py",
     "GP209": "needs a long list",
