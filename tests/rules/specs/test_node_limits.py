@@ -52,7 +52,7 @@ def serious(text: str, directory: Path) -> list[str]:
         (specs(spindles="1 2", more="  spindle-ratio: 2\n") + "ndparams: {spindle_count: 1}\n", []),
         (
             specs(spindles="1 3", more="  spindle-ratio: 2\n") + "ndparams: {spindle_count: 1}\n",
-            ["GP223 allows a spindle-use of 3, but a node takes 2 (1 spindles, ratio 2)"],
+            ["GP223 allows a spindle-use of 3, but a node takes 2 (spindle_count 1, ratio 2)"],
         ),
     ],
 )
