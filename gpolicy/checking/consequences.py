@@ -17,7 +17,9 @@ from gpolicy.printable import count
 
 _CAUSES: Final = ("GP191", "GP612", "GP616", "GP152", "GP222", "GP419", "GP114", "GP408", "GP407", "GP414")
 """Rules that tell what is most likely mistyped. Of two at one place, the first counts."""
-_SEVERAL_PLACES: Final = frozenset({"GP419", "GP408", "GP407", "GP414"})
+_SWITCHES: Final = frozenset({"GP408", "GP407", "GP414"})
+"""They tell that exclusive storage is on or off by mistake. It may be meant: what only informs stays."""
+_SEVERAL_PLACES: Final = frozenset({"GP419", *_SWITCHES})
 """Their cause may also be the other value that they name."""
 _OF_SPECS: Final = "GP226"
 """The rule that tells which findings follow from one figure: it names them one by one."""
@@ -98,7 +100,8 @@ def _cause(
         return None
     spans = (finding.span, *(related.span for related in finding.related))
     found = [causes[span] for span in spans if span in causes]
-    return min(found, key=lambda cause: _CAUSES.index(cause.code), default=None)
+    cause = min(found, key=lambda cause: _CAUSES.index(cause.code), default=None)
+    return None if cause and cause.code in _SWITCHES and finding.severity is Severity.INFO else cause
 
 
 MOST_PLACES: Final = 50

@@ -233,8 +233,12 @@ class Context:
                 yield declared, cast(tuple[Leaf, ...], leaves)
 
     def own_first(self, declared: Declared, *leaves: Leaf) -> tuple[Leaf, tuple[Related, ...]]:
-        """Return of contradicting leaves the first that the object has itself, and the places of the others."""
-        own = next((leaf for leaf in leaves if self.own(declared, leaf.path) is not None), leaves[0])
+        """Return of contradicting leaves the first that the object has itself, and the places of the others.
+
+        Best one of its own document, and not of one that it extends.
+        """
+        declares = [leaf for leaf in leaves if self.own(declared, leaf.path) is not None]
+        own = next(iter([*(leaf for leaf in declares if leaf.document is declared.document), *declares, *leaves]))
         return own, tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in leaves if leaf is not own)
 
     # --- common questions --------------------------------------------------------------------------------------

@@ -97,8 +97,13 @@ def together(context: Context, *paths: Path) -> Iterator[tuple[ClusterPolicy | G
 
 def places(context: Context, declared: Declared, *values: InForce) -> tuple[Span | None, tuple[Related, ...], str]:
     """Return of contradicting values the place of the first that the object declares itself, the places of the others,
-    and what a message must add about those that only the cluster has (or nothing)."""
-    own = next((item for item in values if item.leaf and context.own(declared, item.path) is not None), values[0])
+    and what a message must add about those that only the cluster has (or nothing).
+
+    What its own document says is the first, before what it extends.
+    """
+    declares = [item for item in values if item.leaf and context.own(declared, item.path) is not None]
+    written = [item for item in declares if item.leaf and item.leaf.document is declared.document]
+    own = next(iter([*written, *declares, *values]))
     related = tuple(
         Related(item.leaf.span, f"{item.path[-1]} is here") for item in values if item.leaf and item is not own
     )

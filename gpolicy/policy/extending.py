@@ -55,6 +55,12 @@ class Bases:
         """Return the names of the objects of a kind."""
         return {item.name for item in self._kinds.get(kind, ())}
 
+    def kinds(self, name: str) -> list[str]:
+        """Return the kinds of the objects of a name."""
+        return [
+            item.document.root["kind"] for (_, known), found in self._named.items() if known == name for item in found
+        ]
+
     def _pick_broken(self, declared: Declared, name: str | None) -> YamlDocument | None:
         kind = declared.document.root["kind"]
         return next((item for item in self._broken if _may_be(item, kind, name)), None)

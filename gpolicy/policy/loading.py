@@ -39,6 +39,7 @@ from gpolicy.policy.structure import (
     UNKNOWN_SNAPSHOT,
 )
 from gpolicy.policy.yaml_reader import read_yaml
+from gpolicy.printable import listed
 
 LARGEST_SNAPSHOT = 64 * 1024**2
 """Bytes of a snapshot that a test reads."""
@@ -87,6 +88,8 @@ class _Loader:
         self._objects: list[Declared] = []
         self._made: dict[str, list[Any]] = {kind.field: [] for kind in KINDS.values()} | {OBJECTS: self._objects}
         self._here = Bases((), ())
+        self._separate = False
+        """Whether the files are most likely those of several clusters."""
 
     def policy(self, paths: tuple[str, ...]) -> Policy:
         documents = tuple(self._files.documents)
@@ -142,7 +145,8 @@ class _Loader:
         result: dict[str, _Named] = {}
         for declared in objects:
             first = result.setdefault(declared.name, declared)
-            if first is not declared:
+            elsewhere = self._separate and declared.document.file != first.document.file
+            if first is not declared and not elsewhere:
                 kind = declared.document.root["kind"]
                 message = f"the {kind} {declared.name!r} is described twice"
                 related = (Related(first.span, "first here"),)
@@ -153,11 +157,30 @@ class _Loader:
         return result
 
     def _report_several(self, clusters: list[ClusterPolicy]) -> None:
-        for cluster in clusters[1:]:
+        bases = [cluster for cluster in clusters if self._extending(cluster, clusters)]
+        for base in bases if len(clusters) > 1 else ():
+            others = self._extending(base, clusters)
+            self._separate = True
+            verb = "extends" if len(others) == 1 else "extend"
+            message = f"{base.name!r} is no template, but {listed(repr(other.name) for other in others)} {verb} it"
+            related = tuple(Related(other.span, "extends it") for other in others)
+            hint = "write `template: true` in it: else this is a second cluster in one policy"
+            self._findings.append(SEVERAL_CLUSTERS.finding(message, base.span, hint=hint, related=related))
+        for cluster in clusters[1:] if not bases else ():
             message = f"a second cluster, {cluster.name!r}, in one policy"
             related = (Related(clusters[0].span, "the first"),)
             hint = "keep each cluster in a directory of its own and name that; a base for extends is `template: true`"
             self._findings.append(SEVERAL_CLUSTERS.finding(message, cluster.span, hint=hint, related=related))
+
+    def _extending(self, base: ClusterPolicy, clusters: list[ClusterPolicy]) -> list[ClusterPolicy]:
+        """Return the clusters that extend another one."""
+
+        def extends(cluster: ClusterPolicy, name: Located[str]) -> bool:
+            found = self._find(cluster, name)
+            return isinstance(found, ClusterPolicy) and found.document is base.document
+
+        others = [cluster for cluster in clusters if cluster.document is not base.document]
+        return [other for other in others if any(extends(other, name) for name in other.extends)]
 
     # --- extends -----------------------------------------------------------------------------------------------
 
@@ -198,6 +221,9 @@ class _Loader:
         elif names and not file.endswith(SUFFIXES):
             hint = did_you_mean(name.value, names, hint)
         message = f"there is no {kind} {name.value!r} to extend"
+        others = bases.kinds(wanted or name.value) if bases is not None else []
+        if others:
+            message += f", but a {others[0]} of this name"
         return EXTENDS_UNKNOWN.finding(message, name.span, hint=hint, missing=missing)
 
     def _base_objects(self, path: Path) -> Bases:

@@ -86,6 +86,14 @@ CASES: Final = {
         ),
         ["GP414"],
     ),
+    "a share of more than all": (
+        f"{CLUSTER}---\ngpolicy: v1\nkind: Guards\nguards:\n  - {{name: a, capacity_loss: {{at_most: 150%}}}}\n",
+        ["GP012"],
+    ),
+    "a pool of users with a slip": (
+        f'{CLUSTER}uid_pool: ["20099-20000", 20200]\nhvparams: {{kvm: {{security_model: pool}}}}\n',
+        ["GP012"],
+    ),
     "a hypervisor in three places": (
         (
             f"{CLUSTER}enabled_hypervisors: [kvm]\nhv_state: {{lxc: {{mem_node: 1G}}}}\n"
@@ -162,3 +170,42 @@ def test_a_base_that_is_nowhere_is_reported_beside_a_broken_object_of_another_na
     (tmp_path / "base.yaml").write_text(base, encoding="utf-8")
     (tmp_path / "policy.yaml").write_text(f"{CLUSTER.replace('c.', 'd.')}extends: base.yaml#flet\n", encoding="utf-8")
     assert [finding.code for finding in check_policy(load_policy(tmp_path), today=TODAY)] == ["GP011", "GP021"]
+
+
+def test_a_base_that_is_no_template_is_blamed_itself(tmp_path: Path) -> None:
+    group = GROUP.removeprefix("---\n")
+    (tmp_path / "base.yaml").write_text(CLUSTER.replace("c.example.org", "standard"), encoding="utf-8")
+    for town in ("fra", "sto"):
+        (tmp_path / town).mkdir()
+        text = f"{CLUSTER.replace('c.', f'{town}.')}extends: ../base.yaml#standard\n---\n{group}"
+        (tmp_path / town / "cluster.yaml").write_text(text, encoding="utf-8")
+    (found,) = check_policy(load_policy(tmp_path), today=TODAY)
+    assert (found.code, found.span and Path(found.span.file).name) == ("GP024", "base.yaml")
+    assert "'fra.example.org' and 'sto.example.org' extend it" in found.message
+
+
+def test_two_clusters_that_extend_nothing_of_one_another_are_two(tmp_path: Path) -> None:
+    (found,) = check(f"{CLUSTER}---\n{CLUSTER.replace('c.', 'd.')}", tmp_path)
+    assert found.message == "a second cluster, 'd.example.org', in one policy"
+
+
+def test_a_base_of_another_kind_is_named(tmp_path: Path) -> None:
+    (found,) = check(f"{CLUSTER}{GROUP}extends: c.example.org\n", tmp_path)
+    assert found.message == "there is no NodeGroup 'c.example.org' to extend, but a Cluster of this name"
+
+
+def test_of_two_values_the_one_beside_the_base_is_to_blame(tmp_path: Path) -> None:
+    base = f"{CLUSTER.replace('c.example.org', 'base')}template: true\ndiskparams: {{drbd: {{c-min-rate: 8M}}}}\n"
+    (tmp_path / "base.yaml").write_text(base, encoding="utf-8")
+    own = f"{CLUSTER}extends: base.yaml#base\ndiskparams: {{drbd: {{c-max-rate: 4M}}}}\n"
+    found = [item for item in check(own, tmp_path) if item.code == "GP121"]
+    assert [item.span and Path(item.span.file).name for item in found] == ["policy.yaml"]
+
+
+def test_the_same_pattern_and_the_same_directory_are_named_once(tmp_path: Path) -> None:
+    paths = f"{CLUSTER}file_storage_dir: /srv/x\nshared_file_storage_dir: /srv/x\n"
+    nodes = 'nodes: ["n[1-4]"]\n'
+    found = check(f"{paths}{GROUP}{nodes}{GROUP.replace('name: g', 'name: h')}{nodes}", tmp_path)
+    messages = {item.code: item.message for item in found}
+    assert messages["GP146"] == "file_storage_dir and shared_file_storage_dir are both /srv/x"
+    assert messages["GP611"] == "n[1-4] is also a pattern of group g"

@@ -14,6 +14,7 @@ from gpolicy.cluster.volume_pools import matches
 from gpolicy.findings import error_rule, info_rule, warning_rule
 from gpolicy.fit.desired import is_glob
 from gpolicy.fit.terms import volume_terms
+from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
 from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
 from gpolicy.rules.examples import CLUSTER, GROUP
@@ -211,6 +212,10 @@ class SharesOfGaneti(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:
-            said, own = _terms(context, declared).what_if, _first(declared, "margin", "reserve")
-            if said is not None and own is not None and volume_terms(None, declared).what_if is not None:
+            own_terms = volume_terms(None, declared)
+            other = [
+                key for key, usual in (("margin", MARGIN), ("reserve", RESERVED)) if getattr(own_terms, key) != usual
+            ]
+            said, own = _terms(context, declared).what_if, _first(declared, *other)
+            if said is not None and own is not None and own_terms.what_if is not None:
                 yield self.hit(declared, f"disks are {said}", own.span, hint="leave it out to count as Ganeti does")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from gpolicy.checking.fleet import Fleet, FleetHit, FleetRule, place_of
-from gpolicy.findings import Related, info_rule, warning_rule
+from gpolicy.findings import Related, Severity, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
 from gpolicy.policy.source_file import YamlDocument
@@ -69,6 +69,8 @@ class BaseHoldsNowhere(FleetRule):
     )
 
     def check(self, fleet: Fleet) -> Iterator[FleetHit]:
+        if any(finding.severity is Severity.ERROR for policy in fleet.policies for finding in policy.findings):
+            return  # it may hold in what could not be read
         holding: set[tuple[Any, ...]] = set()
         overridden: dict[tuple[Any, ...], list[tuple[int, Declared, Leaf]]] = defaultdict(list)
         for number, policy in enumerate(fleet.policies):

@@ -240,6 +240,8 @@ class GuardNeverFails(Rule):
             nothing = least_wanted and guard.limit == 0
             enough = most / 10 if guard.measure is Measure.NEWLY_VIOLATING else most
             everything = guard.limit >= (100 if guard.percent else enough) and not least_wanted
+            if guard.percent and guard.limit > 100:
+                continue  # an error
             if nothing or everything:
                 message = f"guard {guard.name.value}: {guard.measure} {guard.shown_limit} lets every plan pass"
                 yield self.hit(_label(guard), message, guard.span, hint="write a limit, or remove the guard")

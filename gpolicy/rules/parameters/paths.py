@@ -72,6 +72,8 @@ class StorageDirectoriesSame(Rule):
             if one and other and (_below(one, (other,)) or _below(other, (one,))):
                 place, related, note = places(context, declared, shared, local)
                 message = f"{one} and {other} are not two separate directories{note}"
+                if one == other:
+                    message = f"{_FILE[0]} and {_SHARED[0]} are both {one}{note}"
                 yield self.hit(declared, message, place, hint="write a directory of its own for each", related=related)
 
 
