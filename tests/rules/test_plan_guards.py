@@ -131,8 +131,11 @@ def test_the_place_is_what_would_not_allow_an_instance(
 
 def test_the_place_is_the_spec_that_changed_and_a_guard_that_would_stop_is_named_there(tmp_path: Path) -> None:
     large, small = ({**SIZES, "memory-size": size} for size in (8192, 1024))
-    minmax = [{"min": large, "max": {**large, "memory-size": 16384}}, {"min": SIZES, "max": {**small, "cpu-count": 4}}]
-    allowing: Values = {**ALLOWING, ("ipolicy", "minmax"): minmax}  # type: ignore[dict-item]
+    minmax: Value = [
+        {"min": large, "max": {**large, "memory-size": 16384}},
+        {"min": SIZES, "max": {**small, "cpu-count": 4}},
+    ]
+    allowing: Values = {**ALLOWING, ("ipolicy", "minmax"): minmax}
     state = observed("drbd")
     groups = {name: replace(item, own=allowing, effective=allowing) for name, item in state.groups.items()}
     instances = {name: replace(item, nic_count=1) for name, item in state.instances.items()}
