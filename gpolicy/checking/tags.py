@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Final
+from typing import Final, TypeVar
 
 from gpolicy.checking.members import Members
 from gpolicy.checking.node_patterns import takes_in
@@ -18,6 +19,7 @@ from gpolicy.policy.promised import promised_nodes, unlikely, written_out
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 
 HTOOLS: Final = "htools:"
+_WILDCARD: Final = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,24 +125,40 @@ def tagged_groups(policy: Policy, known: Collection[str]) -> dict[str, TaggedNod
 
 def tagged_entries(policy: Policy, known: Collection[str]) -> Iterator[TaggedNode]:
     """Yield what nodes have by the names and patterns of node sets, those not among the nodes that are `known`."""
-    every = _Sets.of(policy)
-    sets = replace(every, by_pattern=[item for item in every.by_pattern if not unlikely(item[0])])
-    groups = [group for group in policy.groups.values() if group.removed is None]
-    left = _MOST_COMPARED // (len(sets.by_pattern) + len(groups) + 1)
-    written = (name for pattern, _ in sets.by_pattern for name in written_out(pattern) or (pattern,))
+    sets = _Sets.of(policy, likely=True)
+    patterns = [pattern for items in sets.by_pattern.values() for _, pattern, _ in items]
+    groups: _ByLetters[str] = {}
+    for group in policy.groups.values():
+        for pattern in (group.nodes or ()) if group.removed is None else ():
+            _add(groups, pattern.value, group.name)
+    left = _MOST_COMPARED // (len(patterns) + len(policy.groups) + 1)
+    written = (name for text in patterns for name in written_out(text) or (text,))
     for entry in islice(dict.fromkeys((*sets.by_name, *islice(written, left))), left):
         if entry not in known and not unlikely(entry):
-            group = next((group.name for group in groups if _is_in(entry, group)), "")
-            yield TaggedNode(entry, sets.tags(entry, group), several=is_glob(entry))
+            home = next(_taking_in(groups, entry), "")
+            yield TaggedNode(entry, sets.tags(entry, home), several=is_glob(entry))
 
 
 _MOST_COMPARED: Final = 500_000
 """Entries of node sets, compared with each pattern."""
 
 
-def _is_in(entry: str, group: GroupPolicy) -> bool:
-    """Return whether a name or pattern is surely of nodes of a group."""
-    return any(takes_in(pattern.value, entry) for pattern in group.nodes or ())
+_Owner = TypeVar("_Owner")
+_ByLetters = dict[str, list[tuple[str, str, _Owner]]]
+"""Patterns with whose they are, by their first letters and with their last ones: others need not be compared."""
+
+
+def _add(patterns: _ByLetters[_Owner], pattern: str, owner: _Owner) -> None:
+    parts = _WILDCARD.split(pattern)
+    patterns.setdefault(parts[0], []).append(("" if "[" in pattern else parts[-1], pattern, owner))
+
+
+def _taking_in(patterns: _ByLetters[_Owner], entry: str) -> Iterator[_Owner]:
+    """Yield whose patterns surely match all that a name or pattern matches."""
+    for begin in (entry[:end] for end in range(len(entry) + 1)):
+        for end, pattern, owner in patterns.get(begin, ()):
+            if entry.endswith(end) and takes_in(pattern, entry):
+                yield owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,15 +167,17 @@ class _Sets:
 
     by_name: dict[str, list[NodeSetPolicy]]
     by_group: dict[str, list[NodeSetPolicy]]
-    by_pattern: list[tuple[str, NodeSetPolicy]]
+    by_pattern: _ByLetters[NodeSetPolicy]
 
     @classmethod
-    def of(cls, policy: Policy) -> _Sets:
-        sets = cls({}, {}, [])
+    def of(cls, policy: Policy, *, likely: bool = False) -> _Sets:
+        """Return the node sets of a policy; `likely`: without patterns that have a slip."""
+        sets = cls({}, {}, {})
         for node_set in policy.node_sets:
             for pattern in node_set.nodes if node_set.tags else ():
                 if is_glob(pattern.value):
-                    sets.by_pattern.append((pattern.value, node_set))
+                    if not (likely and unlikely(pattern.value)):
+                        _add(sets.by_pattern, pattern.value, node_set)
                 else:
                     sets.by_name.setdefault(pattern.value, []).append(node_set)
             for group in node_set.groups if node_set.tags else ():
@@ -172,7 +192,7 @@ class _Sets:
     def tags(self, node: str, group: str) -> dict[str, tuple[str, Span] | None]:
         """Return the tags that the sets declare for a node, or for all that a pattern matches."""
         found: dict[str, tuple[str, Span] | None] = {}
-        by_pattern = [node_set for pattern, node_set in self.by_pattern if takes_in(pattern, node)]
+        by_pattern = _taking_in(self.by_pattern, node)
         for node_set in (*self.by_group.get(group, ()), *by_pattern, *self.by_name.get(node, ())):
             found |= {tag.value: (node_set.label, tag.span) for tag in node_set.tags or ()}
         return found

@@ -92,12 +92,10 @@ class FailureDomainUndivided(Rule):
         places = list(_domains_of_groups(context))
         if context.state is None:
             names = domains(context, "nlocation").items()
-            places += [
-                (name, tag, group, (each,))
-                for name, tag in names
-                for group, each in context.tagged_groups.items()
-                if not any(len(node.of(name)) > 1 and node.of(name) & each.of(name) for node in context.all_tagged)
-            ]  # of nodes in two rooms GP528 knows more
+            for name, tag in names:
+                twice = {item for node in context.all_tagged if len(node.of(name)) > 1 for item in node.of(name)}
+                groups = context.tagged_groups.items()  # of nodes in two rooms GP528 knows more
+                places += [(name, tag, group, (each,)) for group, each in groups if twice.isdisjoint(each.of(name))]
         values = Counter(
             domain for domain, _ in {(each, node.of(each)) for each, _, _, nodes in places for node in nodes}
         )
