@@ -12,6 +12,7 @@ from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
+from gpolicy.rules.examples import bounds
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GOLD = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
@@ -27,6 +28,8 @@ TEST = (
     "---\ngpolicy: v1\nkind: Test\ntests:\n  - name: t\n    place: {group: gold, memory-size: 1G}\n"
     "    expect: {refused: false}\n"
 )
+LARGE = f"ipolicy:\n  vcpu-ratio: 4\n  minmax:\n    - name: large\n      {bounds('8G 16G', '2 4', '10G 90G')}"
+GUARD = "---\ngpolicy: v1\nkind: Guards\nguards:\n  - {{name: small, capacity_loss: {{at_most: {}}}}}\n"
 
 
 def bad(text: str, directory: Path, state: ClusterState | None = None) -> list[Finding]:
@@ -49,6 +52,31 @@ SLIPS = {
         GOLD + 'nodes: ["a*"]\n' + SILVER + 'nodes: ["b*"]\n' + IN_ZONES.format("gold") + ZONES,
         "nodes of group gold are in zone:1 and zone:2 at once",
         GOLD + 'nodes: ["a*"]\n' + SILVER + 'nodes: ["b*"]\n' + IN_ZONES.format("silver") + ZONES,
+    ),
+    "a regular expression in a list of globs": (
+        GOLD + 'nodes: ["a2.*.example.org"]\n' + SILVER + 'nodes: ["a1*.example.org", "b*.example.org"]\n',
+        "a2.*.example.org is in another domain than other nodes, example.org",
+        GOLD + 'nodes: ["a2*.example.org"]\n' + SILVER + 'nodes: ["a1*.example.org", "b*.example.org"]\n',
+    ),
+    "a mask of CPUs that one group lacks": (
+        CLUSTER
+        + 'hvparams:\n  kvm: {cpu_mask: "0-31"}\n---\n'
+        + GOLD
+        + "hardware: {memory: 64G, cpus: 32}\n"
+        + SILVER
+        + "hardware: {memory: 64G, cpus: 16}\n",
+        "hvparams.kvm.cpu_mask names CPU 31, but nodes of group silver have 16: 0 to 15",
+        CLUSTER
+        + 'hvparams:\n  kvm: {cpu_mask: "0-15"}\n---\n'
+        + GOLD
+        + "hardware: {memory: 64G, cpus: 32}\n"
+        + SILVER
+        + "hardware: {memory: 64G, cpus: 16}\n",
+    ),
+    "a loss that no plan can reach": (
+        GOLD + "nodes: [n1, n2]\nhardware: {memory: 64G, cpus: 16}\n" + LARGE + GUARD.format("15"),
+        "guard small lets every plan pass: at most 8 instances of a spec fit",
+        GOLD + "nodes: [n1, n2]\nhardware: {memory: 64G, cpus: 16}\n" + LARGE + GUARD.format("2"),
     ),
     "ssh on a port before 22": (
         f"{CLUSTER}ndparams: {{ssh_port: 6}}\n",

@@ -295,6 +295,11 @@ def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str,
     known = {domain for domain in usual if "." in domain}
     result = {}
     for entry, domain in found.items() if known else ():
+        glob = entry.replace(".*", "*")  # `.*` is a regular expression's word for what `*` is here
+        of_glob = match[1] if glob != entry and (match := _DOMAIN.fullmatch(glob)) else ""
+        if of_glob in known and uses[of_glob] > 1 and domain not in known:
+            result[entry] = (of_glob, glob)
+            continue
         if uses[domain] != 1 or "*" in entry.rpartition("]")[2]:
             continue
         glued = next((name for name in known if re.search(rf"[^.]{re.escape(name)}$", entry)), None)

@@ -151,9 +151,11 @@ class CpuMaskUnlikely(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*_MASKS):
             numbers = [int(digits) for digits in re.findall(r"[0-9]+", str(leaf.value)) if len(digits) <= _MOST_DIGITS]
-            has, span = _cpus_of_largest_node(context)
+            has, span, group = _fewest_cpus(context)
             if has and numbers and max(numbers) >= has:
-                message = f"{leaf.dotted} names CPU {max(numbers)}, but nodes have {has}: 0 to {has - 1}"
+                message = (
+                    f"{leaf.dotted} names CPU {max(numbers)}, but nodes of group {group} have {has}: 0 to {has - 1}"
+                )
                 related = (Related(span, "the hardware is promised here"),) if span else ()
                 yield self.hit(declared, message, leaf.span, hint=f"write at most {has - 1}", related=related)
             elif (masks := str(leaf.value).count(":") + 1) > 1 and (other := _other_cpus(context, masks)):
@@ -174,19 +176,17 @@ def _other_cpus(context: Context, count: int) -> str:
     return f"{min(bounds)} to {max(bounds)}" if bounds - {count} else ""
 
 
-def _cpus_of_largest_node(context: Context) -> tuple[int, Span | None]:
-    """Return the CPUs of the largest node and where they are promised; 0 if a group's are not known."""
-    found: list[tuple[int, Span | None]] = []
+def _fewest_cpus(context: Context) -> tuple[int, Span | None, str]:
+    """Return the CPUs of the smallest node that is known, where they are promised, and its group; 0 if none is."""
+    found: list[tuple[int, Span | None, str]] = []
     for group in context.groups:
         promised = group.hardware.cpus if group.hardware else None
-        nodes = [node.resources.cpu_total or 0 for node in context.members.hosts_in(group)]
+        nodes = [node.resources.cpu_total for node in context.members.hosts_in(group) if node.resources.cpu_total]
         if promised is not None:
-            found.append((promised.value, promised.span))
-        elif nodes and all(nodes):
-            found.append((max(nodes), None))
-        else:
-            return 0, None
-    return max(found, key=lambda item: item[0], default=(0, None))
+            found.append((promised.value, promised.span, group.name))
+        elif nodes:
+            found.append((min(nodes), None, group.name))
+    return min(found, key=lambda item: item[0], default=(0, None, ""))
 
 
 _UP_TO_4: Final = "ipolicy:\n  minmax:\n    - name: small\n      " + bounds("1G 8G", "1 4", "10G 90G")

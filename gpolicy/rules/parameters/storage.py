@@ -120,7 +120,9 @@ _RESERVED: Final[Path] = ("reserved_lvs",)
 
 
 def _looks_as(name: str) -> str:
-    return name.lower().translate(_LOOK_ALIKE)
+    """Return what a name has in common with those that people take for it, with or without `vg`: data and vgdata."""
+    plain = name.lower().translate(_LOOK_ALIKE)
+    return re.sub(r"^vg[-_.]?|[-_.]?vg$", "", plain) or plain
 
 
 class UserspaceWithoutKvm(Rule):
