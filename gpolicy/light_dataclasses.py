@@ -37,7 +37,10 @@ class _LibraryFields:
         return owner.__dataclass_fields__
 
 
-def _dataclass(*, frozen: bool = False, **_slots: bool) -> Callable[[type], type]:
+def _dataclass(*, slots: bool, frozen: bool = False) -> Callable[[type], type]:
+    if not slots:
+        raise TypeError("a class has slots")
+
     def made(cls: type) -> type:
         names = tuple(name for name, kind in cls.__annotations__.items() if not kind.startswith("ClassVar"))
         namespace = dict(vars(cls))
@@ -75,7 +78,8 @@ def _methods(title: str, names: tuple[str, ...], *, frozen: bool) -> dict[str, o
     def __repr__(self: object) -> str:  # noqa: N807
         return f"{title}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
-    return {"__eq__": __eq__, "__hash__": __hash__ if frozen else None, "__repr__": __repr__}
+    equality = {"__eq__": __eq__, "__hash__": __hash__ if frozen else None}
+    return {**equality, "__repr__": __repr__, "__replace__": _replace}
 
 
 def _replace(value: Any, /, **changes: object) -> object:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 from gpolicy import light_dataclasses as light
+
+ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -91,3 +95,23 @@ def test_the_library_knows_the_fields(kind: type[Full]) -> None:
     assert [field.name for field in dataclasses.fields(kind)] == ["name", "tags", "known"]
     assert dataclasses.asdict(kind("a")) == {"name": "a", "tags": (), "known": None}
     assert kind.__match_args__ == ("name", "tags", "known")
+
+
+def light_classes() -> Iterator[type]:
+    for file in (ROOT / "gpolicy").rglob("*.py"):
+        if "gpolicy.light_dataclasses import" in file.read_text(encoding="utf-8"):
+            module = import_module(".".join(file.relative_to(ROOT).with_suffix("").parts))
+            own = (item for item in vars(module).values() if isinstance(item, type))
+            yield from (cls for cls in own if cls.__module__ == module.__name__ and "__dataclass_fields__" in vars(cls))
+
+
+def test_no_class_wants_what_a_light_one_lacks() -> None:
+    """They call no `__post_init__`, have no fields of a base, and share what a default is."""
+    classes = list(light_classes())
+    assert len(classes) > 30
+    for cls in classes:
+        assert not hasattr(cls, "__post_init__"), cls
+        assert not any(hasattr(base, "__dataclass_fields__") for base in cls.__bases__), cls
+        assert cls.__annotations__, cls
+        for default in getattr(vars(cls)["__init__"], "__defaults__", None) or ():
+            hash(default)

@@ -22,11 +22,11 @@ from gpolicy.light_dataclasses import dataclass, replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from typing import Any
 
     from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, Load, NodeData
 
     Loads = Callable[[Instance], Load]
-    from typing import Any
 
 EXCLUSION_PREFIX = "htools:iextags:"
 DESIRED_PREFIX = "htools:desiredlocation:"

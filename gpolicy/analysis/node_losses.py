@@ -132,10 +132,12 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
         unsure = _unsure(nodes, instances, sets or [], cpus=cpus)
         if sets is None:
             unavailable = (
-                f"{count(comb(len(nodes), size), 'more set')} of nodes to examine; the limit is {MOST_SETS} in all"
+                f"{count(comb(len(nodes), size), 'more set')} of nodes to examine; the limit is {MOST_SETS:,} in all"
             )
         elif simulated + len(unsure) > MOST_SIMULATED:
-            unavailable = f"{count(len(unsure), 'more set')} of nodes to simulate; the limit is {MOST_SIMULATED} in all"
+            unavailable = (
+                f"{count(len(unsure), 'more set')} of nodes to simulate; the limit is {MOST_SIMULATED:,} in all"
+            )
         if sets is None or unavailable is not None:
             unavailable = f"losing {size} of {count(len(nodes), 'node')} at once means {unavailable}"
             survives = min(survives, size - 1)

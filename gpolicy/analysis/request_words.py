@@ -114,8 +114,9 @@ def _is_name(word: str) -> bool:
 
 def _key(written: str, where: str, keys: Sequence[str]) -> str:
     key = ALIASES.get(written, written)
-    if key not in keys:
-        others = [alias for alias, name in ALIASES.items() if name in keys]
+    allowed = {ALIASES.get(name, name) for name in keys}
+    if key not in allowed:
+        others = [alias for alias, name in ALIASES.items() if name in allowed]
         hint = did_you_mean(written.strip(), (*keys, *others), f"the keys are {', '.join(keys)}; {_EXAMPLE}")
         raise UsageError(f"{where}: unknown key {written!r}", hint=hint)
     return key

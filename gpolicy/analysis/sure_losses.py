@@ -26,12 +26,13 @@ class SureLosses:
         counts = sorted((len(node.primaries) for node in nodes.values()), reverse=True)
         self._enough = sum(counts[:most]) + most  # each resident of a set changes one node, and the set itself is lost
         self._nodes, self._instances, self._cpus = nodes, instances, cpus
+        self._online = frozenset(index for index, node in nodes.items() if not node.facts.offline)
         self._known: dict[int, dict[int, tuple[int, int]] | None] = {}
         self._takers: dict[Hashable, tuple[int, ...]] = {}
 
     def absorb(self, lost: Sequence[int]) -> bool:
         """Whether losing `lost` at once surely leaves no instance without a new node; False if unsure."""
-        if len(lost) == len(self._nodes):  # none is left to take over
+        if len(lost) >= len(self._online) and self._online.issubset(lost):  # none is left to take over
             return False
         total: dict[int, tuple[int, int]] = {}
         for index in lost:

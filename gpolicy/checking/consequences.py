@@ -44,7 +44,7 @@ def without_consequences(found: Sequence[Finding], settings: Settings) -> list[F
     A cause at the very place of an error, or of what is said of a tag, says less, and is left out itself.
     So is whatever else is said of a value that could not be read.
     """
-    unread = {finding.span for finding in found if finding.code in _UNREAD}
+    unread = {finding.span for finding in found if finding.code in _UNREAD and finding.span is not None}
     found = [finding for finding in found if finding.code in _UNREAD or finding.span not in unread]
     rank = {code: place for place, code in enumerate(_CAUSES)}
     causes: dict[Span | None, Finding] = {}
@@ -63,8 +63,8 @@ def without_consequences(found: Sequence[Finding], settings: Settings) -> list[F
     left_out: set[Finding] = set()
     following: dict[Finding, list[Finding]] = defaultdict(list)
     for finding in found:
-        cause = _cause(finding, causes, named)
-        if cause is not None and cause is not finding:
+        cause = _first_cause(finding, causes, named)
+        if cause is not None:
             following[cause].append(finding)
         elif finding.code in rank and finding.severity is not Severity.ERROR and finding.span in better:
             left_out.add(finding)
@@ -85,6 +85,16 @@ def _as_severe(cause: Finding, severity: Severity, following: list[Finding]) -> 
     worst = [Related(item.span, item.message) for item in following if item.severity is severity and item.span]
     more = tuple(related for related in worst if related not in cause.related)
     return replace(cause, severity=severity, related=(*cause.related, *more[:MOST_PLACES]))
+
+
+def _first_cause(
+    finding: Finding, causes: Mapping[Span | None, Finding], named: Mapping[tuple[Span | None, str], Finding]
+) -> Finding | None:
+    """Return the finding that another one follows from in the end; None if it stands for itself."""
+    seen = [finding]
+    while (cause := _cause(seen[-1], causes, named)) is not None and cause not in seen:
+        seen.append(cause)
+    return seen[-1] if len(seen) > 1 else None
 
 
 def _cause(

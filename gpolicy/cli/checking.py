@@ -16,7 +16,7 @@ from gpolicy.cli.output import Report, looked_at, not_judged, repository_path, s
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.targets import Target, Targets, all_clusters_near, as_named, run_on, targets_of
 from gpolicy.cli.terminal import wants_colour, working
-from gpolicy.errors import ExitCode, GpolicyError, UsageError
+from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
 from gpolicy.findings import HOUSE, Accepted, Finding, Severity
 from gpolicy.guessing import closest, did_you_mean
 from gpolicy.json_values import json_text
@@ -55,21 +55,28 @@ class CheckRequest:
     write_baseline: Path | None = None
 
 
-def settings_mistake(path: Path) -> Finding | None:
-    """Return the first thing that the settings file of `path` says of clusters that cannot be right."""
+def settings_mistakes(paths: Iterable[Path]) -> list[Finding]:
+    """Return of each settings file of `paths` the first thing that it says of clusters that cannot be right."""
     from gpolicy.settings.settings_file import SettingsError, settings_file  # noqa: PLC0415 (few repositories have one)
 
-    if (file := settings_file(path)) is None:
-        return None
-    from gpolicy.policy.structure import SETTINGS_MISTAKE  # noqa: PLC0415
-    from gpolicy.settings.contradictions import refuse_contradictions  # noqa: PLC0415
+    files = {file.path: file for file in map(settings_file, paths) if file is not None}
+    found = []
+    for file in files.values():
+        from gpolicy.policy.structure import SETTINGS_MISTAKE  # noqa: PLC0415
+        from gpolicy.settings.contradictions import refuse_contradictions  # noqa: PLC0415
 
-    try:
-        refuse_contradictions(file)
-    except SettingsError as error:
-        span = replace(error.span, file=str(as_named(Path(error.span.file))))
-        return SETTINGS_MISTAKE.finding(error.what, span, hint=error.hint or "")
-    return None
+        try:
+            refuse_contradictions(file)
+        except SettingsError as error:
+            span = replace(error.span, file=str(as_named(Path(error.span.file))))
+            found.append(SETTINGS_MISTAKE.finding(error.what, span, hint=error.hint or ""))
+    return found
+
+
+def _refuse_settings_mistake(paths: Sequence[Path]) -> None:
+    """Raise InputError where a settings file has a mistake."""
+    for mistake in settings_mistakes(paths):
+        raise InputError(f"{mistake.span}: {mistake.message}", hint=mistake.hint or None)
 
 
 def check(request: CheckRequest) -> int:
@@ -79,9 +86,9 @@ def check(request: CheckRequest) -> int:
     targets = targets_of(request.clusters, path)
     if targets.several and (request.fix or request.diff or request.write_baseline):
         raise UsageError("--fix, --diff and --write-baseline are for named policies", hint="leave out --all")
-    mistake = None
-    if not (request.overrides.isolated or request.overrides.config):
-        mistake = settings_mistake(path or Path())  # which other verbs would find later
+    looks_at_settings = not (request.overrides.isolated or request.overrides.config)
+    if looks_at_settings and (targets.several or request.fix or request.diff or request.write_baseline):
+        _refuse_settings_mistake(request.paths or [Path()])
     if targets.several:
         work = partial(_check_one, request=request)
         return run_on(seen_together(targets), work, request.display, verb="check", also=request.also)
@@ -100,8 +107,9 @@ def check(request: CheckRequest) -> int:
     checked = run_examinations(examinations)
     if request.write_baseline is not None:
         return _write_baseline(checked, request.write_baseline, request)
-    if mistake is not None and checked:
-        checked = [replace(checked[0], findings=[*checked[0].findings, mistake]), *checked[1:]]
+    if looks_at_settings and checked:  # which other verbs would find later
+        mistakes = settings_mistakes(item.policy.root or Path() for item in checked)
+        checked = [replace(checked[0], findings=[*checked[0].findings, *mistakes]), *checked[1:]]
     return show_report(_report(checked, request), request.display, also=request.also)
 
 

@@ -341,13 +341,25 @@ def _listed_nodes(line: _Line, word: str) -> Choices:
     return _plain((f"{done}{name}" for name in _in_state(line, "nodes")), "node")
 
 
-def _amounts(line: _Line, word: str) -> Choices:
+def _wanted(line: _Line, word: str) -> Choices:
     """Return what may follow in `10x SPEC` or `10x memory=4G disk=20G`."""
     from gpolicy.what_if.words import SIZE_KEYS  # noqa: PLC0415
 
     done = word[: word.rfind(" ") + 1]
-    yield from ((f"{done}{name}", "spec of the policy") for name in dict.fromkeys(_pairs(line)))
-    yield from ((f"{done}{key}=", "of a size") for key in SIZE_KEYS)
+    given = {key for key, equals, _ in (item.partition("=") for item in done.split()) if equals}
+    keys = [key for key in SIZE_KEYS if key not in given]
+    specs = () if given else dict.fromkeys(_pairs(line))
+    yield from ((f"{done}{name}", "spec of the policy") for name in specs)
+    yield from ((f"{done}{key}=", "of a size") for key in keys)
+
+
+def _more(line: _Line, word: str) -> Choices:
+    """Return what may follow in the same with `in GROUP`, or in `2x like:NODE`."""
+    done = word[: word.rfind(" ") + 1]
+    if done.endswith(" in "):
+        return ((f"{done}{name}", about) for name, about in _groups(line, word))
+    nodes = ((f"{done}like:{name}", about) for name, about in _nodes(line, word))
+    return (*_wanted(line, word), *nodes)
 
 
 def _objects(line: _Line, word: str) -> Choices:
@@ -380,8 +392,8 @@ _VALUES: Final[dict[str, Callable[[_Line, str], Choices]]] = {
     "kind": _kinds,
     "nodes": _listed_nodes,
     "like": _nodes,
-    "want": _amounts,
-    "more": _amounts,
+    "want": _wanted,
+    "more": _more,
     "only": _objects,
     "exclude": _objects,
     "word": _words,

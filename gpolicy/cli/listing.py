@@ -9,13 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from gpolicy.cli.checking import settings_mistake
+from gpolicy.cli.checking import settings_mistakes
 from gpolicy.cli.many_clusters import ProgressLines
 from gpolicy.cli.output import Report, show_report
 from gpolicy.cli.targets import Target, all_clusters_near, as_named, target_of
 from gpolicy.cluster.sources import Contact, contact
 from gpolicy.colour import Tone
 from gpolicy.errors import ExitCode, GpolicyError
+from gpolicy.findings import Finding
 from gpolicy.fleet.choosing import labelled_clusters
 from gpolicy.fleet.workers import Failed, work_side_by_side
 from gpolicy.json_values import json_text
@@ -49,7 +50,7 @@ def clusters(path: Path | None, labels: Sequence[str], display: Display, *, seco
     targets = [target_of(cluster, None, None) for cluster in labelled_clusters(named, labels)]
     seen = [_Seen()] * len(targets) if offline else _look(targets, seconds)
     silent = [item for item in seen if item.error is not None]
-    mistake = settings_mistake(path or Path())
+    mistake = next((_one_line(found) for found in settings_mistakes([path or Path()])), "")
     now = time.strftime(FORM, time.gmtime())
     verdict = count(len(targets), "cluster")
     if not offline:
@@ -64,12 +65,16 @@ def clusters(path: Path | None, labels: Sequence[str], display: Display, *, seco
             verdict=verdict,
             tone=Tone.BAD if silent or mistake else Tone.GOOD,
             sections=(_section(targets, seen, now, offline=offline),),
-            notes=(f"{mistake.span}: {mistake.message}; {mistake.hint}",) if mistake else (),
+            notes=(mistake,) if mistake else (),
             provenance=Provenance(made_at=now),
         ),
-        own={"json": lambda: json_text(_data(targets, seen))},
+        own={"json": lambda: json_text(_data(targets, seen) | {"settings_mistake": mistake or None})},
     )
     return show_report(report, display)
+
+
+def _one_line(found: Finding) -> str:
+    return "; ".join(filter(None, (f"{found.span}: {found.message}", found.hint)))
 
 
 def _look(targets: Sequence[Target], seconds: float) -> list[_Seen]:
@@ -127,7 +132,7 @@ def _labels(target: Target) -> dict[str, str]:
 
 def _data(targets: Sequence[Target], seen: Sequence[_Seen]) -> dict[str, Any]:
     return {
-        "format_version": "1.0",
+        "format_version": "1.1",
         "clusters": [
             {
                 "name": target.name,

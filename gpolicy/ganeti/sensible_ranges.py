@@ -151,7 +151,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     **dict.fromkeys(("stripes", "data-stripes", "meta-stripes"), _STRIPES),
     # hypervisors
     "cpu_cap": SensibleRange(
-        100,
+        10,
         25_600,
         "%",
         "it is for all virtual CPUs of an instance together, and 100 is one whole CPU",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
@@ -22,8 +23,9 @@ from gpolicy.policy.yaml_reader import MAX_BYTES, read_yaml
 SUFFIXES = YAML_SUFFIXES
 _FIRST_BYTES = 1024
 _FIRST_LETTERS = 4096
-_LARGEST_UNREAD = 1024**2
+_LARGEST_UNREAD = 256 * 1024
 """Bytes of a file that is looked at because of its name."""
+_MOST_UNREAD = 1000  # files that are looked at
 _LIKE_YAML: Final = re.compile(r"\.ya?ml|\.(?:yam|json|txt)$", re.IGNORECASE)
 _SET_ASIDE: Final = (
     "~",
@@ -38,6 +40,11 @@ _SET_ASIDE: Final = (
     ".erb",
     ".example",
     ".sample",
+    ".tpl",
+    ".jinja",
+    ".jinja2",
+    ".template",
+    ".dist",
 )
 """Endings of files that editors and patches leave, that are switched off, or that others are made from."""
 _NO_QUOTES: Final = str.maketrans("", "", "\"' \t")
@@ -87,7 +94,7 @@ def unread_files(directory: Path) -> Iterator[Finding]:
     What its ending sets aside is none of them, nor a copy beside the file that it is a copy of.
     """
     within = boundary(directory)
-    for file in sorted(_walk(directory, _may_be_meant)):
+    for file in sorted(itertools.islice(_walk(directory, _may_be_meant, most=None), _MOST_UNREAD)):
         originals = (f"{file.name.partition(suffix)[0]}{suffix}" for suffix in SUFFIXES if suffix in file.name)
         if not any((file.parent / name).exists() for name in originals) and _begins_as_policy(file, within):
             endings = " or ".join(SUFFIXES)
@@ -158,8 +165,11 @@ def is_part(path: Path) -> bool:
         return True
 
 
-def _walk(directory: Path, is_wanted: Callable[[str], bool]) -> Iterator[Path]:
-    """Yield the files below a directory with wanted names, except hidden ones."""
+def _walk(directory: Path, is_wanted: Callable[[str], bool], *, most: int | None = MAX_FILES) -> Iterator[Path]:
+    """Yield the files below a directory with wanted names, except hidden ones.
+
+    Raise InputError for more than `most`.
+    """
     seen = 0
     for parent, directories, names in os.walk(directory, onerror=_unreadable):
         directories[:] = sorted(name for name in directories if not name.startswith("."))
@@ -171,7 +181,7 @@ def _walk(directory: Path, is_wanted: Callable[[str], bool]) -> Iterator[Path]:
         for name in (*names, *links):
             if is_wanted(name) and not name.startswith("."):
                 seen += 1
-                if seen > MAX_FILES:
+                if most is not None and seen > most:
                     raise InputError(f"{directory}: more than {MAX_FILES} YAML files; is this the right directory?")
                 yield Path(parent) / name
 

@@ -39,7 +39,7 @@ from gpolicy.policy.structure import (
     UNKNOWN_SNAPSHOT,
 )
 from gpolicy.policy.yaml_reader import read_yaml
-from gpolicy.printable import listed
+from gpolicy.printable import some
 
 LARGEST_SNAPSHOT = 64 * 1024**2
 """Bytes of a snapshot that a test reads."""
@@ -162,7 +162,7 @@ class _Loader:
             others = self._extending(base, clusters)
             self._separate = True
             verb = "extends" if len(others) == 1 else "extend"
-            message = f"{base.name!r} is no template, but {listed(repr(other.name) for other in others)} {verb} it"
+            message = f"{base.name!r} is no template, but {some([repr(other.name) for other in others])} {verb} it"
             related = tuple(Related(other.span, "extends it") for other in others)
             hint = "write `template: true` in it: else this is a second cluster in one policy"
             self._findings.append(SEVERAL_CLUSTERS.finding(message, base.span, hint=hint, related=related))

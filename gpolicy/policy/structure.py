@@ -144,16 +144,19 @@ UNKNOWN_SNAPSHOT: Final = error_rule("GP025", "unknown-snapshot", UNREADABLE)(
     "    check_instance: {memory-size: 2G, cpu-count: 2, disks: [10G], disk-template: plain}\n"
     "    expect: {refused: false}\n",
 )
-SETTINGS_MISTAKE: Final = error_rule("GP028", "settings-mistake", UNREADABLE)(
+SETTINGS_MISTAKE: Final = error_rule(
+    "GP028", "settings-mistake", "verbs that work on many clusters would stop, or act on the wrong one"
+)(
     summary="The settings file says something of clusters or of a roll-out that cannot be right.",
-    rationale="A policy that is not there, an address of two clusters, or a wave without a cluster stops each verb that"
-    " works on many clusters. What the settings file says of `check` itself is no finding: check then cannot run.",
+    rationale="A policy that is not there, an address of two clusters, or a wave without a cluster is trouble for verbs"
+    " that work on many clusters; `check --all`, `--fix` and `--diff` stop there. What the settings file says of"
+    " `check` itself is no finding: check then cannot run.",
 )
 FILE_NOT_READ: Final = warning_rule("GP026", "file-not-read")(
     summary="A file in the policy's directory begins as a policy does, but its name has another ending than YAML's.",
     rationale="gpolicy reads files that end in .yaml or .yml, in small letters, and that do not begin with a dot: what"
     " this one declares does not hold. Copies beside their originals (cluster.yaml.bak) and what editors and patches"
-    " leave (~, .orig, .rej) are passed over, as are files that are switched off (.disabled, .off) and templates.",
+    " leave (~, .orig, .rej) are skipped, as are files that are switched off (.disabled, .off) and templates.",
 )
 NOTHING_DECLARED: Final = warning_rule("GP027", "nothing-declared")(
     summary="The policy has no document.",

@@ -1,4 +1,4 @@
-"""`python -m gpolicy.posting github|gitlab [--only-update] NAME FILE...`: keep one comment with the text of files.
+"""`python -m gpolicy.posting github|gitlab [--only-update|--print] NAME FILE...`: keep one comment with these texts.
 
 With `--only-update` none is begun: one that is there gets the new text. With `--print` the text goes to standard output
 instead, and nothing is asked.
@@ -48,7 +48,9 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
 def _run(arguments: list[str], environ: Mapping[str, str]) -> str:
     option = arguments[1] if arguments[1:2] and arguments[1] in {"--only-update", "--print"} else None
     arguments = [*arguments[:1], *arguments[2:]] if option else arguments
-    if len(arguments) < 3 or arguments[0] not in {"github", "gitlab"}:
+    known = {"--issue"} if option is None else set[str]()
+    is_option = arguments[1:2] and arguments[1].startswith("--") and arguments[1] not in known
+    if len(arguments) < 3 or arguments[0] not in {"github", "gitlab"} or is_option:
         raise UsageError(f"usage: {_USAGE}")
     if arguments[1] == "--issue":
         return _issue(arguments, environ)
@@ -61,9 +63,17 @@ def _run(arguments: list[str], environ: Mapping[str, str]) -> str:
         return "no comment: there is nothing to post"
     _refuse_long(text, name, service.LONGEST)
     if posts is None:
-        sys.stdout.write(f"{whole_text(name, text)}\n")
+        _print(f"{whole_text(name, text)}\n")
         return f"the comment {marker(name)} is printed, not written"
     return f"the comment {marker(name)} {post(posts, name, text, begin=option is None).value}"
+
+
+def _print(text: str) -> None:
+    try:
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        raise InputError(f"standard output: {error.strerror}") from None
 
 
 def _issue(arguments: list[str], environ: Mapping[str, str]) -> str:

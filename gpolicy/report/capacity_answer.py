@@ -117,7 +117,7 @@ def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
             "template",
             "spec",
             *(_SUPPOSED if old else ("fits",)),
-            "maximum size",
+            "counted size",
             "bound by",
             "htools",
         ),

@@ -120,7 +120,7 @@ def _table(title: str, found: Mapping[str, _Figures], rows: list[_Row], *, fits:
         made.append(
             (WHOLE_CLUSTER if group is None else Name(group), _spec_cell(name), *((size,) if fits else ()), *cells)
         )
-    headings = ("group", "spec", *(("maximum size",) if fits else ()), *found)
+    headings = ("group", "spec", *(("counted size",) if fits else ()), *found)
     return Table(
         title=title,
         of="rows",

@@ -29,7 +29,7 @@ from gpolicy.report.answer import (
 )
 
 TITLE: Final = "Capacity"
-HEADINGS: Final = ("group", "spec", "maximum size", "now", "then", "Δ", "%", "bound by")
+HEADINGS: Final = ("group", "spec", "counted size", "now", "then", "Δ", "%", "bound by")
 RIGHT: Final = frozenset({"now", "then", "Δ", "%", "lost"})
 WHOLE_CLUSTER: Final = "(cluster)"
 

@@ -12,7 +12,7 @@ from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wa
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import rough_size
-from gpolicy.printable import count
+from gpolicy.printable import count, some
 from gpolicy.suggest.node_hardware import kinds_of, node_hardware, smallest_volume, usable_volume
 from gpolicy.suggest.size_names import size_name
 from gpolicy.suggest.suggestion import NodeKind, SuggestRequest
@@ -90,7 +90,8 @@ class Grounds:
                 hint="compare vcpu-ratio and hv_state with the nodes' own reserve",
             )
         if len(usable) > 1:
-            notes.append(f"there are {len(usable)} kinds of nodes")
+            kinds_told = "; ".join(f"{some([node.name for node in kind.nodes])} ({_room(kind)})" for kind in usable)
+            notes.append(f"there are {len(usable)} kinds of nodes: {kinds_told}")
         return usable
 
     def tiles(self, kinds: tuple[NodeKind, ...], ground: Ground) -> Tiling:

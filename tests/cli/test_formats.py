@@ -30,7 +30,7 @@ def test_a_plan_in_every_form(form: str, begins: str) -> None:
 
 def test_a_plan_as_markdown_with_its_impact() -> None:
     run = gpolicy("plan", str(EXAMPLE), "-s", SNAPSHOT, "-f", "markdown", "--budget", "6000")
-    assert "| group | spec | maximum size | now | then |" in run.stdout
+    assert "| group | spec | counted size | now | then |" in run.stdout
     assert len(run.stdout.encode()) <= 6000
     assert "left out" in run.stdout.lower()
 

@@ -76,7 +76,7 @@ def test_the_table_comes_first_and_the_score_when_asked_for(report: CapacityRepo
     lines = text.splitlines()
     assert lines[1] == "The whole cluster takes 47 standard instances, or 2 in a tiered run"
     assert lines[2] == "basis: measured, all figures of nodes are as they report them"
-    assert lines[5].split() == ["group", "template", "spec", "fits", "maximum", "size", "bound", "by", "htools"]
+    assert lines[5].split() == ["group", "template", "spec", "fits", "counted", "size", "bound", "by", "htools"]
     assert lines[6].split()[:4] == ["default", "drbd", "pair", "1"]
     standard = next(line for line in lines if line.split()[:1] == ["standard"])
     assert standard.split() == [
@@ -98,7 +98,7 @@ def test_markdown_has_every_figure_in_one_table(report: CapacityReport) -> None:
     answer = capacity_answer(report)
     page = page_of_markdown(markdown_of(answer))
     table = page.tables[0]
-    assert table[0] == ["group", "template", "spec", "fits", "maximum size", "bound by", "htools"]
+    assert table[0] == ["group", "template", "spec", "fits", "counted size", "bound by", "htools"]
     shown, whole = page.tables, Page(html_of(answer)).tables
     assert [row.pop() for row in whole[0]] == ["on one scale", *([""] * len(table[1:]))]  # the bars
     assert [[list(filter(None, row)) for row in table] for table in shown] == [

@@ -67,7 +67,7 @@ def test_the_figures_of_the_capacity_table_are_those_of_the_impact() -> None:
     lines = text(full_impact()).splitlines()
     assert lines[0] == "What it costs"
     assert lines[1].startswith("  Capacity: standard instances on the cluster 68 → 50 (-18, -26 %)")
-    assert lines[2].split() == ["group", "spec", "maximum", "size", "now", "then", "Δ", "%", "bound", "by"]
+    assert lines[2].split() == ["group", "spec", "counted", "size", "now", "then", "Δ", "%", "bound", "by"]
     for line, row in zip(lines[3:], shown, strict=False):
         assert " ".join(line.split()) == " ".join(" ".join(row).split())
 

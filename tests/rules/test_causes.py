@@ -181,7 +181,7 @@ def test_a_base_that_is_no_template_is_blamed_itself(tmp_path: Path) -> None:
         (tmp_path / town / "cluster.yaml").write_text(text, encoding="utf-8")
     (found,) = check_policy(load_policy(tmp_path), today=TODAY)
     assert (found.code, found.span and Path(found.span.file).name) == ("GP024", "base.yaml")
-    assert "'fra.example.org' and 'sto.example.org' extend it" in found.message
+    assert "'fra.example.org', 'sto.example.org' extend it" in found.message
 
 
 def test_two_clusters_that_extend_nothing_of_one_another_are_two(tmp_path: Path) -> None:

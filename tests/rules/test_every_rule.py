@@ -21,7 +21,7 @@ from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES
 from gpolicy.checking.checking import check_policy
 from gpolicy.checking.pairs import MAX_PAIRS
 from gpolicy.checking.settings import PerFile, Settings
-from gpolicy.cli.checking import settings_mistake
+from gpolicy.cli.checking import settings_mistakes
 from gpolicy.drift.comparing import find_drift
 from gpolicy.findings import RuleInfo
 from gpolicy.policy.loading import load_policy
@@ -40,8 +40,7 @@ def unreadable(wrong: bool, directory: Path) -> list[str]:
 
 def settings(wrong: bool, directory: Path) -> list[str]:
     (directory / "gpolicy.toml").write_text(f'[clusters.ham]\nstate = "local:"\npolicy = "{"no" if wrong else "."}"\n')
-    mistake = settings_mistake(directory)
-    return [mistake.code] if mistake else []
+    return codes(settings_mistakes([directory]))
 
 
 def not_read(wrong: bool, directory: Path) -> list[str]:

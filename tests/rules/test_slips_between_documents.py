@@ -75,7 +75,7 @@ SLIPS = {
     ),
     "a loss that no plan can reach": (
         GOLD + "nodes: [n1, n2]\nhardware: {memory: 64G, cpus: 16}\n" + LARGE + GUARD.format("15"),
-        "guard small lets every plan pass: at most 8 instances of a spec fit",
+        "guard small allows a loss of 15 instances, but the nodes hold at most 8 of a spec",
         GOLD + "nodes: [n1, n2]\nhardware: {memory: 64G, cpus: 16}\n" + LARGE + GUARD.format("2"),
     ),
     "ssh on a port before 22": (

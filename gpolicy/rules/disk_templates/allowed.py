@@ -15,7 +15,7 @@ _SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
 
 class DefaultTemplateNotAllowed(Rule):
     info = warning_rule("GP302", "default-template-not-allowed")(
-        summary="The cluster's instance policy does not allow the first enabled disk template, or it is diskless.",
+        summary="The default disk template is diskless, or the cluster's instance policy does not allow it.",
         rationale="The first template of enabled_disk_templates is the default of new instances. If the policy does"
         " not allow it, Ganeti refuses every creation that names no template. diskless before others makes each such"
         " instance one without a disk.",
@@ -30,9 +30,10 @@ class DefaultTemplateNotAllowed(Rule):
         if cluster is None or enabled is None:
             return
         first, *others = texts(enabled)
-        if first == "diskless" and others:
+        usable = [template for template in others if allowed is None or template in texts(allowed)]
+        if first == "diskless" and usable:
             message = "diskless is the default template of new instances, as it is enabled first"
-            yield self.hit(cluster, message, enabled.at(0), hint=f"begin with {others[0]}")
+            yield self.hit(cluster, message, enabled.at(0), hint=f"begin with {usable[0]}")
         elif allowed is not None and first not in texts(allowed):
             message = f"{first} is the default template of new instances (it is enabled first), but not allowed"
             hint = f"begin enabled_disk_templates with one of {', '.join(texts(allowed))}"

@@ -297,7 +297,9 @@ def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str,
     for entry, domain in found.items() if known else ():
         glob = entry.replace(".*", "*")  # `.*` is a regular expression's word for what `*` is here
         of_glob = match[1] if glob != entry and (match := _DOMAIN.fullmatch(glob)) else ""
-        if of_glob in known and uses[of_glob] > 1 and domain not in known:
+        stem = re.match("[a-z-]*", entry, re.IGNORECASE)
+        alike = (name for name, its in found.items() if its == of_glob and stem and name.startswith(stem[0]))
+        if of_glob in known and uses[of_glob] > 1 and domain not in known and next(alike, None):
             result[entry] = (of_glob, glob)
             continue
         if uses[domain] != 1 or "*" in entry.rpartition("]")[2]:

@@ -13,7 +13,7 @@ from gpolicy.ganeti.number_bounds import MOST_NODE_FAILURES
 from gpolicy.policy.guard import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
-from gpolicy.printable import count, listed
+from gpolicy.printable import count, some
 from gpolicy.rules.examples import GROUP, bounds
 from gpolicy.rules.tags.domains import has_mirrors
 from gpolicy.rules.unknown_names import NameRule
@@ -161,8 +161,9 @@ class GuardBeyondMirrors(Rule):
                 continue
             mirrored = [group.name for group in _asked(context, guard) if _is_mirrored(context, group)]
             if mirrored and not _impossible(context, guard):
+                groups = f"group{'s' if len(mirrored) > 1 else ''} {some(mirrored)}"
                 message = (
-                    f"guard {guard.name.value} passes although an instance with DRBD disks in group {listed(mirrored)}"
+                    f"guard {guard.name.value} passes although an instance with DRBD disks in {groups}"
                     " is lost with both of its nodes"
                 )
                 hint = "this is no mistake if room for the others is what you ask for; else write 1"
@@ -246,10 +247,11 @@ class GuardNeverFails(Rule):
                 message = f"guard {guard.name.value}: {guard.measure} {guard.shown_limit} lets every plan pass"
                 yield self.hit(_label(guard), message, guard.span, hint="write a limit, or remove the guard")
             elif guard.measure is Measure.CAPACITY_LOSS and not guard.percent and guard.limit > 0:
-                bound = _most_of_all(context, guard)
+                bound = _most_of_all(context, guard) if context.state is None else None
                 if bound is not None and guard.limit >= bound:
-                    message = f"guard {guard.name.value} lets every plan pass: at most {bound} instances of a spec fit"
-                    hint = f"write a share (`{guard.shown_limit}%`), or fewer instances"
+                    loss = f"a loss of {guard.shown_limit} instances"
+                    message = f"guard {guard.name.value} allows {loss}, but the nodes hold at most {bound} of a spec"
+                    hint = "write fewer instances, or a share such as `10%`"
                     yield self.hit(_label(guard), message, guard.span, hint=hint)
 
 
@@ -259,6 +261,7 @@ def _most_of_all(context: Context, guard: Guard) -> int | None:
     bounds: list[int] = []
     for group in groups:
         nodes = len(promised_nodes(group) or ())
+        bounds += [] if context.pairs(group) else [0]  # not known
         for index, pair in enumerate(context.pairs(group), start=1):
             if guard.spec is None or guard.spec.value == (pair.name or str(index)):
                 bounds.append(nodes * min((most for _, most in _most(context, group, pair)), default=0))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import warning_rule
-from gpolicy.fit.desired import matches
+from gpolicy.fit.desired import is_glob, matches
 from gpolicy.guessing import MOST_KNOWN
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
 from gpolicy.policy.promised import written_out
 from gpolicy.policy.scenario import SimulatedGroup
+from gpolicy.printable import some
 from gpolicy.rules.examples import GROUP
 
 _HARDWARE: Final = "memory: 64G, cpus: 8, disk: 1T"
@@ -48,12 +50,15 @@ class SimulatedNodeMisspelt(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         lists = [*(group.nodes or () for group in context.groups), *(nodes.nodes for nodes in context.policy.node_sets)]
         entries = list(dict.fromkeys(entry.value for entries in lists for entry in entries))
+        plain = {entry for entry in entries if not is_glob(entry)}
+        globs = [entry for entry in entries if is_glob(entry)]
+        is_named = cache(lambda name: name in plain or _is_named(name, globs))
         guesses = MOST_GUESSES
         for scenario in context.policy.scenarios if entries else ():
             there = {node.name for part in scenario.stage.simulated for node in part.nodes}
             for part in scenario.stage.simulated:
-                known = [node.name for node in part.nodes if _is_named(node.name, entries)]
-                others = (node for node in part.nodes if known and node.name not in known and not node.tags)
+                known = [node.name for node in part.nodes if is_named(node.name)]
+                others = (node for node in part.nodes if known and not is_named(node.name) and not node.tags)
                 for node in others:
                     guesses -= 1
                     meant = _meant(node.name, known, entries) if guesses >= 0 else None
@@ -92,11 +97,13 @@ class InstanceElsewhere(Rule):
             home = {node.name: part for part in parts for node in part.nodes}
             for part in parts if len(parts) > 1 else ():
                 for existing in part.instances:
-                    node = next((item for item in existing.nodes if home.get(item.value, part) is not part), None)
+                    homes = ((item, home.get(item.value, part)) for item in existing.nodes)
+                    node = next((item for item, there in homes if _name(there) != _name(part)), None)
                     if node is not None:
                         whose = f"{_name(home[node.value])}, and the instance in {_name(part)}"
                         message = f"the node {node.value} of {existing.name.value} is in {whose}"
-                        hint = f"{_name(part)} has {', '.join(item.name for item in part.nodes[:8])}"
+                        nodes = [item.name for other in parts if _name(other) == _name(part) for item in other.nodes]
+                        hint = f"{_name(part)} has {some(nodes, 8)}"
                         yield self.hit(f"test/{scenario.name.value}", message, node.span, hint=hint)
 
 

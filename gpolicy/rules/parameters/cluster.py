@@ -115,8 +115,8 @@ class ReservedVolumesReach(Rule):
                     message = f"{pattern!r} is a glob: as a regular expression it matches no volume"
                     hint = f"write {re.sub('/[*]', '/.*', pattern)}" if "/*" in pattern else "write . for any letter"
                     yield self.hit(declared, message, leaf.at(index), hint=hint)
-                elif glob := re.search(r"(?<=[\w-])[*]$", pattern):
-                    message = f"{pattern!r} is a glob: as a regular expression it repeats {pattern[glob.start() - 1]!r}"
+                elif re.fullmatch(r"[\w./+-]*+[*]", pattern) and pattern[-2:-1] not in (".", "/", "+"):
+                    message = f"{pattern!r} is a glob: as a regular expression it repeats {pattern[-2]!r}"
                     yield self.hit(declared, message, leaf.at(index), hint=f"write {pattern[:-1]}.*")
                 elif _lacks_group(pattern, groups := _volume_groups(context, pattern)):
                     message = f"{pattern!r} names no volume group, but must match the whole name vg/lv"

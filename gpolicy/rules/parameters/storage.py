@@ -145,7 +145,8 @@ class UserspaceWithoutKvm(Rule):
             return
         related = (Related(hypervisors.span, "enabled here"),) if hypervisors.span else ()
         for declared, leaf in context.explicit():
-            if is_access(leaf.path) and leaf.value == "userspace":
+            is_for_all = "kvm" not in hypervisors.values or isinstance(declared, ClusterPolicy)
+            if is_for_all and is_access(leaf.path) and leaf.value == "userspace":
                 message = f"{leaf.dotted}: {listed(others, 'or')} cannot access a disk from userspace, only kvm can"
                 yield self.hit(declared, message, leaf.span, hint="write kernelspace", related=related)
 
