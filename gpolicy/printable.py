@@ -127,6 +127,11 @@ def some(names: Sequence[str], most: int = 5) -> str:
     return f"{', '.join(names[:most])}{more}"
 
 
+def named(word: str, names: Sequence[str]) -> str:
+    """Return names behind what they are of: `group gold`, `groups gold, silver`."""
+    return f"{word if len(names) == 1 else f'{word}s'} {some(names)}"
+
+
 def listed(words: Iterable[str], last: str = "and") -> str:
     """Return words as an enumeration: a, b and c."""
     *first, end = [*words] or [""]

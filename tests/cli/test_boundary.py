@@ -198,7 +198,7 @@ def test_nothing_outside_is_shown_or_written(plant: str, home: Path, capfd: pyte
         ("a baseline", "gpolicy.toml:2: check.baseline: '../../secret.txt' leads out of"),
         ("a baseline that is a link", "gpolicy.toml:2: check.baseline: 'b' is a symbolic link out of"),
         ("a base", "GP021 extends-unknown"),
-        ("a base with a null byte", "GP021 extends-unknown"),
+        ("a base with a null byte", "GP016 not-plain-text"),
         ("a snapshot", "GP025"),
     ],
 )

@@ -93,9 +93,9 @@ def test_a_policy_and_its_settings_start_nothing(checkout: Path) -> None:
 def test_check_finds_a_mistake_in_a_cluster_of_the_settings(checkout: Path) -> None:
     (checkout / "gpolicy.toml").write_text('[clusters.ham]\nstate = "rapi://ham"\npolcy = "policy"\n')
     done, told = run(checkout, "check", "policy")
-    assert (done.returncode, told) == (3, [])
-    assert "gpolicy.toml:3: clusters.ham.polcy: unknown key" in done.stderr
-    assert "Did you mean `policy`?" in done.stderr
+    assert (done.returncode, told) == (1, [])
+    assert "gpolicy.toml:3:1: error GP028 settings-mistake: clusters.ham.polcy: unknown key" in done.stdout
+    assert "Did you mean `policy`?" in done.stdout
     assert run(checkout, "check", "policy", "--isolated")[0].returncode == 0
 
 

@@ -25,7 +25,7 @@ CLUSTER = "Cluster\nname: cluster.example.org\n"
         ("enabled_disk_templates: [rbd, plain, drbd, file]", "enabled_disk_templates", Risk.LOW, ""),
         ("enabled_disk_templates: [rbd]", "enabled_disk_templates", Risk.MEDIUM, "disables drbd, file, plain"),
         ("ipolicy: {vcpu-ratio: 3}", "ipolicy.vcpu-ratio", Risk.LOW, ""),
-        ("diskparams: {rbd: {pool: x}}", "diskparams.rbd.pool", Risk.HIGH, "1 instances have rbd disks"),
+        ("diskparams: {rbd: {pool: x}}", "diskparams.rbd.pool", Risk.HIGH, "1 instance has rbd disks"),
         ("diskparams: {gluster: {host: h}}", "diskparams.gluster.host", Risk.LOW, "no instance has gluster disks"),
     ],
 )

@@ -367,7 +367,8 @@ def test_the_settings_must_name_waves_for_all(bench: Bench) -> None:
     assert "gpolicy.toml:20: rollout.waves: has no label of: ber, cam" in done.stderr
     assert bench.jobs() == dict.fromkeys(NAMES, 0)
     bench.write('waves = ["stage=canari"]')
-    assert "gpolicy.toml:20: rollout.waves: no cluster has the label 'stage=canari'" in bench.run("check", ".").stderr
+    said = "gpolicy.toml:20:1: error GP028 settings-mistake: rollout.waves: no cluster has the label 'stage=canari'"
+    assert said in bench.run("check", ".").stdout
 
 
 def test_a_cluster_without_a_plan_is_named(bench: Bench) -> None:

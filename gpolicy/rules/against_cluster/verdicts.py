@@ -12,7 +12,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Finding, Severity, Span, warning_rule
 from gpolicy.fit.terms import terms_of
 from gpolicy.policy.guard import Measure
-from gpolicy.printable import listed, some
+from gpolicy.printable import named, some
 from gpolicy.rules.examples import GROUP, bounds
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class InstancesViolate(PlanRule):
         hint = "allow their sizes, or write a guard newly_violating that says how many are meant"
         if stopping:
             allowed = " ".join(f"--allow {name}" for name in stopping)
-            guards = f"guard{'s' if len(stopping) > 1 else ''} {listed(stopping)}"
+            guards = named("guard", stopping)
             hint = f"allow their sizes; if that is meant, override {guards} with gpolicy plan {allowed}"
         for group, span, names in refused:
             message = f"group {group} would no longer allow {some(names)}"

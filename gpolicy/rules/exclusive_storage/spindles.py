@@ -16,6 +16,7 @@ from gpolicy.ganeti.units import SIZE_STEP_MIB
 from gpolicy.ganeti.vocabulary import MAX_DISKS
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
+from gpolicy.printable import count
 from gpolicy.rules.examples import bounds
 from gpolicy.rules.exclusive_storage.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES
 
@@ -162,8 +163,8 @@ class DisksBeyondSpindles(Rule):
                     yield self.hit(group, message, place, hint=f"write {most} or less", related=related)
 
 
-def _disks(count: int, size: int) -> str:
-    return f"{count} disk{'s' if count != 1 else ''} of {amount('disk-size', size)}"
+def _disks(number: int, size: int) -> str:
+    return f"{count(number, 'disk')} of {amount('disk-size', size)}"
 
 
 class SpindlesBeyondNode(Rule):

@@ -13,7 +13,7 @@ from gpolicy.ganeti.number_bounds import MOST_NODE_FAILURES
 from gpolicy.policy.guard import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
-from gpolicy.printable import count, some
+from gpolicy.printable import count, named
 from gpolicy.rules.examples import GROUP, bounds
 from gpolicy.rules.tags.domains import has_mirrors
 from gpolicy.rules.unknown_names import NameRule
@@ -161,7 +161,7 @@ class GuardBeyondMirrors(Rule):
                 continue
             mirrored = [group.name for group in _asked(context, guard) if _is_mirrored(context, group)]
             if mirrored and not _impossible(context, guard):
-                groups = f"group{'s' if len(mirrored) > 1 else ''} {some(mirrored)}"
+                groups = named("group", mirrored)
                 message = (
                     f"guard {guard.name.value} passes although an instance with DRBD disks in {groups}"
                     " is lost with both of its nodes"

@@ -16,7 +16,7 @@ from gpolicy.checking.volumes import promised_size
 from gpolicy.findings import Finding, Related, Span, warning_rule
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf, Policy
 from gpolicy.policy.source_file import Located
-from gpolicy.printable import some
+from gpolicy.printable import named
 from gpolicy.rules.examples import GROUP, bounds
 from gpolicy.rules.exclusive_storage.dedicated import NothingForTheNode, ShareFitsLessOften
 from gpolicy.rules.exclusive_storage.spindles import DiskNotWholeSpindles, SpindlesBeyondNode, TooFewSpindles
@@ -120,7 +120,7 @@ class FigureRefusesSpecs(Rule):
         what = f"{refusals.figure.name}{value}{refusals.figure.note}"
         first = min(findings, key=lambda finding: finding.severity.rank)
         names = [group.name for group in refusals.groups]
-        which = f"group{'s' if len(names) > 1 else ''} {some(names)}"
+        which = named("group", names)
         message = (
             f"{what}: by it {len(refusals.refused)} of {refusals.specs} specs of {which} do not fit the"
             f" nodes as meant; {first.message}"
