@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +19,7 @@ from gpolicy.rules.tags.locations import DesiredLocationWithoutDomain, FailureDo
 from gpolicy.rules.tags.migration import MigrationDeadEnd
 
 if TYPE_CHECKING:
+    from gpolicy.checking.tags import Tag
     from gpolicy.impact.location_change import LocationChange
 
 _BETTER: Final = (FailureDomainUndivided, MigrationDeadEnd, DesiredLocationWithoutDomain)
@@ -51,8 +52,9 @@ class PlacedAgainstTags(PlanRule):
             return
         known = context.once(prospect_of).impact("location").location
         found: dict[tuple[str, Span | None], dict[str, list[_Wrong]]] = defaultdict(lambda: defaultdict(list))
+        rules = [tag for tag in context.tags if tag.level is Level.CLUSTER and tag.family and tag.suffix]
         for wrong in _newly_wrong(known) if known else ():
-            found[_place(context, wrong)][wrong.words].append(wrong)
+            found[_place(context, rules, wrong)][wrong.words].append(wrong)
         said = {hit.finding.span for rule in _BETTER if found for hit in rule().check(context)}
         for (label, span), kinds in found.items():
             if span is None or span not in said:
@@ -63,12 +65,16 @@ class PlacedAgainstTags(PlanRule):
 
 @dataclass(frozen=True, slots=True)
 class _Wrong:
-    """What is newly wrong with the place of instances: a sentence about them, the tags, and nodes with these tags."""
+    """What is newly wrong with the place of instances: a sentence about them, the tags, and nodes with these tags.
+
+    `domain`: the failure domain whose values are too few.
+    """
 
     words: str
     instances: tuple[str, ...]
     tags: tuple[str, ...]
     nodes: tuple[str, ...] = ()
+    domain: str | None = None
 
 
 def _newly_wrong(change: LocationChange) -> Iterator[_Wrong]:
@@ -84,8 +90,8 @@ def _newly_wrong(change: LocationChange) -> Iterator[_Wrong]:
             yield _Wrong(words, conflict.instances, (conflict.domain, conflict.tag), conflict.nodes)
     for excess in change.unsatisfiable.new:
         places = "nodes" if excess.domain_kind is None else f"values of {excess.domain_kind}"
-        words = f"group {excess.group} would have too few {places} to keep all with {excess.tag} apart ({{names}})"
-        yield _Wrong(words, excess.instances, (excess.tag, f"{excess.domain_kind}:"))
+        words = f"group {excess.group} would have too few {places} to keep all with {{tags}} apart ({{names}})"
+        yield _Wrong(words, excess.instances, (excess.tag,), domain=excess.domain_kind)
     for stranded in change.stranded.new:
         lacking = sorted({tag for _, tags in stranded.targets for tag in tags})
         words = "no other node would take {names} (for want of {tags})"
@@ -101,11 +107,11 @@ def _sentence(words: str, items: list[_Wrong]) -> str:
     return words.replace("{names}", names).replace("{tags}", tags)
 
 
-def _place(context: Context, wrong: _Wrong) -> tuple[str, Span | None]:
+def _place(context: Context, rules: Sequence[Tag], wrong: _Wrong) -> tuple[str, Span | None]:
     """Return the object and the place of the tag that makes it wrong: a new one of the cluster, else of a node."""
     old = context.state.cluster.tags if context.state else frozenset()
-    rules = [tag for tag in context.tags if tag.level is Level.CLUSTER and tag.family and tag.suffix]
-    about = [rule for rule in rules if any(tag.startswith(rule.suffix) for tag in wrong.tags)]
+    tags = (*wrong.tags, *([f"{wrong.domain}:"] if wrong.domain else []))
+    about = [rule for rule in rules if any(tag.startswith(rule.suffix) for tag in tags)]
     about.sort(key=lambda rule: rule.text in old)
     if about and about[0].text not in old:
         return about[0].label, about[0].span
