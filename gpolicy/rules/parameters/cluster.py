@@ -115,7 +115,7 @@ class ReservedVolumesReach(Rule):
                     message = f"{pattern!r} is a glob: as a regular expression it matches no volume"
                     hint = f"write {re.sub('/[*]', '/.*', pattern)}" if "/*" in pattern else "write . for any letter"
                     yield self.hit(declared, message, leaf.at(index), hint=hint)
-                elif re.fullmatch(r"[\w./+-]*+[*]", pattern) and pattern[-2:-1] not in (".", "/", "+"):
+                elif re.fullmatch(r"[\w./+-]++[*]", pattern) and pattern[-2:-1] not in (".", "/", "+"):
                     message = f"{pattern!r} is a glob: as a regular expression it repeats {pattern[-2]!r}"
                     yield self.hit(declared, message, leaf.at(index), hint=f"write {pattern[:-1]}.*")
                 elif _lacks_group(pattern, groups := _volume_groups(context, pattern)):

@@ -136,6 +136,7 @@ def pvm(text: str) -> str:
         (f"{CLUSTER}volume_group_name: vgdata\ndiskparams:\n  drbd: {{metavg: data}}\n", ["GP137"]),
         (f"{CLUSTER}volume_group_name: vg0\ndiskparams:\n  drbd: {{metavg: ssd}}\n", []),
         (f"{CLUSTER}reserved_lvs: [vg0/backup-*]\n", ["GP160"]),
+        (f"{CLUSTER}reserved_lvs: ['*']\n", ["GP109"]),
         (f"{CLUSTER}reserved_lvs: ['vg0/backup-[0-9]*']\n", []),
         (f"{CLUSTER}reserved_lvs: ['vg0/snap\\d*']\n", []),
         (f"{CLUSTER}enabled_disk_templates: [diskless, plain]\n", ["GP302"]),
