@@ -88,9 +88,8 @@ def lose(
     all_at_home = homes is not None and not any(homes[instance.index] == NO_NODE for instance in others)
     state = dict(nodes)
     homeless, strained = list[Homeless](), list[Homeless]()
-    if all(
-        nodes[index].facts.offline for index in escape
-    ):  # htools' steps skip an instance that loses both nodes; without any node left it is lost
+    none_left = all(nodes[index].facts.offline for index in escape)
+    if none_left:  # htools' steps skip an instance that loses both nodes; here it is lost
         both = (item for item in residents if item.template is DiskTemplate.DRBD and item.secondary in lost)
         homeless += (_nowhere([], item, Counter()) for item in both if len(lost) > 1)
     for instance, home in evacuate(state, instances, lost, None if homes is None else known_home, cpus=cpus):
