@@ -92,12 +92,13 @@ class PatternStopsShort(Rule):
         state, desired = context.state, context.desired
         if state is None or desired is None:
             return
-        claimed = [entry.value for group in context.groups for entry in group.nodes or ()]
+        claimed = {entry.value for group in context.groups for entry in group.nodes or ()}
+        globs = [entry for entry in claimed if is_glob(entry)]
         for group in context.groups:
             entries = group.nodes or ()
             near: dict[Located[str], list[str]] = {}
             nodes = sorted(node.name for node in context.members.nodes_in(group)) if entries else []
-            left = [name for name in nodes if not any(matches(entry, name) for entry in claimed)]
+            left = [name for name in nodes if name not in claimed and not any(matches(glob, name) for glob in globs)]
             listed = [entry for entry in entries if not is_glob(entry.value)]
             homes = [home.group for entry in listed if (home := desired.nodes.get(entry.value)) and home.group]
             is_whole = 2 * len(left) <= len(nodes) and [home.value for home in homes] == [group.name] * len(listed)

@@ -23,8 +23,9 @@ struct secondary_side {
     uint64_t hash;
 };
 
-/* The special pairs of a secondary (special_pair()), and the range of its reserved share of memory with them. */
-struct specials { int64_t count; double low, high; };
+/* The special pairs of a secondary (special_pair()): their count, and the range of its reserved share of memory with
+ * them. Beside it the share before, and after with all other pairs. */
+struct specials { int64_t count; double low, high, before, usual; };
 
 /* The terms of the score of a primary, computed when one of its pairs is compared closely. */
 struct primary_score { int64_t search; double alone, terms[COMPONENTS]; struct deviation shared[SHARED]; };
@@ -33,8 +34,19 @@ struct primary_score { int64_t search; double alone, terms[COMPONENTS]; struct d
  * value exists. */
 struct ranked { double low, alone; int64_t row; };
 
-/* Rows of one list of candidates that fit, with their bounds. */
-struct side_rows { struct ranked *rows, *close; int64_t count, close_count, *next, *slots, best; };
+enum { LANES = 4 }; /* columns whose least and greatest numbers are found side by side */
+
+/* The nodes as primaries, or as secondaries. The nodes of a list of candidates have neighbouring columns, from `begin`
+ * of the list on, filled up to a multiple of LANES. By component, then column: the numbers `own` and `slope` of a side,
+ * or NaN if the node does not take the instance. By column: what the node's counts change, the lower bound of its side,
+ * the part of it that depends on this side alone, and `parts`: by how much it changes one variance. Then the rows of
+ * one list that fit. */
+struct side_rows {
+    int64_t *begin, *column_of, *row_of, columns;
+    double *own, *slope, *counts, *low, *alone, *parts;
+    struct ranked *rows, *close;
+    int64_t count, close_count, *next, *slots, best;
+};
 
 struct pair_search {
     struct sides *sides;
@@ -46,24 +58,56 @@ struct pair_search {
     double squared_count, inverse_square, inverse_others; /* from the count of online nodes */
     int64_t searches;
     struct primary_score *scores;
-    double *primary_parts, *secondary_parts; /* by how much each side changes each variance */
     struct side_rows p, s;
     int64_t slot_count;
-    bool *is_primary, any_offline; /* among the candidates */
-    /* for each component of a primary, RESERVED last: the variance less the rounding error, and the slope of the chord
-     */
-    double bases[OF_PRIMARY], slopes[OF_PRIMARY + 1], from_p[OF_PRIMARY], from_s[OF_SECONDARY];
-    double common_of_secondary;
+    bool any_offline; /* among the candidates */
+    const bool *wanted; /* the argument of best_pair() */
+    double bases[OF_PRIMARY]; /* the variances less their rounding errors */
+    double reserved_root, reserved_slope; /* the beginning and slope of the chord under the deviation of reservations */
     double margin; /* the rounding error of a bound */
     struct pair best;
 };
 
-static bool open_rows(struct engine *engine, struct side_rows *side, int64_t slots) {
-    side->rows = zeroed(engine, engine->node_count, sizeof *side->rows);
-    side->close = zeroed(engine, engine->node_count, sizeof *side->close);
-    side->next = zeroed(engine, engine->node_count, sizeof *side->next);
-    side->slots = zeroed(engine, slots, sizeof *side->slots);
-    return !failed(engine);
+static bool give_columns(struct engine *engine, struct side_rows *side, const int64_t *list_of) {
+    side->begin = zeroed(engine, engine->list_count + 1, sizeof *side->begin);
+    side->column_of = zeroed(engine, engine->node_count, sizeof *side->column_of);
+    int64_t *end = zeroed(engine, engine->list_count, sizeof *end); /* of the columns in use */
+    if (failed(engine)) return false;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (list_of[row] != NOWHERE) side->begin[list_of[row] + 1]++;
+    }
+    for (int64_t list = 0; list < engine->list_count; list++) {
+        end[list] = side->begin[list];
+        side->begin[list + 1] = side->begin[list] + (side->begin[list + 1] + LANES - 1) / LANES * LANES;
+    }
+    side->columns = side->begin[engine->list_count];
+    side->row_of = zeroed(engine, side->columns, sizeof *side->row_of);
+    if (failed(engine)) return false;
+    for (int64_t column = 0; column < side->columns; column++) side->row_of[column] = NOWHERE;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (list_of[row] == NOWHERE) continue;
+        side->column_of[row] = end[list_of[row]]++;
+        side->row_of[side->column_of[row]] = row;
+    }
+    return true;
+}
+
+static bool open_rows(struct engine *engine, struct side_rows *side, const int64_t *list_of, int components) {
+    int64_t nodes = engine->node_count;
+    if (!give_columns(engine, side, list_of)) return false;
+    side->own = zeroed(engine, side->columns, (size_t)components * sizeof *side->own);
+    side->slope = zeroed(engine, side->columns, (size_t)components * sizeof *side->slope);
+    side->counts = zeroed(engine, side->columns, sizeof *side->counts);
+    side->low = zeroed(engine, side->columns, sizeof *side->low);
+    side->alone = zeroed(engine, side->columns, sizeof *side->alone);
+    side->parts = zeroed(engine, side->columns, sizeof *side->parts);
+    side->rows = zeroed(engine, nodes, sizeof *side->rows);
+    side->close = zeroed(engine, nodes, sizeof *side->close);
+    side->next = zeroed(engine, nodes, sizeof *side->next);
+    side->slots = zeroed(engine, engine->pair_search->slot_count, sizeof *side->slots);
+    if (failed(engine)) return false;
+    for (int64_t place = 0; place < side->columns * components; place++) side->own[place] = NAN;
+    return true;
 }
 
 bool open_pair_search(struct engine *engine) {
@@ -77,14 +121,12 @@ bool open_pair_search(struct engine *engine) {
     search->secondaries = zeroed(engine, nodes, sizeof *search->secondaries);
     search->specials = zeroed(engine, nodes, sizeof *search->specials);
     search->scores = zeroed(engine, nodes, sizeof *search->scores);
-    search->primary_parts = zeroed(engine, nodes, OF_PRIMARY * sizeof *search->primary_parts);
-    search->secondary_parts = zeroed(engine, nodes, OF_SECONDARY * sizeof *search->secondary_parts);
-    search->is_primary = zeroed(engine, nodes, sizeof *search->is_primary);
     for (int64_t row = 0; row < nodes; row++) {
         bool candidate = engine->list_of_primary[row] != NOWHERE || engine->list_of_secondary[row] != NOWHERE;
         search->any_offline = search->any_offline || (candidate && engine->facts[row].offline);
     }
-    return open_rows(engine, &search->p, search->slot_count) && open_rows(engine, &search->s, search->slot_count);
+    return open_rows(engine, &search->p, engine->list_of_primary, OF_PRIMARY) &&
+           open_rows(engine, &search->s, engine->list_of_secondary, OF_SECONDARY);
 }
 
 /* Compute the side of a secondary that reserves `peer` MiB for the primary already. */
@@ -123,15 +165,58 @@ static void make_secondary(struct engine *engine, int64_t row) {
         low = least(low, memory + kept);
         high = most(high, memory + kept);
     }
-    double total = engine->facts[row].total_memory;
-    search->specials[row] = (struct specials){count, (double)low / total, (double)high / total};
-    if (count > 0)
-        note_size(search->sides, RESERVED, search->secondaries[row].before[KEPT], search->specials[row].high);
+    const struct secondary_side *side = &search->secondaries[row];
+    double total = engine->facts[row].total_memory, before = side->before[KEPT];
+    search->specials[row] =
+        (struct specials){count, (double)low / total, (double)high / total, before, side->after[KEPT]};
+    if (count > 0) note_size(search->sides, RESERVED, before, search->specials[row].high);
+}
+
+/* Write the numbers of a side, one for each component, into the node's column, or leave the node out. */
+static void write_column(struct side_rows *side, int64_t column, int components, const double *own,
+                         const double *slope) {
+    for (int place = 0; place < components; place++) {
+        side->own[place * side->columns + column] = own != NULL ? own[place] : NAN;
+        side->slope[place * side->columns + column] = own != NULL ? slope[place] : 0.0;
+    }
+}
+
+static bool is_left_out(const struct side_rows *side, int64_t column) { return isnan(side->own[column]); }
+
+static void update_primary(struct engine *engine, int64_t row) {
+    struct pair_search *search = engine->pair_search;
+    const double *weights = engine->weights;
+    int64_t column = search->p.column_of[row];
+    bool stale = search->sides->as_of[row] <= engine->changed[row], left_out = is_left_out(&search->p, column);
+    if (engine->outcomes->primary_codes[row] != FITS) {
+        if (!left_out) write_column(&search->p, column, OF_PRIMARY, NULL, NULL);
+    } else if (stale || left_out) {
+        const struct primary_side *side = primary_side(engine, search->sides, row);
+        write_column(&search->p, column, OF_PRIMARY, side->own, side->slope);
+        search->p.counts[column] = weights[N1_COUNT] * side->n1_change + weights[PRIMARY_TAGS] * side->tags_change +
+                                   weights[LOCATION] * side->location_change;
+    }
+}
+
+static void update_secondary(struct engine *engine, int64_t row) {
+    struct pair_search *search = engine->pair_search;
+    const double *weights = engine->weights;
+    const struct secondary_side *side = &search->secondaries[row];
+    int64_t column = search->s.column_of[row];
+    bool stale = search->as_of[row] <= engine->changed[row], left_out = is_left_out(&search->s, column);
+    if (engine->outcomes->secondary_codes[row] != FITS) {
+        if (!left_out) write_column(&search->s, column, OF_SECONDARY, NULL, NULL);
+    } else if (stale || left_out) {
+        if (stale) make_secondary(engine, row);
+        search->as_of[row] = engine->clock + 1;
+        write_column(&search->s, column, OF_SECONDARY, side->own, side->slope);
+        search->s.counts[column] = weights[N1_COUNT] * side->n1_change +
+                                   weights[RESERVED_TOTAL] * (side->after[KEPT] - side->before[KEPT]);
+    }
 }
 
 void prepare_pairs(struct engine *engine, const struct instance *instance) {
     struct pair_search *search = engine->pair_search;
-    const struct outcomes *outcomes = engine->outcomes;
     struct instance wanted = *instance;
     wanted.location_score = 0; /* it depends on the pair: the locations that both nodes have in common */
     take_statistics(engine, EVERYWHERE, &search->statistics);
@@ -140,13 +225,12 @@ void prepare_pairs(struct engine *engine, const struct instance *instance) {
     }
     search->instance = &search->sides->demand;
     search->squared_count = search->sides->squared_count;
+    search->inverse_square = search->sides->inverse_square;
+    search->inverse_others = search->statistics.count > 1.0 ? 1.0 / (search->statistics.count - 1.0) : 0.0;
     search->searches++;
     for (int64_t row = 0; row < engine->node_count; row++) {
-        if (outcomes->primary_codes[row] == FITS) primary_side(engine, search->sides, row);
-        if (outcomes->secondary_codes[row] == FITS && search->as_of[row] <= engine->changed[row]) {
-            make_secondary(engine, row);
-            search->as_of[row] = engine->clock + 1;
-        }
+        if (engine->list_of_primary[row] != NOWHERE) update_primary(engine, row);
+        if (engine->list_of_secondary[row] != NOWHERE) update_secondary(engine, row);
     }
 }
 
@@ -267,15 +351,12 @@ static double limit_of(const struct pair_search *search) {
     return search->best.primary == NOWHERE ? INFINITY : search->best.score + search->margin;
 }
 
-/* Between which numbers each component's variance changes. */
-struct ranges { double low[OF_PRIMARY], high[OF_PRIMARY]; };
+/* Between which numbers a variance changes. */
+struct range { double low, high; };
 
-/* What the bounds of all pairs have in common: of the components that both sides change, and of the others. */
-struct common { double shared, of_primary, of_secondary; };
-
-static void widen(struct ranges *ranges, int place, double value) {
-    ranges->low[place] = lesser(ranges->low[place], value);
-    ranges->high[place] = greater(ranges->high[place], value);
+static void widen(struct range *range, double value) {
+    range->low = lesser(value, range->low); /* NaN changes nothing */
+    range->high = greater(value, range->high);
 }
 
 /* How the reservation changes its variance if the secondary keeps `after` (a share of its memory). */
@@ -290,174 +371,129 @@ static double bottom_of(const struct pair_search *search, double before) {
     return (search->statistics.sums[RESERVED] - before) * search->inverse_others;
 }
 
-/* Extend the ranges by the changes that special pairs make to the variance of the reservations. */
-static void widen_by_specials(const struct pair_search *search, int64_t row, struct ranges *ranges) {
-    const struct specials *specials = &search->specials[row];
-    double before = search->secondaries[row].before[KEPT], bottom = bottom_of(search, before);
-    if (specials->count == 0) return;
-    widen(ranges, KEPT, kept_part(search, before, specials->low));
-    widen(ranges, KEPT, kept_part(search, before, specials->high));
-    if (specials->low < bottom && bottom < specials->high) widen(ranges, KEPT, kept_part(search, before, bottom));
-}
-
-/* Read the sums of components, with 0 for NaN, and begin empty ranges. */
-static void begin_ranges(const struct pair_search *search, const int *components, int count, double *sums,
-                         struct ranges *ranges) {
-    for (int place = 0; place < count; place++) {
-        double sum = search->statistics.sums[components[place]];
-        sums[place] = isfinite(sum) ? sum : 0.0;
-        ranges->low[place] = INFINITY;
-        ranges->high[place] = -INFINITY;
-    }
-}
-
-/* Compute by how much each side changes each variance, and the ranges of these changes. */
-static void work_out_parts(const struct engine *engine, struct ranges *p, struct ranges *s) {
-    struct pair_search *search = engine->pair_search;
-    double sums[OF_PRIMARY];
-    search->inverse_square = 1.0 / search->squared_count;
-    search->inverse_others = search->statistics.count > 1.0 ? 1.0 / (search->statistics.count - 1.0) : 0.0;
-    begin_ranges(search, PRIMARY_COMPONENTS, OF_PRIMARY, sums, p);
-    for (int64_t number = 0; number < search->p.count; number++) {
-        const struct primary_side *side = &search->sides->items[search->p.rows[number].row];
-        double parts[OF_PRIMARY];
-        for (int place = 0; place < OF_PRIMARY; place++)
-            parts[place] = side->own[place] - sums[place] * side->slope[place];
-        for (int place = 0; place < OF_PRIMARY; place++) widen(p, place, parts[place]);
-        memcpy(&search->primary_parts[number * OF_PRIMARY], parts, sizeof parts);
-    }
-    begin_ranges(search, SECONDARY_COMPONENTS, OF_SECONDARY, sums, s);
+/* Extend the range by the changes that special pairs make to the variance of the reservations. */
+static void widen_by_specials(const struct pair_search *search, struct range *range) {
     for (int64_t number = 0; number < search->s.count; number++) {
-        int64_t row = search->s.rows[number].row;
-        const struct secondary_side *side = &search->secondaries[row];
-        double parts[OF_SECONDARY];
-        for (int place = 0; place < OF_SECONDARY; place++)
-            parts[place] = side->own[place] - sums[place] * side->slope[place];
-        for (int place = 0; place < OF_SECONDARY; place++) widen(s, place, parts[place]);
-        memcpy(&search->secondary_parts[number * OF_SECONDARY], parts, sizeof parts);
-        widen_by_specials(search, row, s);
+        const struct specials *specials = &search->specials[search->s.rows[number].row];
+        double before = specials->before, bottom = bottom_of(search, before);
+        if (specials->count == 0) continue;
+        widen(range, kept_part(search, before, specials->low));
+        widen(range, kept_part(search, before, specials->high));
+        if (specials->low < bottom && bottom < specials->high) widen(range, kept_part(search, before, bottom));
     }
 }
 
-/* Lay the chords of all components. `common` is the part of the bound that is the same for all pairs. */
-static void lay_chords(struct pair_search *search, const struct ranges *p, const struct ranges *s,
-                       struct common *common) {
-    const double *weights = search->statistics.weights;
+/* Compute by how much each node of a list changes the variance of a component, and the range of these changes. */
+static struct range work_out_parts(const struct pair_search *search, struct side_rows *side, int64_t list, int place,
+                                   int component) {
+    const double *own = &side->own[place * side->columns], *slope = &side->slope[place * side->columns];
+    double sum = search->statistics.sums[component];
+    struct range ranges[LANES], all = {INFINITY, -INFINITY};
+    if (!isfinite(sum)) sum = 0.0; /* the deviation is NaN, which gets no bound */
+    for (int lane = 0; lane < LANES; lane++) ranges[lane] = all;
+    for (int64_t column = side->begin[list]; column < side->begin[list + 1]; column += LANES) {
+        for (int lane = 0; lane < LANES; lane++) {
+            double part = side->parts[column + lane] = own[column + lane] - sum * slope[column + lane];
+            widen(&ranges[lane], part);
+        }
+    }
+    for (int lane = 0; lane < LANES; lane++) {
+        widen(&all, ranges[lane].low);
+        widen(&all, ranges[lane].high);
+    }
+    return all;
+}
+
+/* Add to a bound of each node of a list how far the node climbs the chord of a component. */
+static void climb(const struct side_rows *side, int64_t list, double slope, double from, double *bounds) {
+    if (slope == 0.0) return;
+    for (int64_t column = side->begin[list]; column < side->begin[list + 1]; column++) {
+        bounds[column] += slope * (side->parts[column] - from);
+    }
+}
+
+/* Read the bounds of the rows that fit, and find the least. `alone` and `rest` are the same for all of them. */
+static void read_bounds(const struct engine *engine, struct side_rows *side, double alone, double rest) {
+    struct pair_search *search = engine->pair_search;
+    bool tagged = side == &search->p && search->instance->tag_count > 0;
+    double greatest = 0.0;
+    side->best = 0;
+    for (int64_t number = 0; number < side->count; number++) {
+        struct ranked *ranked = &side->rows[number];
+        int64_t column = side->column_of[ranked->row];
+        ranked->alone = side->alone[column] + alone;
+        if (tagged) {
+            ranked->alone += engine->weights[LOCATION_EXCLUSION] *
+                             (double)exclusion_change(engine, ranked->row, search->instance, search->statistics.merged);
+        }
+        ranked->low = ranked->alone + (side->low[column] + rest);
+        if (ranked->low < side->rows[side->best].low) side->best = number;
+        greatest = greater(greatest, fabs(ranked->low));
+    }
+    search->margin = greater(search->margin, 1e-10 * (1.0 + greatest));
+}
+
+/* Bound the sides of a list's rows: lay a chord under each deviation, and see how far each row climbs it. The `alone`
+ * of a primary is its share of the components that no secondary changes, that of a secondary its share of the deviation
+ * of the reservations. */
+static void bound_sides(struct engine *engine, int64_t list) {
+    struct pair_search *search = engine->pair_search;
+    const double *weights = engine->weights;
     const struct statistics *statistics = &search->statistics;
-    *common = (struct common){0.0, 0.0, 0.0};
+    const struct sides *sides = search->sides;
+    struct side_rows *p = &search->p, *s = &search->s;
+    double slope, shared = weights[RESERVED_TOTAL] * statistics->sums[RESERVED_TOTAL];
+    double of_primary = weights[N1_COUNT] * statistics->sums[N1_COUNT] +
+                        weights[OFFLINE_ALL] * statistics->sums[OFFLINE_ALL] +
+                        weights[OFFLINE_PRIMARIES] * statistics->sums[OFFLINE_PRIMARIES] +
+                        weights[PRIMARY_TAGS] * statistics->sums[PRIMARY_TAGS] +
+                        weights[LOCATION] * statistics->sums[LOCATION] +
+                        weights[LOCATION_EXCLUSION] * statistics->exclusions;
+    for (int64_t column = p->begin[list]; column < p->begin[list + 1]; column++) {
+        p->alone[column] = p->counts[column];
+        p->low[column] = 0.0;
+    }
+    for (int64_t column = s->begin[list]; column < s->begin[list + 1]; column++) {
+        s->alone[column] = 0.0;
+        s->low[column] = s->counts[column];
+    }
     for (int place = 0; place < OF_PRIMARY; place++) {
         int component = PRIMARY_COMPONENTS[place];
-        double widest = search->sides->widest[component], range = p->high[place] - p->low[place], base;
-        search->from_p[place] = p->low[place];
-        base = search->bases[place] = safe_variance(search->sides, statistics, component, 2.0 * widest);
-        base += p->low[place];
-        if (place < SHARED) {
-            search->from_s[place] = s->low[place];
-            base += s->low[place] - 2.0 * widest * widest / search->squared_count; /* the cross term */
-            range += s->high[place] - s->low[place];
-        }
+        bool both = place < SHARED;
+        double widest = sides->widest[component];
+        struct range of_p = work_out_parts(search, p, list, place, component), of_s = {0.0, 0.0};
+        if (both) of_s = work_out_parts(search, s, list, place, component);
+        search->bases[place] = safe_variance(sides, statistics, component, 2.0 * widest);
         /* a deviation that is NaN becomes 0 once a node is replaced */
-        if (!isfinite(statistics->variances[component])) base = search->bases[place] = -1.0;
-        double root = weights[component] * lay_chord(base, range, &search->slopes[place]);
-        search->slopes[place] *= weights[component];
-        *(place < SHARED ? &common->shared : &common->of_primary) += root;
+        if (!isfinite(statistics->variances[component])) search->bases[place] = -INFINITY;
+        double base = search->bases[place] + of_p.low + of_s.low;
+        if (both) base -= 2.0 * widest * widest / search->squared_count; /* the cross term */
+        double root = lay_chord(base, of_p.high - of_p.low + (of_s.high - of_s.low), &slope);
+        *(both ? &shared : &of_primary) += weights[component] * root;
+        climb(p, list, weights[component] * slope, of_p.low, both ? p->low : p->alone);
+        if (both) climb(s, list, weights[component] * slope, of_s.low, s->low);
     }
-    double base =
-        safe_variance(search->sides, statistics, RESERVED, 2.0 * search->sides->widest[RESERVED]) + s->low[KEPT];
-    search->from_s[KEPT] = s->low[KEPT];
-    common->of_secondary =
-        weights[RESERVED] * lay_chord(base, s->high[KEPT] - s->low[KEPT], &search->slopes[OF_PRIMARY]);
-    search->slopes[OF_PRIMARY] *= weights[RESERVED];
-    common->shared += weights[RESERVED_TOTAL] * statistics->sums[RESERVED_TOTAL];
-    common->of_primary += weights[N1_COUNT] * statistics->sums[N1_COUNT] +
-                          weights[OFFLINE_ALL] * statistics->sums[OFFLINE_ALL] +
-                          weights[OFFLINE_PRIMARIES] * statistics->sums[OFFLINE_PRIMARIES] +
-                          weights[PRIMARY_TAGS] * statistics->sums[PRIMARY_TAGS] +
-                          weights[LOCATION] * statistics->sums[LOCATION] +
-                          weights[LOCATION_EXCLUSION] * statistics->exclusions;
-}
-
-/* Bound what a secondary adds, without the deviation of the reservations. */
-static double rest_of_secondary(const struct pair_search *search, int64_t number) {
-    const double *weights = search->statistics.weights;
-    const double *parts = &search->secondary_parts[number * OF_SECONDARY];
-    double rest = weights[N1_COUNT] * search->secondaries[search->s.rows[number].row].n1_change;
-    for (int place = 0; place < SHARED; place++) {
-        rest += search->slopes[place] * (parts[place] - search->from_s[place]);
-    }
-    return rest;
-}
-
-/* Bound a secondary; `alone` is its share of the deviation of the reservations. */
-static void bound_secondary(struct pair_search *search, int64_t number, double common) {
-    const double *weights = search->statistics.weights;
-    struct ranked *ranked = &search->s.rows[number];
-    const struct secondary_side *side = &search->secondaries[ranked->row];
-    double part = search->secondary_parts[number * OF_SECONDARY + KEPT];
-    ranked->alone = common + search->slopes[OF_PRIMARY] * (part - search->from_s[KEPT]);
-    ranked->low = ranked->alone + rest_of_secondary(search, number) +
-                  weights[RESERVED_TOTAL] * (side->after[KEPT] - side->before[KEPT]);
+    struct range kept = work_out_parts(search, s, list, KEPT, RESERVED);
+    widen_by_specials(search, &kept);
+    double base = safe_variance(sides, statistics, RESERVED, 2.0 * sides->widest[RESERVED]) + kept.low;
+    search->reserved_root = weights[RESERVED] * lay_chord(base, kept.high - kept.low, &slope);
+    search->reserved_slope = weights[RESERVED] * slope;
+    climb(s, list, search->reserved_slope, kept.low, s->alone);
+    search->margin = 0.0;
+    read_bounds(engine, p, of_primary, shared);
+    read_bounds(engine, s, search->reserved_root, 0.0);
 }
 
 /* Bound the special pairs of a secondary by the least value of a parabola in a range. `shift` is how far the sum of
  * reservations, which also counts, moves its lowest point. */
 static double bound_specials(const struct pair_search *search, int64_t number, double shift) {
-    const double *weights = search->statistics.weights;
-    int64_t row = search->s.rows[number].row;
-    const struct specials *specials = &search->specials[row];
-    double before = search->secondaries[row].before[KEPT], slope = search->slopes[OF_PRIMARY];
+    const struct ranked *ranked = &search->s.rows[number];
+    const struct specials *specials = &search->specials[ranked->row];
+    double before = specials->before, slope = search->reserved_slope, more = 0.0;
     double after = slope > 0.0 ? lesser(bottom_of(search, before) - shift, specials->high) : specials->low;
     after = greater(after, specials->low);
-    double part = slope > 0.0 ? slope * (kept_part(search, before, after) - search->from_s[KEPT]) : 0.0;
-    return search->common_of_secondary + rest_of_secondary(search, number) + part +
-           weights[RESERVED_TOTAL] * (after - before);
-}
-
-/* Bound a primary; `alone` is its share of the components that no secondary changes. */
-static void bound_primary(const struct engine *engine, int64_t number, const struct common *common) {
-    const double *weights = engine->weights;
-    struct pair_search *search = engine->pair_search;
-    struct ranked *ranked = &search->p.rows[number];
-    const struct primary_side *side = &search->sides->items[ranked->row];
-    const double *parts = &search->primary_parts[number * OF_PRIMARY];
-    double shares[OF_PRIMARY], shared = common->shared, alone = common->of_primary;
-    for (int place = 0; place < OF_PRIMARY; place++) {
-        shares[place] = search->slopes[place] * (parts[place] - search->from_p[place]);
-    }
-    for (int place = 0; place < SHARED; place++) shared += shares[place];
-    for (int place = SHARED; place < OF_PRIMARY; place++) alone += shares[place];
-    alone += weights[N1_COUNT] * side->n1_change + weights[PRIMARY_TAGS] * side->tags_change +
-             weights[LOCATION] * side->location_change;
-    if (search->instance->tag_count > 0) {
-        alone += weights[LOCATION_EXCLUSION] *
-                 (double)exclusion_change(engine, ranked->row, search->instance, search->statistics.merged);
-    }
-    ranked->alone = alone;
-    ranked->low = alone + shared;
-}
-
-static void find_best(struct side_rows *side, double *greatest) {
-    side->best = 0;
-    for (int64_t number = 0; number < side->count; number++) {
-        double low = side->rows[number].low;
-        if (low < side->rows[side->best].low) side->best = number;
-        *greatest = greater(*greatest, fabs(low));
-    }
-}
-
-static void bound_sides(struct engine *engine) {
-    struct pair_search *search = engine->pair_search;
-    struct ranges p, s;
-    struct common common;
-    double greatest = 0.0;
-    work_out_parts(engine, &p, &s);
-    lay_chords(search, &p, &s, &common);
-    search->common_of_secondary = common.of_secondary;
-    for (int64_t number = 0; number < search->p.count; number++) bound_primary(engine, number, &common);
-    for (int64_t number = 0; number < search->s.count; number++) bound_secondary(search, number, common.of_secondary);
-    find_best(&search->p, &greatest);
-    find_best(&search->s, &greatest);
-    search->margin = 1e-10 * (1.0 + greatest);
+    if (slope > 0.0) more = slope * (kept_part(search, before, after) - kept_part(search, before, specials->usual));
+    return ranked->low + more + search->statistics.weights[RESERVED_TOTAL] * (after - specials->usual);
 }
 
 /* Return the share of a secondary in the deviation of the reservations. */
@@ -497,21 +533,29 @@ static void look_at_special(struct engine *engine, int64_t primary, int64_t seco
     keep_better(search, (struct pair){primary, secondary, sum_up(engine, primary, secondary, &own)});
 }
 
+static bool is_primary(const struct engine *engine, int64_t row) {
+    const bool *wanted = engine->pair_search->wanted;
+    return engine->outcomes->primary_codes[row] == FITS && (wanted == NULL || wanted[row]);
+}
+
 /* Score the special pairs whose bounds allow them to be the best. */
 static void search_specials(struct engine *engine) {
     const double *weights = engine->weights;
     struct pair_search *search = engine->pair_search;
-    double least_p = search->p.rows[search->p.best].low, slope = search->slopes[OF_PRIMARY];
+    double least_p = search->p.rows[search->p.best].low, slope = search->reserved_slope;
     double weight = weights[RESERVED_TOTAL] * search->squared_count * search->inverse_others;
     double shift = slope > 0.0 ? weight / (2.0 * slope) : 0.0;
     for (int64_t number = 0; number < search->s.count; number++) {
-        int64_t secondary = search->s.rows[number].row;
+        const struct ranked *ranked = &search->s.rows[number];
+        int64_t secondary = ranked->row;
         const struct shares *peers = &engine->peers[secondary];
+        /* at the best, the reservation of a special pair lies where the chord begins */
+        if (least_p + (ranked->low - ranked->alone) + search->reserved_root > limit_of(search)) continue;
         if (search->specials[secondary].count == 0) continue;
         if (least_p + bound_specials(search, number, shift) > limit_of(search)) continue;
         for (int64_t place = 0; place < peers->count; place++) {
             int64_t primary = peers->items[place].node, peer = peers->items[place].memory;
-            if (primary == NOWHERE || !search->is_primary[primary] || !special_pair(engine, secondary, peer)) continue;
+            if (primary == NOWHERE || !is_primary(engine, primary) || !special_pair(engine, secondary, peer)) continue;
             if (!pair_fits(engine, search->instance, primary, secondary)) continue;
             look_at_special(engine, primary, secondary, peer);
         }
@@ -566,6 +610,16 @@ static bool latest_members(const struct engine *engine, int64_t last_p, int64_t 
     return false;
 }
 
+/* Keep the close rows that can be part of the best pair by their refined bounds, and sort them by bound. */
+static void sort_close(const struct pair_search *search, struct side_rows *side, double least_other) {
+    int64_t count = 0;
+    for (int64_t place = 0; place < side->close_count; place++) {
+        if (side->close[place].low + least_other <= limit_of(search)) side->close[count++] = side->close[place];
+    }
+    side->close_count = count;
+    qsort(side->close, (size_t)count, sizeof *side->close, by_bound);
+}
+
 /* Replace the part of each bound that depends on one side alone by its exact value, and sort by bound. */
 static void refine_bounds(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
@@ -578,8 +632,8 @@ static void refine_bounds(struct engine *engine) {
         struct ranked *close = &s->close[place];
         close->low += reserved_share(search, &search->secondaries[close->row]) - close->alone;
     }
-    qsort(p->close, (size_t)p->close_count, sizeof *p->close, by_bound);
-    qsort(s->close, (size_t)s->close_count, sizeof *s->close, by_bound);
+    sort_close(search, p, s->rows[s->best].low);
+    sort_close(search, s, p->close_count > 0 ? p->close[0].low : INFINITY);
 }
 
 /* Score the pairs, not special, that can be the best by their bounds, the likeliest first. */
@@ -643,19 +697,20 @@ static void choose_undefined(struct engine *engine) {
 
 struct pair best_pair(struct engine *engine, const bool *wanted) {
     struct pair_search *search = engine->pair_search;
-    const struct outcomes *outcomes = engine->outcomes;
+    struct side_rows *p = &search->p, *s = &search->s;
     search->best = (struct pair){NOWHERE, NOWHERE, 0.0};
+    search->wanted = wanted;
     for (int64_t list = 0; list < engine->list_count && !failed(engine); list++) {
-        search->p.count = search->s.count = 0;
-        for (int64_t row = 0; row < engine->node_count; row++) {
-            bool primary = engine->list_of_primary[row] == list && outcomes->primary_codes[row] == FITS &&
-                           (wanted == NULL || wanted[row]);
-            bool secondary = engine->list_of_secondary[row] == list && outcomes->secondary_codes[row] == FITS;
-            search->is_primary[row] = primary;
-            if (primary) search->p.rows[search->p.count++].row = row;
-            if (secondary) search->s.rows[search->s.count++].row = row;
+        p->count = s->count = 0;
+        for (int64_t column = p->begin[list]; column < p->begin[list + 1]; column++) {
+            int64_t row = p->row_of[column];
+            if (row != NOWHERE && is_primary(engine, row)) p->rows[p->count++].row = row;
         }
-        if (search->p.count == 0 || search->s.count == 0) continue;
+        for (int64_t column = s->begin[list]; column < s->begin[list + 1]; column++) {
+            int64_t row = s->row_of[column];
+            if (row != NOWHERE && engine->outcomes->secondary_codes[row] == FITS) s->rows[s->count++].row = row;
+        }
+        if (p->count == 0 || s->count == 0) continue;
         if (pair_scores_are_undefined(engine)) {
             choose_undefined(engine);
             continue;
@@ -664,7 +719,7 @@ struct pair best_pair(struct engine *engine, const bool *wanted) {
             search_all(engine);
             continue;
         }
-        bound_sides(engine);
+        bound_sides(engine, list);
         guess(engine);
         search_close(engine);
         search_specials(engine);
