@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance, InstancePolicy
@@ -85,6 +86,9 @@ _BY_REASON: Final = {
     FailReason.SPINDLES: Cause.SPINDLES,
     FailReason.INTERNAL: Cause.NOTHING,
 }
+_SEVERAL_CAUSES: Final = (FailReason.MEM, FailReason.DISK, FailReason.CPU, FailReason.SPINDLES)
+OF_POLICY: Final = (Cause.BOUNDS, Cause.TEMPLATE)
+"""Causes that are the same on every node of a group, however empty the node is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,22 +106,21 @@ class Binding:
 
 
 def binding(nodes: Mapping[int, Node], instance: Instance, candidates: Candidates, counts: tuple[int, ...]) -> Binding:
-    """Return why `instance` does not fit on `nodes`, given how often each reason occurred."""
+    """Return why `instance` does not fit on `nodes`, given how often each reason occurred.
+
+    Nodes whose policy never allows the instance count only where there are no others.
+    """
     found = [(reason, counts[reason]) for reason in sorted(FailReason, key=lambda r: -counts[r]) if counts[reason]]
     if not found:
         return Binding(Cause.NOTHING)
-    top = found[0][0]
-    seen: Counter[Cause] = Counter()
-    if top in (FailReason.MEM, FailReason.DISK, FailReason.CPU, FailReason.SPINDLES):
-        left = MOST_CANDIDATES
-        for reason, cause, weight in _causes(nodes, instance, candidates):
-            if reason is top:
-                seen[cause] += weight
-            left -= 1
-            if not left:
-                break
-    cause = seen.most_common(1)[0][0] if seen else _BY_REASON[top]
-    return Binding(cause, top.title, tuple((reason.title, count) for reason, count in found))
+    seen: dict[FailReason, Counter[Cause]] = {}
+    if found[0][0] in _SEVERAL_CAUSES:
+        for reason, cause, weight in islice(_causes(nodes, instance, candidates), MOST_CANDIDATES):
+            seen.setdefault(reason, Counter())[cause] += weight
+    by_reason = [seen.get(reason) or Counter({_BY_REASON[reason]: count}) for reason, count in found]
+    of_nodes = (Counter({cause: causes[cause] for cause in causes if cause not in OF_POLICY}) for causes in by_reason)
+    cause = next(filter(None, of_nodes), by_reason[0]).most_common(1)[0][0]
+    return Binding(cause, found[0][0].title, tuple((reason.title, count) for reason, count in found))
 
 
 def _causes(

@@ -178,7 +178,6 @@ def capacity(
     notes += what_if_shares(state, group)
     tell, called = observer or (lambda _what: None), names or PairNames()
     chosen = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
-    notes += [refused_by_hail(name) for name, cluster in chosen.items() if hail_refuses_all(cluster)]
     titles = {cluster: f"group {name}: " for name, cluster in chosen.items()}
     whole = {loaded.whole: "the whole cluster: "} if group is None else {}
     found = each_cluster(whole | titles, lambda cluster, title: count_cluster(cluster, prefixed(tell, title)))
@@ -194,6 +193,8 @@ def capacity(
         as_a_whole = replace(same, group=None, extended=None)
     metadata = metadata_rooms(state, group)
     empty = {name: cluster for name, cluster in chosen.items() if not found[cluster].most_fits}
+    filled = {name: cluster for name, cluster in chosen.items() if found[cluster].most_fits}
+    notes += filter(None, (refused_by_hail(cluster, name) for name, cluster in filled.items()))
     notes += filter(None, (placed_by_hail_only(cluster, name) for name, cluster in empty.items()))
     notes += [said for item in groups for room in metadata if (said := _beyond(item, room))]
     return CapacityReport(
@@ -210,23 +211,23 @@ def capacity(
     )
 
 
-def hail_refuses_all(counted: CountedCluster) -> bool:
-    """Return whether hail refuses every instance, since an offline node could not be lost (GlobalN1.hs).
+def refused_by_hail(counted: CountedCluster, group: str) -> str | None:
+    """Return the note on a group where hspace counts instances, if hail refuses each: it asks for more (GlobalN1.hs).
 
-    hspace, by which capacity is counted, skips offline nodes; with exclusive storage hail does not ask.
+    hspace skips offline nodes, and tests N+1 of mirrored instances only for many at once, as long as that holds. hail
+    tests it for each one, except where all nodes have exclusive storage.
     """
     cluster = counted.cluster
-    away = any(node.facts.offline and (node.primaries or node.secondaries) for node in cluster.nodes.values())
     dedicated = all(node.facts.exclusive for node in cluster.nodes.values())
-    return away and not dedicated and not is_redundant(cluster.nodes, cluster.instances, CapacityRules())
-
-
-def refused_by_hail(group: str) -> str:
-    """Return the note on such a group."""
-    return (
-        f"group {group}: hspace counts these, but hail refuses every new instance there now (n1-capacity): a node that"
-        " is offline or drained has instances for which there is no room elsewhere"
+    if dedicated or is_redundant(cluster.nodes, cluster.instances, CapacityRules()):
+        return None
+    away = any(node.facts.offline and (node.primaries or node.secondaries) for node in cluster.nodes.values())
+    why = (
+        "a node that is offline or drained has instances for which there is no room elsewhere"
+        if away
+        else "the loss of a node cannot be absorbed even now (`gpolicy place` names the node and the instance)"
     )
+    return f"group {group}: hspace counts these, but hail refuses every new instance there now (n1-capacity): {why}"
 
 
 def _beyond(item: GroupCapacity, room: MetadataRoom) -> str | None:

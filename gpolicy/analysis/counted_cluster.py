@@ -68,7 +68,8 @@ class CountedCluster:
 
     `resources` are declared ones by node name, which replace measured ones (design document "Resource model").
     `accept_existing` counts even if a node breaks N+1 already. `volumes` are the sizes of the smallest physical volume
-    of nodes, by name, where known. `allocator` makes the allocator, `weights` are
+    of nodes, by name, where known. `split` instances are mirrored, but on a node of another group, and count on their
+    primary only. `allocator` makes the allocator, `weights` are
     those of the score. `limits` are those of its group, which hspace does
     not know: nothing here counts with them. Results are remembered.
     """
@@ -78,6 +79,7 @@ class CountedCluster:
     resources: Mapping[str, NodeResources] = field(default_factory=dict)
     accept_existing: bool = False
     volumes: Mapping[str, VolumeSize] = field(default_factory=dict)
+    split: int = 0
     allocator: Callable[[Candidates, CapacityRules], Allocator] = _keeping_n1
     weights: Weights = WEIGHTS
     limits: Limits = NO_LIMITS

@@ -188,18 +188,21 @@ def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[Counte
     known, volumes = list(like), smallest_volumes(settled.state)
     enabled, data = enabled_templates(settled.state), settled.data
 
-    def counted(part: ClusterData, limits: Limits) -> CountedCluster:
+    def counted(part: ClusterData, limits: Limits, split: int = 0) -> CountedCluster:
         resources = {node.name: settled.resources[node.name] for node in part.nodes if node.name in settled.resources}
         here = {node.name: volumes[node.name] for node in part.nodes if node.name in volumes}
         exclusive = bool(part.nodes) and all(node.exclusive_storage for node in part.nodes)
         template_of_part = template or first_allowed(enabled, part.policy, exclusive=exclusive)
-        made = CountedCluster(_decisive(part), template_of_part, resources, volumes=here, limits=limits)
+        made = CountedCluster(_decisive(part), template_of_part, resources, volumes=here, limits=limits, split=split)
         found = next((item for item in known if item.gives_the_same(made)), made)
         known.append(found)
         return found
 
     limits = {group.name: settled.state.terms_of(group.name).limits for group in data.groups}
-    groups = {group.name: counted(group_data(data, group.index), limits[group.name]) for group in data.groups}
+    groups = {
+        group.name: counted(group_data(data, group.index), limits[group.name], len(split_instances(data, group.index)))
+        for group in data.groups
+    }
     of_one = next(iter(limits.values())) if len(limits) == 1 else NO_LIMITS  # then it is the same cluster
     return LoadedState(settled, counted(data, of_one), groups)
 

@@ -68,7 +68,8 @@ class GroupRedundancy:
     `losses` are the smallest sets of nodes whose loss cannot be absorbed (larger sets that contain one are not listed),
     and single nodes whose loss strains the policy. `examined` is the number of examined sets. `unavailable` tells why
     larger sets were not examined (None: all were). `unmirrored` instances have their disks on one node only: that they
-    find room says nothing of their data. `members` are the names of its nodes (None: unknown).
+    find room says nothing of their data. `split` instances have their mirror in another group, and count as if they had
+    none. `members` are the names of its nodes (None: unknown).
     """
 
     group: str
@@ -80,6 +81,7 @@ class GroupRedundancy:
     examined: int
     unavailable: str | None = None
     unmirrored: int = 0
+    split: int = 0
     members: frozenset[str] | None = None
 
     @property
@@ -166,9 +168,9 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
         tuple(shortages),
         examined,
         unavailable,
-        sum(
-            not item.template.movable_foreign and item.template is not DiskTemplate.DRBD for item in instances.values()
-        ),
+        sum(not item.template.movable_foreign and item.template is not DiskTemplate.DRBD for item in instances.values())
+        - counted.split,
+        counted.split,
         frozenset(node.facts.name for node in nodes.values()),
     )
 

@@ -21,7 +21,7 @@ from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.policy_check import check_pair, check_policy
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.basis import settle
-from gpolicy.analysis.binding import Cause
+from gpolicy.analysis.binding import OF_POLICY, Cause
 from gpolicy.analysis.counted_cluster import merged
 from gpolicy.analysis.hail_document import as_hail_reads, not_tried
 from gpolicy.analysis.loaded_state import basis_notes, refuse_gaps
@@ -39,7 +39,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.errors import InputError
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
-from gpolicy.printable import count
+from gpolicy.printable import count, named, some
 
 
 def place(
@@ -125,7 +125,7 @@ def place(
         sizes=_sizes(cluster, names or PairNames(), answer, group) if asked.dedicated else (),
         group=cluster.groups[answer.group].name if nodes and answer.group is not None else None,
         nodes=nodes,
-        reason=None if nodes else _why_not(found, cluster, wanted),
+        reason=None if nodes else _why_not(found, cluster, wanted, restriction),
         what_if=(*state.supposed, *_what_if(cluster, request, instance), *other_weights(request.weights)),
         groups=tuple(_group_trials(cluster, asked, answer, group)),
         candidates=tuple(found),
@@ -188,6 +188,7 @@ def _by_another_word(
         spindle_use=instance.spindle_use,
         template=instance.template.value,
     )
+    chosen_by_group = request.group is not None and request.template is None
     used = {node.facts.group for node in cluster.nodes.values()}
     named = [
         group
@@ -198,7 +199,7 @@ def _by_another_word(
         if (report := place(state, replace(same, group=group.name), limits=limits, declared=declared)).ok:
             yield Instead(f"group={group.name}", report.nodes)
     for word, given, other in (
-        ("group", request.group, replace(same, group=None)),
+        ("group", request.group, replace(request if chosen_by_group else same, group=None)),
         ("nodes", request.nodes, replace(same, nodes=None)),
         ("tags", request.tags, replace(same, tags=())),
         ("template", request.template, replace(same, template=None)),
@@ -258,7 +259,7 @@ def _marked(candidates: list[Candidate], refused: Mapping[str, Unmade]) -> list[
     marked = []
     for item in candidates:
         node = next((name for name in item.nodes if name in refused), None)
-        for_want = item.reason not in (Cause.BOUNDS.key, Cause.TEMPLATE.key)  # of room, which would not help
+        for_want = item.reason not in {cause.key for cause in OF_POLICY}  # of room, which would not help
         if node is not None and (item.ok or (for_want and refused[node].cause is Cause.ONLY_PLAIN)):
             marked.append(item.refused(refused[node].cause, f"{node}: {refused[node].sentence}"))
         else:
@@ -296,7 +297,19 @@ def _best_first(cluster: Cluster, found: list[Candidate], chosen: tuple[str, ...
     return [*possible, *(item for item in found if not item.ok)]
 
 
-def _why_not(found: list[Candidate], cluster: Cluster, wanted: Wanted) -> str:
+def _no_candidate(cluster: Cluster, wanted: Wanted, restriction: frozenset[str] | None) -> str:
+    """Return why no candidate is left of the nodes that the request names."""
+    nodes = [node.facts for node in cluster.nodes.values() if restriction is None or node.facts.name in restriction]
+    groups = sorted({cluster.groups[facts.group].name for facts in nodes})
+    needs = f"{wanted.instance.template.value} needs {count(wanted.count, 'online node')} of one group"
+    if wanted.group_name is not None and wanted.group_name not in groups:
+        return f"the named nodes are in {named('group', groups)}, not in {wanted.group_name}"
+    offline = [facts.name for facts in nodes if facts.offline]
+    of_them = f", of which {some(offline)} take no instance" if offline else ""
+    return f"{needs}, and the request names {count(len(nodes), 'node')} in {named('group', groups)}{of_them}"
+
+
+def _why_not(found: list[Candidate], cluster: Cluster, wanted: Wanted, restriction: frozenset[str] | None) -> str:
     """Return a sentence that tells why the instance does not fit."""
     if not found:
         online = Counter(
@@ -307,7 +320,7 @@ def _why_not(found: list[Candidate], cluster: Cluster, wanted: Wanted) -> str:
             needs = f"{wanted.instance.template.value} needs {count(wanted.count, 'online node')}"
             where = "no group" if wanted.group_name is None else f"group {wanted.group_name}"
             return f"{needs}, and {where} has {'so many' if wanted.group_name is None else there or 'none'}"
-        return "no node, or no pair of nodes, can be tried"
+        return _no_candidate(cluster, wanted, restriction)
     counts = Counter(item.reason or "" for item in found)
     return f"refused by {', '.join(f'{key} ({count})' for key, count in counts.most_common())}"
 

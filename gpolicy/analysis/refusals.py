@@ -18,7 +18,14 @@ from gpolicy.allocator.node_changes import (
     spindle_use_after,
 )
 from gpolicy.allocator.placement import Nodes
-from gpolicy.analysis.binding import Cause, primary_cause, primary_refusal, secondary_cause, secondary_refusal
+from gpolicy.analysis.binding import (
+    OF_POLICY,
+    Cause,
+    primary_cause,
+    primary_refusal,
+    secondary_cause,
+    secondary_refusal,
+)
 from gpolicy.ganeti.spec_distance import spec_distance
 from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
@@ -47,8 +54,7 @@ def as_primary(node: Node, instance: Instance) -> Refusal | None:
         return None
     reason, cause = found
     detail = _primary_detail(node, instance, cause)
-    of_policy = cause in (Cause.BOUNDS, Cause.TEMPLATE)  # the same on every node of the group
-    return Refusal(reason, cause, detail if of_policy else f"{node.facts.name}: {detail}")
+    return Refusal(reason, cause, detail if cause in OF_POLICY else f"{node.facts.name}: {detail}")
 
 
 def as_secondary(node: Node, instance: Instance, primary: int) -> Refusal | None:

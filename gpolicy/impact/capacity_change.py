@@ -14,7 +14,7 @@ from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.policy_check import check_policy
-from gpolicy.analysis.capacity import GroupCapacity, Observer, count_cluster, prefixed
+from gpolicy.analysis.capacity import GroupCapacity, Observer, count_cluster, prefixed, refused_by_hail
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.dedicated_counting import placed_by_hail_only
 from gpolicy.analysis.extended_capacity import extended_capacity, extended_fit
@@ -177,13 +177,17 @@ def _vectors(
 
 
 def _stuck(sides: CountedSides, change: GroupCapacityChange) -> list[str]:
-    """Return a note where nothing fits, since instances that violate the new policy find no other home, or by hspace.
+    """Return a note where nothing fits, since instances that violate the new policy find no other home, or by hspace;
+    or where hspace counts what hail refuses.
 
     N+1 places a copy of each instance that is neither mirrored nor on shared storage, and holds it against the policy.
     """
     side = sides.after
-    if side is None or change.after is None or not side.data.nodes or change.after.most_fits:
+    if side is None or change.after is None or not side.data.nodes:
         return []
+    if change.after.most_fits:
+        refused = refused_by_hail(side, sides.match.name)
+        return [refused] if refused else []
     exclusive = {node.index: node.exclusive_storage for node in side.data.nodes}
     bad = [
         item.name

@@ -226,7 +226,8 @@ def _pairs_together(view: Outlook) -> Iterator[Objection]:
     if split:
         moved = {node for nodes in split.values() for node in nodes}
         moves = [item.span for item in view.changes if item.path == MEMBERSHIP and item.object_name in moved]
-        text = f"the nodes of {some(sorted(split))} would be in two groups; move both nodes of a DRBD pair"
+        hint = "move both nodes of a DRBD pair, or empty the node first (gpolicy evacuate)"
+        text = f"the nodes of {some(sorted(split))} would be in two groups; {hint}"
         yield Objection(text, moves[0] if moves else None)
 
 

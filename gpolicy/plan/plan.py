@@ -15,7 +15,7 @@ from gpolicy.cluster.terms import Terms
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.releases import release_of
-from gpolicy.plan.built_in_guards import GuardResult, Outlook, judge, objections, outlook
+from gpolicy.plan.built_in_guards import GuardResult, Outlook, can_be_allowed, judge, objections, outlook
 from gpolicy.plan.change import Change, NotCompared, Objection
 from gpolicy.plan.contents import Observed, observed, touched
 from gpolicy.plan.diff import Difference, diff
@@ -91,7 +91,8 @@ class UnsafePlanError(GpolicyError):
 def check_safe(plan: Plan) -> None:
     """Raise UnsafePlanError for a plan that must not be carried out."""
     if plan.obstacles:
-        hint = "fix the policy, or make the plan again with --allow NAME for each guard to override"
+        allowed = " ".join(f"--allow {guard.name}" for guard in plan.guards if can_be_allowed(guard))
+        hint = f"change the policy{f', or make the plan again with {allowed}' if allowed else ''}"
         raise UnsafePlanError(f"the plan is not safe: {'; '.join(plan.obstacles)}", hint=hint)
 
 

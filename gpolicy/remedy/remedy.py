@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.enumerations import NO_NODE, FailReason, InstanceStatus
+from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, FailReason, InstanceStatus
 from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.basis import Basis
 from gpolicy.analysis.loaded_state import LoadedState, load_known_groups
@@ -178,12 +178,25 @@ def find_remedy(
             *state.notes,
             *loaded.notes,
             *_unjudged(loaded),
+            *_into_closed_groups(state, steps),
             *(f"group {name} is left out: {reason}" for name, reason in loaded.gaps.items()),
         ),
         snapshot=state.snapshot,
         what_if=state.supposed,
         left_out=tuple(loaded.gaps),
     )
+
+
+def _into_closed_groups(state: ClusterState, steps: Iterable[RemedyStep]) -> Iterator[str]:
+    """Yield a note for each group that Ganeti itself gives no instances, and to which moves bring some."""
+    for name, group in state.groups.items():
+        nodes = {node.name for node in state.nodes.values() if node.group == name}
+        moved = {step.instance for step in steps if nodes.issuperset(step.nodes_after)}
+        brought = [
+            step.instance for step in steps if step.instance in moved and not nodes.issuperset(step.nodes_before)
+        ]
+        if brought and group.effective.get(("alloc_policy",)) == AllocPolicy.UNALLOCABLE.value:
+            yield f"moves bring {some(list(dict.fromkeys(brought)))} into group {name}, which is unallocable"
 
 
 def _unjudged(loaded: LoadedState) -> Iterator[str]:

@@ -47,7 +47,7 @@ from gpolicy.report.markdown import (
 
 _LONGEST_LINE: Final = 4_000  # of a command; longer ones are in the plan file
 _CLEAN: Final = re.compile(r"[^A-Za-z0-9._-]+")
-_SIGNS: Final = {Tone.GOOD: "✅ ", Tone.BAD: "❌ ", Tone.CAREFUL: "⚠️ "}
+_SIGNS: Final = {Tone.GOOD: "✅ ", Tone.BAD: "❌ ", Tone.CAREFUL: "⚠ "}
 
 
 class _Importance(IntEnum):

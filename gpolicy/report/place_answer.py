@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
+from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.pair_names import pair_title
 from gpolicy.analysis.place_report import Candidate, GroupTrial, PlaceReport
 from gpolicy.analysis.refusals import UNKNOWN_SPINDLES
@@ -31,6 +32,7 @@ _HARD_TO_READ: Final = 10_000  # MiB: larger numbers of MiB are hard to read
 _MOST_BEST: Final = 20
 _MOST_ALL: Final = 30  # candidates that are all shown at once
 _RIGHT: Final = frozenset({"score", "disk left"})
+_AFTER_LOSS: Final = {cause.key for cause in (Cause.REDUNDANCY, Cause.NODE_FAILURES, Cause.CPUS_AFTER_FAILURE)}
 _UNKNOWN_SPINDLES: Final = (
     (
         UNKNOWN_SPINDLES,
@@ -101,7 +103,7 @@ def _instead(report: PlaceReport) -> Iterator[Section]:
     rows = tuple((item.words, Name(" / ".join(item.nodes))) for item in report.instead)
     if rows:
         summary = "each line alone, the rest of the request as it is"
-    elif any(UNKNOWN_SPINDLES in (item.detail or "") for item in report.candidates):
+    elif any((item.detail or "").startswith(UNKNOWN_SPINDLES) for item in report.candidates):
         summary = "not known as long as the disks have no spindles: write disk=SIZE:SPINDLES"
     else:
         summary = "no smaller size" if report.instance.ignores_policy else "no size that the policy allows"
@@ -166,7 +168,7 @@ def _nodes(item: Candidate) -> Name:
 def _detail(item: Candidate) -> str:
     """Return the detail of a refusal, without the node's name, which stands beside it."""
     if not item.detail or item.detail == item.explanation:
-        return NOTHING
+        return "not worked out for so many candidates" if item.reason in _AFTER_LOSS else NOTHING
     return item.detail.removeprefix(f"{item.nodes[0]}: ") if len(item.nodes) == 1 else item.detail
 
 

@@ -71,9 +71,12 @@ def _redundancy(impact: Impact, section: Section) -> Figure:
     now, then = (min((one.survives for one in side if one and one.nodes), default=0) for side in sides)
     value = count(then, "node") if now == then else f"{now} → {count(then, 'node')}"
     detail = f"of each group may fail; {section.summary}"
-    unmirrored = sum(item.unmirrored for item in sides[1] if item)
+    unmirrored, split = (sum(getattr(item, what) for item in sides[1] if item) for what in ("unmirrored", "split"))
     if unmirrored:
         detail += f"; {count(unmirrored, 'instance')} without a mirror cannot fail over"
+    if split:
+        verb = "counts" if split == 1 else "count"
+        detail += f"; {count(split, 'instance')} with the mirror in another group {verb} as if without"
     return Figure("redundancy", value, detail, _TONES.get(section.weight, Tone.GOOD), section.key)
 
 

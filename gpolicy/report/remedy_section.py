@@ -10,6 +10,10 @@ from gpolicy.report.answer import Section, Table, Weight, size
 from gpolicy.report.remedy_answer import KINDS, duration
 
 TITLE: Final = "Remedy"
+_NEXT: Final = (
+    "the moves come after the plan, and cure nothing that stops it; to list them: gpolicy plan -o PLAN.json, then"
+    " gpolicy remedy PLAN.json --state SRC"
+)
 
 
 def remedy_section(change: RemedyChange) -> Section:
@@ -38,7 +42,10 @@ def remedy_section(change: RemedyChange) -> Section:
         weight=Weight.CHANGED,
         summary=remedy_figures(change),
         parts=(table,),
-        notes=("`gpolicy remedy PLAN.JSON` lists the moves, and says what nothing cures", *stopped),
+        notes=(
+            _NEXT,
+            *stopped,
+        ),
         never_cut=True,
     )
 

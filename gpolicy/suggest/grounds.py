@@ -90,7 +90,11 @@ class Grounds:
                 hint="compare vcpu-ratio and hv_state with the nodes' own reserve",
             )
         if len(usable) > 1:
-            kinds_told = "; ".join(f"{some([node.name for node in kind.nodes])} ({_room(kind)})" for kind in usable)
+            alike = len({kind.room for kind in usable}) < len(usable)
+            kinds_told = "; ".join(
+                f"{some([node.name for node in kind.nodes])} ({_room(kind)}{_spindles(kind) if alike else ''})"
+                for kind in usable
+            )
             notes.append(f"there are {len(usable)} kinds of nodes: {kinds_told}")
         return usable
 
@@ -118,6 +122,11 @@ class Grounds:
             divisor: size.volumes if size.volumes is not None else max(1, int(most // (divisor * copies)))
             for divisor, size in tiles.sizes.items()
         }
+
+
+def _spindles(kind: NodeKind) -> str:
+    most = kind.nodes[0].spindle_use
+    return "" if most is None else f", {most:g} of spindle use"
 
 
 def _room(kind: NodeKind) -> str:

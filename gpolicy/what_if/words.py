@@ -162,7 +162,8 @@ def matching(option: str, words: str, known: Collection[str], what: str) -> list
         here = list(_matching(word, known))
         if not here:
             hint = did_you_mean_one_of(word, f"{what}s", known)
-            raise UsageError(f"{option}: there is no {what} {word!r}", hint=hint)
+            place = f"{option}: " if option.startswith("-") else ""
+            raise UsageError(f"{place}there is no {what} {word!r}", hint=hint)
         found |= dict.fromkeys(here)
     return list(found)
 

@@ -169,4 +169,6 @@ def _planned(state: ClusterState, file: Path) -> tuple[ClusterState, PairNames]:
     stops = [f"no move cures what stops {file}, as moves come after the plan: {reason}" for reason in plan.obstacles]
     if state_digest(state) not in {plan.state_digest, plan.state_digest_rapi}:
         stops.append(f"the cluster has changed since {file} was made")
-    return replace(after, notes=(*after.notes, *stops)), names_by_object(plan.pair_names)
+    supposed = (f"{file.name} applied, which is stopped now",) if plan.obstacles else ()
+    after = replace(after, notes=(*after.notes, *stops), supposed=(*after.supposed, *supposed))
+    return after, names_by_object(plan.pair_names)
