@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gpolicy.guessing import MOST_KNOWN, did_you_mean
+from gpolicy.guessing import MOST_KNOWN, closest
 
 YAML_SUFFIXES: Final = (".yaml", ".yml")
 """The suffixes of policy files."""

@@ -47,7 +47,7 @@ class Cause(Explained):
     VCPU_RATIO = ("ipolicy.vcpu-ratio", "virtual CPUs for each CPU of a node")
     REDUNDANCY = ("n1-capacity", "with one more instance, the loss of a node could not be absorbed")
     BROKEN = ("n1-broken", "the loss of a node cannot be absorbed even now, so nothing may be added")
-    TAGS = ("exclusion-tags", "an instance with the same exclusion tag on every node")
+    TAGS = ("exclusion-tags", "an instance with the same exclusion tag is there already")
     MIGRATION = ("migration-tags", "migration tags that forbid moves between the nodes")
     SPINDLES = ("spindles", "free spindles of the nodes (exclusive storage)")
     TOO_FEW_SPINDLES = (

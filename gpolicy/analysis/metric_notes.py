@@ -15,8 +15,10 @@ from gpolicy.analysis.wanted_instance import PlaceRequest
 
 def metric_notes(cluster: Cluster, request: PlaceRequest, nodes: tuple[str, ...], *, dedicated: bool) -> list[str]:
     """Return what is to be said of the metric of an answer with these nodes; `dedicated`: it is lost allocations."""
+    if not dedicated and request.group is not None:
+        return [f"the score is that of group {request.group}"] if nodes and len(cluster.groups) > 1 else []
     if not dedicated:
-        return _score_on_dedicated(cluster) if request.group is None else []
+        return _score_on_dedicated(cluster)
     if request.weights != WEIGHTS:
         return ["the weights do not count here: the metric is lost allocations, not the cluster score"]
     chosen = (node for node in cluster.nodes.values() if node.facts.name in nodes[:1])

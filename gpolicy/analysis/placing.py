@@ -198,10 +198,18 @@ def _by_another_word(
     for group in named if request.group is None and len(used) > 1 else ():
         if (report := place(state, replace(same, group=group.name), limits=limits, declared=declared)).ok:
             yield Instead(f"group={group.name}", report.nodes)
+    tags = request.tags if len(request.tags) > 1 else ()
+    fewer = [(tag, replace(same, tags=tuple(other for other in tags if other != tag))) for tag in tags]
+    found = [
+        Instead(f"without tags={tag}", report.nodes)
+        for tag, other in fewer
+        if (report := place(state, other, limits=limits, declared=declared)).ok
+    ]
+    yield from found
     for word, given, other in (
         ("group", request.group, replace(request if chosen_by_group else same, group=None)),
         ("nodes", request.nodes, replace(same, nodes=None)),
-        ("tags", request.tags, replace(same, tags=())),
+        ("tags", () if found else request.tags, replace(same, tags=())),
         ("template", request.template, replace(same, template=None)),
     ):
         if given and (report := place(state, other, limits=limits, declared=declared)).ok:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from gpolicy.findings import Related, Span
-from gpolicy.ganeti.units import format_size
+from gpolicy.ganeti.units import exact_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.model import Leaf
 
@@ -96,11 +96,8 @@ def comparable(pairs: Iterable[Pair]) -> list[Pair]:
 
 
 def amount(parameter: str, value: int) -> str:
-    """Return a bound for people: sizes with their unit (16G, 516 MiB), counts as they are."""
-    if parameter not in SPEC_SIZES:
-        return str(value)
-    text = format_size(value)
-    return text if text[-1].isalpha() else f"{text} MiB"
+    """Return a bound for people: sizes with their unit (16G, 516M), counts as they are."""
+    return exact_size(value) if parameter in SPEC_SIZES else str(value)
 
 
 def describe_region(region: Mapping[str, tuple[int, int]]) -> str:

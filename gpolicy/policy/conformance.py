@@ -217,15 +217,15 @@ def equal(value: Any, other: Any) -> bool:
     return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 
-def first_double(items: list[Any]) -> Any:
-    """Return the first item that equals an earlier one by JSON's rules; None if all differ."""
+def first_double(items: list[Any]) -> int:
+    """Return the place of the first item that equals an earlier one by JSON's rules; there must be one."""
     seen = set[Hashable]()
-    for item in items:
+    for place, item in enumerate(items):
         key = _hashable(item)
         if key in seen:
-            return item
+            return place
         seen.add(key)
-    return None
+    raise ValueError("all items differ")
 
 
 def all_different(items: list[Any]) -> bool:

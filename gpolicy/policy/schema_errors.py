@@ -207,7 +207,13 @@ def _empty_hint(error: ValidationError, document: YamlDocument) -> str:
         return "write the value"
     if error.absolute_path and isinstance(error.absolute_path[-1], int):
         return "write the value, or remove the item"
-    choices = ["leave the key out (not managed)", "write the value", *(["write `inherit`"] if inherits else [])]
+    nothing = ["write `[]` for none"] if _schema(error).get("type") == "array" else []
+    choices = [
+        "leave the key out (not managed)",
+        "write the value",
+        *nothing,
+        *(["write `inherit`"] if inherits else []),
+    ]
     return f"{', '.join(choices[:-1])}, or {choices[-1]}"
 
 
@@ -242,7 +248,9 @@ def _wrong_value(error: ValidationError, document: YamlDocument, place: str) -> 
             message = f"{place} is empty"
             hint = hint or ("" if _is_required(error, document) else "leave it out if it is not to be managed")
         case "uniqueItems":
-            message = f"{place} names {_quote(first_double(instance))} twice"
+            double = first_double(instance)
+            span = document.value_span((*error.absolute_path, double))
+            message, hint = f"{place} names {_quote(instance[double])} twice", hint or "remove one of them"
         case _:
             message = f"{place} cannot be {_quote(instance)}: expected {_expected(_schema(error))}"
     return WRONG_VALUE.finding(message, span, hint=hint, fix=_value_fix(error, document))

@@ -1,39 +1,60 @@
-"""`python -m gpolicy.posting github|gitlab [--only-update|--print] NAME FILE...`: keep one comment with these texts.
+"""Keep one comment on a pull or merge request with the texts of files, or one issue with them while there is drift.
 
-With `--only-update` none is begun: one that is there gets the new text. With `--print` the text goes to standard output
-instead, and nothing is asked.
-
-For the GitHub Action and the GitLab component (docs/guides/ci.md), whose environment has all that is needed. Exit
-code 0: done, or there is no request or no permission to comment on it (a pull request from a fork), and a message says
-so; 3: it failed.
-
-`python -m gpolicy.posting github|gitlab --issue CODE NAME FILE...` keeps an issue (docs/guides/drift.md): CODE is the
-exit code of `gpolicy drift`. With 2 the issue is open with the contents of the files, with 0 it is closed; any other
-code says nothing of the cluster and leaves it.
+For the GitHub Action and the GitLab component (docs/guides/ci.md, drift.md), whose environment has all that is needed.
+With --issue 2 the issue is open with the texts, with 0 it is closed; any other code says nothing of the cluster and
+leaves it. Exit code 0: done, or there is no request or no permission to comment on it (a pull request from a fork), and
+a message says so; 3: it failed.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
 from gpolicy.posting.posted_texts import NotAllowedError, marker, post, whole_text
-from gpolicy.printable import one_line
+from gpolicy.printable import one_line, some
 
-_USAGE = "python -m gpolicy.posting github|gitlab [--only-update | --print | --issue CODE] NAME FILE..."
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Raise UsageError: a wrong call ends as all that could not be done."""
+        raise UsageError(message, hint=self.format_usage().strip())
+
+
+def _parser() -> _Parser:
+    described, _, more = (__doc__ or "").partition("\n\n")
+    parser = _Parser(
+        prog="python -m gpolicy.posting",
+        description=described,
+        epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("service", choices=("github", "gitlab"))
+    way = parser.add_mutually_exclusive_group()
+    way.add_argument("--only-update", action="store_true", help="begin no comment: one that is there gets the new text")
+    way.add_argument("--print", action="store_true", help="write the text to standard output; nothing is asked")
+    way.add_argument("--issue", type=int, metavar="CODE", help="keep an issue, for this exit code of `gpolicy drift`")
+    parser.add_argument("name", metavar="NAME", help="tells comments of one request apart")
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", type=Path, help="text for it; one that is missing says nothing"
+    )
+    return parser
 
 
 def main(arguments: list[str], environ: Mapping[str, str]) -> int:
     """Post the comment, report the result on standard error, return the exit code."""
     try:
-        said = _run(arguments, environ)
+        asked = _parser().parse_args(arguments)
+        said = _run(asked, environ)
     except NotAllowedError as error:
-        if "--issue" in arguments[1:2]:
+        if asked.issue is not None:
             sys.stderr.write(f"gpolicy: the token does not allow it: {one_line(str(error))}\n")
             return int(ExitCode.COULD_NOT_RUN)
         said = f"no comment: the token does not allow it ({error}); a pull request from a fork has no token that writes"
@@ -45,27 +66,22 @@ def main(arguments: list[str], environ: Mapping[str, str]) -> int:
     return int(ExitCode.FINE)
 
 
-def _run(arguments: list[str], environ: Mapping[str, str]) -> str:
-    option = arguments[1] if arguments[1:2] and arguments[1] in {"--only-update", "--print"} else None
-    arguments = [*arguments[:1], *arguments[2:]] if option else arguments
-    known = {"--issue"} if option is None else set[str]()
-    is_option = arguments[1:2] and arguments[1].startswith("--") and arguments[1] not in known
-    if len(arguments) < 3 or arguments[0] not in {"github", "gitlab"} or is_option:
-        raise UsageError(f"usage: {_USAGE}")
-    if arguments[1] == "--issue":
-        return _issue(arguments, environ)
-    kind, name, *files = arguments
-    service, text = _service(kind), _texts(files)
-    posts = None if option == "--print" else service.comments(environ)
-    if posts is None and option != "--print":
+def _run(asked: argparse.Namespace, environ: Mapping[str, str]) -> str:
+    service: ModuleType = import_module(f"gpolicy.posting.{asked.service}_api")
+    if asked.issue is not None:
+        return _issue(service, asked, environ)
+    text = _texts(asked.files)
+    posts = None if asked.print else service.comments(environ)
+    if posts is None and not asked.print:
         return "no comment: this is not a pull request or merge request"
     if not text:
-        return "no comment: there is nothing to post"
-    _refuse_long(text, name, service.LONGEST)
+        missing = [str(file) for file in asked.files if not file.exists()]
+        return f"no comment: there is nothing to post{f' (not there: {some(missing)})' if missing else ''}"
+    _refuse_long(text, asked.name, service.LONGEST)
     if posts is None:
-        _print(f"{whole_text(name, text)}\n")
-        return f"the comment {marker(name)} is printed, not written"
-    return f"the comment {marker(name)} {post(posts, name, text, begin=option is None).value}"
+        _print(f"{whole_text(asked.name, text)}\n")
+        return f"the comment {marker(asked.name)} is printed, not written"
+    return f"the comment {marker(asked.name)} {post(posts, asked.name, text, begin=not asked.only_update).value}"
 
 
 def _print(text: str) -> None:
@@ -76,30 +92,23 @@ def _print(text: str) -> None:
         raise InputError(f"standard output: {error.strerror}") from None
 
 
-def _issue(arguments: list[str], environ: Mapping[str, str]) -> str:
-    if len(arguments) < 5 or not arguments[2].isdecimal():
-        raise UsageError(f"usage: {_USAGE}")
-    kind, _, code, name, *files = arguments
-    if int(code) not in (ExitCode.FINE, ExitCode.CHANGES):
+def _issue(service: ModuleType, asked: argparse.Namespace, environ: Mapping[str, str]) -> str:
+    name, code = asked.name, asked.issue
+    if code not in (ExitCode.FINE, ExitCode.CHANGES):
         return f"the issue {marker(name)} stays: exit code {code} says nothing of the cluster"
-    service, text = _service(kind), _texts(files)
+    text = _texts(asked.files)
     posts = service.issues(environ)
     _refuse_long(text, name, service.LONGEST)
-    return f"the issue {marker(name)} {post(posts, name, text, title=name, close=int(code) == ExitCode.FINE).value}"
+    return f"the issue {marker(name)} {post(posts, name, text, title=name, close=code == ExitCode.FINE).value}"
 
 
-def _texts(files: list[str]) -> str:
-    return "\n\n".join(filter(None, (_read(Path(file)) for file in files)))
+def _texts(files: Iterable[Path]) -> str:
+    return "\n\n".join(filter(None, map(_read, files)))
 
 
 def _refuse_long(text: str, name: str, longest: int) -> None:
     if len(whole_text(name, text)) > longest:
         raise UsageError(f"{len(text)} characters are too many for a comment", hint="give --format markdown a --budget")
-
-
-def _service(kind: str) -> ModuleType:
-    """Return the module of the service: github or gitlab."""
-    return import_module(f"gpolicy.posting.{kind}_api")
 
 
 def _read(file: Path) -> str:

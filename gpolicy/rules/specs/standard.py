@@ -53,7 +53,7 @@ class StdOutside(Rule):
             for name in names
         )
         message = f"std lies in no spec; the nearest is {pair.title}, but {reasons}"
-        hint = "Ganeti refuses this: change std and minmax together"
+        hint = "Ganeti refuses this: correct std, or the spec"
         related = pair.here
         yield self.hit(cluster, message, std[names[0]].span, hint=hint, related=related)
 
