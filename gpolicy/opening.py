@@ -42,10 +42,13 @@ def reason(error: OSError | ValueError) -> str:
 def path_meant(path: Path) -> str | None:
     """Return the hint that names what lies beside where `path` would be, under a name that is like its own."""
     try:
-        there = [str(other) for other in itertools.islice(path.parent.iterdir(), MOST_KNOWN)]
+        there = {other.name: other for other in itertools.islice(path.parent.iterdir(), MOST_KNOWN)}
     except OSError:
         return path_meant(path.parent) if path.parent != path else None
-    return did_you_mean(str(path), there) or None
+    alike = {other.stem: other for other in there.values() if other.suffix == path.suffix}  # a suffix is no likeness
+    others = {name: other for name, other in there.items() if other.suffix != path.suffix}
+    near = alike.get(closest(path.stem, alike) or "") or others.get(closest(path.name, others) or "")
+    return f"Did you mean `{near}`?" if near else None
 
 
 def real_path(path: str | Path) -> Path:

@@ -138,7 +138,7 @@ def not_judged(policies: Sequence[Policy]) -> str:
     if not any(finding.severity is Severity.ERROR for policy in policies for finding in policy.findings):
         return ""
     broken = dict.fromkeys(_broken_words(document) for policy in policies for document in policy.broken)
-    parts = [*([some(list(broken), 4)] if broken else []), "what depends on the whole policy"]
+    parts = [*([some(list(broken), 8)] if broken else []), "what depends on the whole policy"]
     return f"not judged until the errors are fixed: {'; '.join(parts)}"
 
 

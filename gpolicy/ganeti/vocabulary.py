@@ -138,14 +138,15 @@ HTOOLS_PROGRAMS: Final = frozenset(
 )
 """The programs of htools that answer no requests for nodes (those are hail's)."""
 
-HAIL_PARAMETERS: Final = frozenset(
+HAIL_FLAGS: Final = frozenset(
     {
-        *("print-nodes", "save", "text-data", "simulate", "verbose", "ignore-dynu", "ignore-soft-errors"),
-        *("no-capacity-checks", "restrict-allocation-to", "static-kvm-node-memory"),
-        *("version", "help", "help-completion"),
+        *("verbose", "ignore-dynu", "ignore-soft-errors", "no-capacity-checks", "version", "help", "help-completion"),
     }
 )
-"""The options of hail, which default_iallocator_params may hold."""
+HAIL_PARAMETERS: Final = HAIL_FLAGS | {
+    *("print-nodes", "save", "text-data", "simulate", "restrict-allocation-to", "static-kvm-node-memory"),
+}
+"""The options of hail, which default_iallocator_params may hold; the flags take no value."""
 
 KVM_CPU_MODELS: Final = frozenset(
     {

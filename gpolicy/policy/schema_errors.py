@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from posixpath import normpath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.findings import Finding, Fix
 from gpolicy.ganeti.number_bounds import BOUNDS
+from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.text_forms import FORMS, PATHS
+from gpolicy.ganeti.vocabulary import HYPERVISORS
 from gpolicy.guessing import closest, did_you_mean
 from gpolicy.policy import edits
 from gpolicy.policy.conformance import all_different, first_double
@@ -26,7 +28,7 @@ from gpolicy.policy.schema_parameters import (
 )
 from gpolicy.policy.source_file import Pointer, YamlDocument, last_key, place_name
 from gpolicy.policy.structure import EMPTY_VALUE, MISSING_KEY, NOT_A_POLICY, UNKNOWN_KEY, WRONG_VALUE
-from gpolicy.printable import count, listed
+from gpolicy.printable import count, listed, some
 
 if TYPE_CHECKING:
     from jsonschema.exceptions import ValidationError
@@ -48,12 +50,14 @@ def _explained(document: YamlDocument) -> list[Finding]:
     extend: Any = validators.extend
     validator = extend(Draft7Validator, {"uniqueItems": _unique_items})
     errors = islice(validator(schema).iter_errors(document.root), _MOST_ERRORS)
-    findings: dict[tuple[object, ...], Finding] = {}
+    explained = _of_another_hypervisor(document)
+    findings: dict[tuple[object, ...], Finding] = {item.sort_key(): item for item in explained.values()}
     everything = sorted(errors, key=lambda error: str(error.path))
+    # what can be expected in a test depends on what is done
     unclear = {(*error.absolute_path, "expect") for error in everything if error.validator == "oneOf"}
     for error in everything:
-        if any(tuple(error.absolute_path)[: len(pointer)] == pointer for pointer in unclear):
-            continue  # what can be expected depends on what is done
+        if any(tuple(error.absolute_path)[: len(pointer)] == pointer for pointer in (*unclear, *explained)):
+            continue
         for finding in _explain(error, document):
             findings[finding.sort_key()] = finding
             if len(findings) == _MOST_FINDINGS:
@@ -87,6 +91,30 @@ def _head_findings(document: YamlDocument) -> list[Finding]:
         hint = did_you_mean(str(kind), KIND_NAMES) or f"the kinds are {', '.join(KIND_NAMES)}"
         return [NOT_A_POLICY.finding(message, document.value_span(("kind",)), hint=hint)]
     return []
+
+
+def _of_another_hypervisor(document: YamlDocument) -> dict[Pointer, Finding]:
+    """Return a finding, instead of all others there, for each hypervisor with the parameters of another one."""
+    given: Any = document.root.get("hvparams") if isinstance(document.root, dict) else None
+    given = given if isinstance(given, dict) else {}
+    found = {}
+    for name, values in given.items():
+        keys = set(values) if isinstance(values, dict) else set()
+        if name not in _PARAMETERS_OF or len(keys - _PARAMETERS_OF[name]) < _MANY_UNKNOWN:
+            continue
+        meant = next((other for other in _PARAMETERS_OF if other not in given and keys <= _PARAMETERS_OF[other]), None)
+        if meant is not None:
+            pointer: Pointer = ("hvparams", name)
+            unknown = some(sorted(keys - _PARAMETERS_OF[name]), 3)
+            message = f"hvparams.{name} holds parameters of {meant}: {name} has no {unknown}"
+            found[pointer] = UNKNOWN_KEY.finding(message, document.key_span(pointer), hint=f"Did you mean `{meant}`?")
+    return found
+
+
+_MANY_UNKNOWN: Final = 3
+_PARAMETERS_OF: Final = {
+    name: {item.path[2] for item in PARAMETERS if item.path[:2] == ("hvparams", name)} for name in HYPERVISORS
+}
 
 
 def _explain(error: ValidationError, document: YamlDocument) -> Iterator[Finding]:

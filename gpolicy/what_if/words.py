@@ -76,8 +76,8 @@ class WhatIf:
         return self != WhatIf()
 
     def about(self, group: str | None) -> WhatIf:
-        """Return the same with more instances in `group`, the one that a run is about, where no group is named."""
-        more = (item if item.group or item.like else replace(item, group=group) for item in self.more)
+        """Return the same with what comes in `group`, the one that a run is about, where no group is named."""
+        more = (item if item.group else replace(item, group=group) for item in self.more)
         return replace(self, more=tuple(more))
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hspace_cases import DATA, FULL, from_text, hspace_count, hspace_keys, recorded_cases, tiered
@@ -11,12 +12,19 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import GroupCapacity, capacity
 from gpolicy.analysis.loaded_state import group_data, split_instances
+from gpolicy.analysis.placing import place
+from gpolicy.analysis.request_words import read_words
 from gpolicy.cluster.config_data import read_config_file
+from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.parameter import Value, Values
+from gpolicy.what_if.hardware import moved
 
 SPECS = "128,1,1024,1,1,1|128,1,1024,1,1,1;1024,2,10240,4,4,1"
+
+
+ONES = {"disk-count": 1, "nic-count": 1, "spindle-use": 1}
 
 
 def small(
@@ -188,3 +196,34 @@ def test_progress_is_reported() -> None:
     capacity(from_text(FULL), observer=told.append)
     for what in ("group default", "the whole cluster"):  # counted side by side: in any order
         assert told.index(f"{what}: spec pair 1 of 1") < told.index(f"{what}: standard instances")
+
+
+def test_nodes_that_never_take_a_size_do_not_bind_it() -> None:
+    """Most nodes of the cluster are those of other groups, whose policy or alloc_policy keeps the size out."""
+    state = read_snapshot(Path(__file__).parents[2] / "policies/two-groups.snapshot.json")
+    report = capacity(moved(state, "node4.example.org", "spare"))
+    assert report.cluster is not None
+    assert report.cluster.standard.binding.cause is Cause.SPINDLE_RATIO
+    (dedicated,) = [item for item in report.groups if item.group == "dedicated"]
+    assert dedicated.standard.binding.cause is Cause.BOUNDS  # there are no others
+
+
+def test_what_hail_refuses_is_told_where_hspace_counts_it() -> None:
+    """hspace does not test N+1 for each mirrored instance; one without a mirror that is too small finds no new node."""
+    state = read_snapshot(Path(__file__).parents[2] / "policies/two-groups.snapshot.json")
+    group = state.groups["default"]
+    larger: list[Value] = [
+        {
+            "min": {**ONES, "cpu-count": 4, "memory-size": 24 * 1024, "disk-size": 100 * 1024},
+            "max": {**ONES, "cpu-count": 8, "memory-size": 48 * 1024, "disk-size": 500 * 1024},
+        }
+    ]
+    own: Values = {**group.own, ("ipolicy", "minmax"): larger}
+    changed = replace(group, own=own, effective={**group.effective, ("ipolicy", "minmax"): larger})
+    for after, told in ((state, False), (replace(state, groups={**state.groups, "default": changed}), True)):
+        report = capacity(after, group="default")
+        said = "group default: hspace counts these, but hail refuses every new instance there now (n1-capacity)"
+        assert any(note.startswith(said) for note in report.notes) is told
+        assert report.groups[0].most_fits > 0
+        placed = place(after, read_words(["memory=24G", "vcpus=4", "disk=100G", "group=default"]).request)
+        assert placed.ok is not told

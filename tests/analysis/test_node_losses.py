@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, product
+from pathlib import Path
 
 import pytest
 from changes import redundancy_change
@@ -28,10 +29,12 @@ from gpolicy.analysis.loaded_state import group_data
 from gpolicy.analysis.losses import lose
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
 from gpolicy.analysis.sure_losses import SureLosses
+from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
+from gpolicy.what_if.hardware import moved
 
 
 def states() -> list[ClusterState]:
@@ -456,3 +459,18 @@ def test_an_invalid_question_is_refused() -> None:
 def test_a_group_without_nodes_has_nothing_to_lose() -> None:
     found = only(cluster([], []), failures=2)
     assert (found.nodes, found.survives, found.losses) == (0, 2, ())
+
+
+def test_an_instance_whose_mirror_is_in_another_group_is_not_one_without_a_mirror() -> None:
+    state = read_snapshot(Path(__file__).parents[2] / "policies/two-groups.snapshot.json")
+    assert {item.group: (item.unmirrored, item.split) for item in redundancy(state)} == {
+        "dedicated": (3, 0),
+        "default": (2, 0),
+        "spare": (0, 0),
+    }
+    apart = moved(state, "node4.example.org", "spare")
+    assert {item.group: (item.unmirrored, item.split) for item in redundancy(apart)} == {
+        "dedicated": (3, 0),
+        "default": (1, 4),
+        "spare": (1, 4),
+    }

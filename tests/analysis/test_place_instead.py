@@ -149,3 +149,33 @@ def test_a_mirror_in_a_group_of_one_node_is_told() -> None:
     state = read_snapshot(Path(__file__).parents[2] / "policies/two-groups.snapshot.json")
     report = asked(state, "memory=1G", "vcpus=1", "disk=1G", "template=drbd", "group=spare")
     assert report.reason == "drbd needs 2 online nodes, and group spare has 1"
+
+
+def test_named_nodes_that_are_no_pair_are_told() -> None:
+    state = read_snapshot(Path(__file__).parents[2] / "policies/two-groups.snapshot.json")
+    words = ("memory=1G", "vcpus=1", "disk=1G", "template=drbd")
+    needs = "drbd needs 2 online nodes of one group, and the request names"
+    assert (
+        asked(state, *words, "nodes=node1.example.org,node8.example.org").reason
+        == f"{needs} 2 nodes in groups default, spare"
+    )
+    assert asked(state, *words, "nodes=node1.example.org").reason == f"{needs} 1 node in group default"
+    other = asked(state, *words, "nodes=node1.example.org,node2.example.org", "group=dedicated")
+    assert other.reason == "the named nodes are in group default, not in dedicated"
+
+
+def test_without_the_group_the_template_is_chosen_anew() -> None:
+    state = read_snapshot(Path(__file__).parents[2] / "policies/two-groups.snapshot.json")
+    words = ("memory=4G", "disk=20G")
+    report = asked(state, *words, "group=dedicated")
+    assert report.instead is not None
+    assert [(item.words, item.nodes) for item in report.instead] == [
+        ("without group=dedicated", asked(state, *words).nodes)
+    ]
+    assert len(report.instead[0].nodes) == 2
+
+
+def test_the_one_tag_in_the_way_is_named() -> None:
+    report = asked(cluster(), *PLAIN, "tags=env:test,svc:a")
+    assert report.instead is not None
+    assert [item.words for item in report.instead] == ["without tags=svc:a"]

@@ -12,6 +12,7 @@ from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.remedy.remedy import RemedyReport
 from gpolicy.report.remedy_answer import remedy_answer
+from gpolicy.what_if.hardware import moved
 from gpolicy.what_if.load import offline
 
 SNAPSHOT = Path(__file__).resolve().parents[2] / "policies/two-groups.snapshot.json"
@@ -75,3 +76,15 @@ def test_a_group_without_figures_is_not_said_to_be_well() -> None:
     verdict = remedy_answer(remedied(replace(state, nodes=nodes))).verdict
     assert verdict.startswith("No instance has to move; ")
     assert verdict.endswith("; not looked at: group dedicated")
+
+
+def test_moves_into_a_group_that_takes_no_instances_are_told() -> None:
+    report = remedied(moved(cluster(), "node4.example.org", "spare"))
+    brought = sorted(
+        {step.instance for step in report.steps if {"node4.example.org", "node8.example.org"} == {*step.nodes_after}}
+    )
+    assert brought
+    (said,) = [note for note in report.notes if "unallocable" in note]
+    assert said.endswith("into group spare, which is unallocable")
+    assert brought[0] in said
+    assert not any("unallocable" in note for note in remedied(without("node1")).notes)

@@ -28,7 +28,7 @@ def messages(state: ClusterState, directory: Path, text: str = TEXT) -> list[str
 
 
 @pytest.mark.parametrize(
-    ("sizes", "has"), [((1000, 127), "127 MiB free in ssdvg"), ((1000,), "no volume of ssdvg"), ((1000, 128), None)]
+    ("sizes", "has"), [((1000, 127), "127M free in ssdvg"), ((1000,), "no volume of ssdvg"), ((1000, 128), None)]
 )
 def test_the_volumes_of_metavg_are_looked_at(sizes: tuple[int, ...], has: str | None, tmp_path: Path) -> None:
     said = f"n1 in group gold has {has}: no metadata of another DRBD disk fits (128 MiB)"

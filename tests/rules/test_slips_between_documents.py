@@ -140,7 +140,7 @@ def test_specs_that_all_exceed_a_node_are_one_finding(tmp_path: Path) -> None:
         f"    - {{name: {name}, min: {{{pair.format(low)}}}, max: {{{pair.format(high)}}}}}\n"
         for name, low, high in (("large", "16G", "32G"), ("small", "8G", "12G"))
     )
-    text = f"{GOLD}hardware: {{memory: {{}}, cpus: 16}}\nipolicy:\n  minmax:\n{pairs}"
+    text = f"{GOLD}hardware: {{memory: {{}}, cpus: 8}}\nipolicy:\n  minmax:\n{pairs}"
     few = [item.code for item in bad(text.replace("{}", "4G"), tmp_path)]
     assert few == ["GP226"]
     (found,) = bad(text.replace("{}", "10G"), tmp_path)

@@ -134,7 +134,7 @@ def cluster() -> list[Parameter]:
             new,
             "Parameters of the default allocator; replaced as a whole.",
             reach=Reach.ARGUMENTS,
-            example={"ignore-dynu": ""},
+            example={"static-kvm-node-memory": "4096"},
         ),
         _own(
             "install_image",

@@ -1,12 +1,12 @@
-"""GP831 to GP833: clusters of a fleet with the same name, node or MAC prefix. Names are compared in any case."""
+"""GP831 to GP833 and GP836: clusters of a fleet with the same name (in any case), node or MAC prefix."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 from gpolicy.checking.fleet import Fleet, FleetHit, FleetRule, place_of
-from gpolicy.findings import Related, Span, error_rule, info_rule
+from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
 from gpolicy.fit.desired import is_glob
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Leaf
@@ -79,17 +79,47 @@ class MacPrefixShared(FleetRule):
     )
 
     def check(self, fleet: Fleet) -> Iterator[FleetHit]:
-        path: Path = ("mac_prefix",)
-        for members in fleet.with_one_base:
-            first: dict[Any, tuple[int, Leaf]] = {}
-            for number in members:
-                cluster = fleet.policies[number].cluster
-                leaf = cluster.leaves.get(path) if cluster else None
-                if leaf is None:
-                    continue
-                other, earlier = first.setdefault(leaf.value, (number, leaf))
-                if other != number:
-                    message = f"{fleet.name(number)} makes the same MAC addresses as {fleet.name(other)}"
-                    related = (Related(earlier.span, "the same prefix"),) if earlier.span != leaf.span else ()
-                    hint = "give each cluster its own, if their networks are connected"
-                    yield self.hit(number, "cluster", message, leaf.span, hint, related)
+        for number, other, leaf, earlier in _same_prefixes(fleet):
+            if leaf.value == _DEFAULT_PREFIX or leaf.span == earlier.span:
+                message = f"{fleet.name(number)} makes the same MAC addresses as {fleet.name(other)}"
+                related = (Related(earlier.span, "the same prefix"),) if earlier.span != leaf.span else ()
+                yield self.hit(number, "cluster", message, leaf.span, _OWN_PREFIX, related)
+
+
+class MacPrefixCopied(FleetRule):
+    info = warning_rule("GP836", "mac-prefix-copied")(
+        summary="Two clusters of a fleet write the same prefix of their own for MAC addresses.",
+        rationale="Who writes another prefix than Ganeti's default wants addresses of their own, and this one is there"
+        " twice: on a shared network two instances may get the same address.",
+        source="Ganeti's documentation, gnt-cluster(8) init --mac-prefix",
+        bad=files(BASE, *(member(town, 'mac_prefix: "aa:00:17"\n') for town in ("amsterdam", "berlin"))),
+        good=files(
+            BASE, *(member(town, f'mac_prefix: "aa:00:0{n}"\n') for n, town in enumerate(("amsterdam", "berlin"), 1))
+        ),
+    )
+
+    def check(self, fleet: Fleet) -> Iterator[FleetHit]:
+        for number, other, leaf, earlier in _same_prefixes(fleet):
+            if leaf.value != _DEFAULT_PREFIX and leaf.span != earlier.span:
+                message = f"{fleet.name(number)} has the mac_prefix of {fleet.name(other)}"
+                related = (Related(earlier.span, "the same prefix"),)
+                yield self.hit(number, "cluster", message, leaf.span, _OWN_PREFIX, related)
+
+
+_DEFAULT_PREFIX: Final = "aa:00:00"
+_OWN_PREFIX: Final = "give each cluster its own, if their networks are connected"
+
+
+def _same_prefixes(fleet: Fleet) -> Iterator[tuple[int, int, Leaf, Leaf]]:
+    """Yield each cluster with the MAC prefix of an earlier one: both numbers, and where each prefix is written."""
+    path: Path = ("mac_prefix",)
+    for members in fleet.with_one_base:
+        first: dict[Any, tuple[int, Leaf]] = {}
+        for number in members:
+            cluster = fleet.policies[number].cluster
+            leaf = cluster.leaves.get(path) if cluster else None
+            if leaf is None:
+                continue
+            other, earlier = first.setdefault(leaf.value, (number, leaf))
+            if other != number:
+                yield number, other, leaf, earlier

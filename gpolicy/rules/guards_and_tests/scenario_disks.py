@@ -46,7 +46,8 @@ def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
 
 class TemplateOfTest(Rule):
     info = warning_rule("GP817", "test-template")(
-        summary="A test uses a disk template that is not enabled or not allowed, but expects no refusal.",
+        summary="A test uses a disk template that is not enabled or not allowed, or diskless with disks, but expects no"
+        " refusal.",
         rationale="Ganeti refuses the instance because of its template, whatever else the test is about.",
         bad=_GROUP + _test("10G", ", disk-template: drbd"),
         good=_GOOD,
@@ -65,6 +66,11 @@ class TemplateOfTest(Rule):
             if _expects_refusal(scenario) or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
                 continue  # that may be what it shows
             reason = missing = ""
+            if template.value == "diskless" and scenario.sizes is not None and scenario.sizes.disks:
+                message = "diskless instances have no disks, and this one has"
+                hint = "write disks: [], or name another template"
+                yield self.hit(f"test/{scenario.name.value}", message, template.span, hint=hint)
+                continue
             if enabled is not None and template.value not in enabled.values:
                 reason, missing = "is not enabled on the cluster", f"enabled {template.value}"
             elif declared is not None and allowed is not None and template.value not in texts(allowed):

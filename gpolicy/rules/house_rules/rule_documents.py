@@ -9,8 +9,10 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.value_schema import SchemaReader
 from gpolicy.findings import AMBIGUOUS, Related, Span, error_rule, warning_rule
+from gpolicy.fit.desired import is_glob
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.house_rule import SCHEMA, HouseRule
+from gpolicy.policy.misspelt import name_meant
 from gpolicy.policy.source_file import Pointer
 from gpolicy.rules.house_rules.examples import GOLD, GOOD, RATIO, rule
 from gpolicy.rules.house_rules.named_values import idle_keywords, known_values, unknown_values
@@ -93,7 +95,7 @@ class RuleKeywordIdle(Rule):
 
 class RuleMatchesNothing(Rule):
     info = warning_rule("GP953", "rule-matches-nothing")(
-        summary="A house rule looks at no object of its policy.",
+        summary="A house rule looks at no object of its policy, or names one that almost has this name.",
         rationale="Most likely a name or a tag is misspelt. A rule of a shared file may look at objects of other"
         " policies, so it is not reported.",
         bad=GOLD + rule(RATIO, about="kind: NodeGroup, names: [glod]"),
@@ -104,9 +106,16 @@ class RuleMatchesNothing(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         policy = context.policy
         for house_rule in policy.house_rules:
-            if policy.is_part or house_rule.document.file not in policy.paths or any(subjects(house_rule, policy)):
+            if policy.is_part or house_rule.document.file not in policy.paths:
                 continue
             kind, names = house_rule.kind, [item.name for item in objects_of(policy, house_rule.kind.value)]
+            if any(subjects(house_rule, policy)):
+                for glob in house_rule.names:  # another policy may have a name that is like none here
+                    near = None if is_glob(glob.value) or glob.value in names else name_meant(glob.value, names)
+                    if near is not None:
+                        message = f"house rule {house_rule.name.value}: no {kind.value} is called {glob.value!r}"
+                        yield self.hit(_label(house_rule), message, glob.span, hint=f"Did you mean `{near}`?")
+                continue
             message, span, hint = f"the policy has no {kind.value}", kind.span, "remove the rule, or correct its kind"
             if names and not any(fits_any(name, house_rule.names) for name in names) and house_rule.names:
                 glob = house_rule.names[0]

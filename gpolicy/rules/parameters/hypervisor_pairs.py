@@ -18,6 +18,7 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import default_in, kvm, parameter_at
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.values import as_word
+from gpolicy.ganeti.vocabulary import DATA_COLLECTORS
 from gpolicy.policy.model import ClusterPolicy
 from gpolicy.rules.examples import CLUSTER
 from gpolicy.rules.parameters.hypervisors import CONTRADICTIONS, SPICE
@@ -102,6 +103,16 @@ def _on_other_disks(root: str) -> bool:
 
 
 _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
+    *(
+        _Mismatch(
+            ("data_collector_interval", name),
+            ("enabled_data_collectors", name),
+            lambda _, enabled: enabled is False,
+            f"data_collector_interval is not used: the collector {name} is off",
+            "leave the interval out, or turn the collector on",
+        )
+        for name in DATA_COLLECTORS
+    ),
     *_ignored("kvm", "kernel_args initrd_path root_path", "kernel_path", "", "name the kernel, or leave it out"),
     *_ignored("kvm", "vnc_tls", "vnc_bind_address", "", "name the address of the consoles", by_default=True),
     *_ignored("kvm", "vnc_password_file keymap", "vnc_bind_address", "", "name the address of the consoles"),
@@ -181,6 +192,16 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         lambda root, disk: disk == "paravirtual" and _on_other_disks(root),
         "the kernel does not find root_path: disks of disk_type paravirtual are /dev/vda, /dev/vdb, …",
         "write /dev/vda1, or another disk_type",
+        by_default=True,
+        unless=(kvm("kernel_path"), ""),
+    ),
+    _Mismatch(
+        kvm("kernel_args"),
+        kvm("serial_console"),
+        lambda arguments, console: console is False and "console=ttyS" in arguments,
+        "kernel_args send the console to a serial line, but serial_console is false",
+        "write serial_console: true, or leave console=ttyS0 out",
+        unless=(kvm("kernel_path"), ""),
     ),
     _Mismatch(
         ("hvparams", "xen-pvm", "root_path"),

@@ -13,6 +13,7 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.rules.examples import CLUSTER, GROUP
 
 HELPER: Final[Path] = ("drbd_usermode_helper",)
+_MASTER: Final[Path] = ("master_netdev",)
 OVS: Final[Path] = ("ndparams", "ovs")
 OVS_NAME: Final[Path] = ("ndparams", "ovs_name")
 OVS_LINK: Final[Path] = ("ndparams", "ovs_link")
@@ -48,9 +49,11 @@ class PathNotAbsolute(Rule):
 
 class OvsIncomplete(Rule):
     info = warning_rule("GP142", "ovs-incomplete")(
-        summary="Open vSwitch is on, but its bridge has no name or no network interface, or both are the same.",
+        summary="Open vSwitch is on, but its bridge has no name or no network interface, or both are the same, or the"
+        " interface has the cluster's own address.",
         rationale="When a node is added, Ganeti creates the bridge ovs_name and connects it to the interface ovs_link."
-        " Without a name there is no bridge; without a link its instances reach nothing outside the node.",
+        " Without a name there is no bridge; without a link its instances reach nothing outside the node. An interface"
+        " in a bridge has no address of its own, so the master's address on it would be cut off.",
         source=_OVS_SOURCE,
         bad=f'{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: ""}}\n',
         good=f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: eth1}}\n",
@@ -79,6 +82,12 @@ class OvsIncomplete(Rule):
                 place, related, note = places(context, declared, link, name)
                 message = f"the bridge and the interface that it uses are both {name.value}{note}"
                 yield self.hit(declared, message, place, hint="name a network interface of the node", related=related)
+        for declared, (master, link) in together(context, _MASTER, OVS_LINK):
+            switch = in_force(context, declared, OVS)
+            if master.value == link.value != "" and switch is not None and switch.value is True:
+                place, related, note = places(context, declared, link, master)
+                message = f"the bridge takes the interface {link.value}, which has the master's address{note}"
+                yield self.hit(declared, message, place, hint="name another interface in one of them", related=related)
 
 
 class OvsIgnored(Rule):

@@ -13,7 +13,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, parameter_at
-from gpolicy.ganeti.vocabulary import HAIL_PARAMETERS, HTOOLS_PROGRAMS
+from gpolicy.ganeti.vocabulary import HAIL_FLAGS, HAIL_PARAMETERS, HTOOLS_PROGRAMS
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
@@ -245,9 +245,9 @@ class AllocatorUnlikely(Rule):
     info = warning_rule("GP148", "allocator-unlikely")(
         summary="default_iallocator is no allocator, or its parameters are none that it reads.",
         rationale="Ganeti looks for a program of this name in its directories for allocators. Without one each new"
-        " instance needs its nodes named. The parameters become options of the program: hail refuses one that it does"
-        " not know, and so every request.",
-        source="Ganeti 3.0, gnt-cluster(8)",
+        " instance needs its nodes named. The parameters become options of the program, each with `=` and its value:"
+        " hail refuses one that it does not know, or that takes none, and so every request.",
+        source="Ganeti 3.0, gnt-cluster(8); its node daemon and hail, run",
         bad=f"{CLUSTER}default_iallocator: hial\n",
         good=f"{CLUSTER}default_iallocator: hail\n",
     )
@@ -277,7 +277,11 @@ class AllocatorUnlikely(Rule):
             message = "default_iallocator_params are passed to nobody: default_iallocator is empty"
             yield self.hit(cluster, message, parameters.span, hint="name the allocator, or leave them out")
         elif cluster is not None and parameters is not None and allocator is not None and allocator.value == "hail":
-            for name in sorted(cast(dict[str, object], parameters.value).keys() - HAIL_PARAMETERS):
+            names = cast(dict[str, object], parameters.value).keys()
+            for name in sorted(names & HAIL_FLAGS):
+                message = f"--{name} of hail takes no value, but Ganeti passes --{name}=: hail refuses every request"
+                yield self.hit(cluster, message, parameters.span, hint="leave it out: it cannot be passed in this way")
+            for name in sorted(names - HAIL_PARAMETERS):
                 message = f"hail has no option --{name}: it refuses every request"
                 hint = did_you_mean_one_of(name.lstrip("-"), "options", HAIL_PARAMETERS)
                 yield self.hit(cluster, message, parameters.span, hint=hint)

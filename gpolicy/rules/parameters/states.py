@@ -184,8 +184,8 @@ class StateBeyondHardware(Rule):
     info = warning_rule("GP153", "state-beyond-hardware")(
         summary="hv_state or disk_state gives nodes more than their group's promised hardware, or far less.",
         rationale="Both describe the same nodes, so one of them is wrong: a total above the promise, memory and CPUs"
-        " of less than half of it, or disk of less than a tenth. Capacity is counted with hv_state and"
-        " disk_state where they are declared.",
+        " of less than half of it, disk of less than a tenth, or the same digits in another order. Capacity is counted"
+        " with hv_state and disk_state where they are declared.",
         source=f"{_HV_SOURCE} and (disk_state); gpolicy",
         bad=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
         good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
@@ -204,14 +204,16 @@ class StateBeyondHardware(Rule):
             has, span = _promised(group).get(name, (0, group.span))
             least = has * (_LEAST_OF_DISK if name == "disk_total" else _LEAST_SHARE)
             much, little = number(leaf) > has, number(leaf) < least
-            if has and (much or little):
-                sizes = [_shown(name, number(leaf)), _shown(name, has)]
+            sizes = [_shown(name, number(leaf)), _shown(name, has)]
+            exchanged = sizes[0] != sizes[1] and sorted(sizes[0]) == sorted(sizes[1])
+            if has and (much or little or exchanged):
                 only = "only " if little else ""
                 message = (
                     f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {name_of(group)} is {sizes[1]}"
                 )
                 related = (Related(span, "promised here"),)
-                yield self.hit(declared, message, leaf.span, hint="correct the one that is wrong", related=related)
+                hint = "its digits are exchanged in one of them" if exchanged else "correct the one that is wrong"
+                yield self.hit(declared, message, leaf.span, hint=hint, related=related)
                 return
 
 

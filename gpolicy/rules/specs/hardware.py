@@ -75,7 +75,7 @@ class HardwareUnlikely(Rule):
             RuleParameter(
                 name="least",
                 default=512,
-                summary="Report less memory for each CPU, in MiB; below 16G of memory a fifth of it.",
+                summary="Report less memory for each CPU, in MiB; below 16G of memory and 16 CPUs a fifth.",
                 least=0,
             ),
             RuleParameter(
@@ -98,15 +98,18 @@ class HardwareUnlikely(Rule):
             if hardware is None or hardware.memory is None or hardware.cpus is None:
                 continue
             each = hardware.memory.value / hardware.cpus.value
-            if not (least if hardware.memory.value >= _SMALL_NODE else least / 5) <= each <= most:
+            is_small = hardware.memory.value < _SMALL_NODE and hardware.cpus.value < _FEW_CPUS
+            if not (least / 5 if is_small else least) <= each <= most:
                 memory, cpus = amount("memory-size", hardware.memory.value), hardware.cpus.value
                 message = (
                     f"{memory} of memory for {in_words(cpus, 'CPU')} is far too {'much' if each > most else 'little'}"
                 )
                 related = (Related(hardware.cpus.span, "the CPUs are here"),)
-                yield self.hit(group, message, hardware.memory.span, hint="correct the unit", related=related)
+                hint = "correct the unit, or exchange the two numbers"
+                yield self.hit(group, message, hardware.memory.span, hint=hint, related=related)
 
 
+_FEW_CPUS: Final = 16
 _SMALL_NODE: Final = 16 * 1024
 """MiB of memory: with less, a node is a virtual one for tests, or a small board."""
 _SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")

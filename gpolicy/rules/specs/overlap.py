@@ -1,14 +1,15 @@
-"""GP201, GP203, GP204, GP208 and GP209: specs that share sizes or names, and lists too long to compare."""
+"""GP201, GP203, GP204, GP208, GP209 and GP229: specs that share sizes or names, and lists too long to compare."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations
+from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.pairs import MAX_PAIRS, Pair, comparable, describe_region
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import error_rule, warning_rule
+from gpolicy.findings import error_rule, info_rule, warning_rule
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
 from gpolicy.rules.examples import spec
@@ -26,8 +27,25 @@ class SpecOverlap(Rule):
     info = warning_rule("GP201", "spec-overlap")(
         summary="Two specs overlap: some sizes belong to both.",
         rationale="Tiered allocation counts one spec after the other. If a size belongs to two specs, the capacity"
-        " depends on which of them comes first. Bounds are inclusive, so specs that only touch overlap. Ganeti does"
-        " not check this.",
+        " depends on which of them comes first. Ganeti does not check this. (GP229: specs that only touch.)",
+        source=SIZES,
+        bad=group_with(LARGE, spec("small", "1G 20G", "1 6", "10G 200G")),
+        good=GOOD,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, first, second in _compared(context):
+            region = first.overlap(second)
+            if region is not None and not _touch(region, first, second) and not _nested(first, second):
+                message = f"{second.title} overlaps {first.title}: both allow {describe_region(region)}"
+                yield self.hit(declared, message, second.span, hint=_APART, related=first.here)
+
+
+class SpecTouch(Rule):
+    info = info_rule("GP229", "spec-touch")(
+        summary="A spec begins where another one ends: one size of a parameter belongs to both.",
+        rationale="Bounds are inclusive, so specs that only touch overlap in this size. Tiered allocation counts it for"
+        " the spec that comes first, which hardly changes a count.",
         source=SIZES,
         bad=group_with(LARGE, spec("small", "1G 16G", "1 4", "10G 100G")),
         good=GOOD,
@@ -36,10 +54,26 @@ class SpecOverlap(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, first, second in _compared(context):
             region = first.overlap(second)
-            if region is not None and not first.contains(second) and not second.contains(first):
-                message = f"{second.title} overlaps {first.title}: both allow {describe_region(region)}"
-                hint = "start above the maximum of the other in at least one parameter: a size 4 MiB above, a count 1"
-                yield self.hit(declared, message, second.span, hint=hint, related=first.here)
+            if region is not None and _touch(region, first, second) and not _nested(first, second):
+                message = f"{second.title} touches {first.title}: both allow {describe_region(region)}"
+                yield self.hit(declared, message, second.span, hint=_APART, related=first.here)
+
+
+_APART: Final = "start above the maximum of the other in at least one parameter: a size 4 MiB above, a count 1"
+
+
+def _nested(first: Pair, second: Pair) -> bool:
+    return first.contains(second) or second.contains(first)
+
+
+def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> bool:
+    """Whether two specs have no more in common than the end of one and the beginning of the other in a parameter."""
+    return any(
+        low == high
+        and (first.maximum[name] == second.minimum[name] or second.maximum[name] == first.minimum[name])
+        and (first.minimum[name], first.maximum[name]) != (second.minimum[name], second.maximum[name])
+        for name, (low, high) in region.items()
+    )
 
 
 class SpecContained(Rule):

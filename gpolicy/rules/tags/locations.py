@@ -16,7 +16,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.model import OwnedPrefix
 from gpolicy.policy.promised import unlikely
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
-from gpolicy.printable import listed
+from gpolicy.printable import listed, named
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.groups.nodes import unknown_in_sets
 from gpolicy.rules.tags.domains import (
@@ -99,18 +99,21 @@ class FailureDomainUndivided(Rule):
         values = Counter(
             domain for domain, _ in {(each, node.of(each)) for each, _, _, nodes in places for node in nodes}
         )
+        shared: dict[tuple[str, str], list[str]] = {}
+        where: dict[tuple[str, str], tuple[str, Span | None]] = {}
         for domain, tag, group, nodes in places:
             found = {node.of(domain) for node in nodes}
             several = len(nodes) > 1 or nodes[0].several
             undivided = several and len(found) == 1 and frozenset() not in found
             if undivided and (values[domain] == 1 or self._places_mirrors(context, group)):
-                shared = ", ".join(sorted(nodes[0].of(domain)))
-                number = "all" if nodes[0].several else f"all {len(nodes)}"
-                message = f"{number} nodes of group {group} have {shared}: none can be avoided"
-                label, span = _place(nodes, domain, tag)
-                yield self.hit(
-                    label, message, span, hint="tag the nodes by what they really share, or remove the domain"
-                )
+                key = domain, ", ".join(sorted(nodes[0].of(domain)))
+                shared.setdefault(key, []).append(group)
+                where.setdefault(key, _place(nodes, domain, tag))
+        for key, undivided_groups in shared.items():
+            message = f"all nodes of {named('group', undivided_groups)} have {key[1]}: none can be avoided"
+            hint = "tag the nodes by what they really share, or remove the domain"
+            label, span = where[key]
+            yield self.hit(label, message, span, hint=hint)
 
     def _places_mirrors(self, context: Context, name: str) -> bool:
         """Return whether mirrored instances are placed in a group."""

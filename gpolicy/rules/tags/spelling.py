@@ -190,7 +190,8 @@ def _almost_kept_apart(context: Context) -> Iterator[tuple[Scenario, str, str]]:
 def _dropped(context: Context, family: str, used: set[str]) -> str:
     """Return a suffix of a family that the cluster has and the policy leaves out, though tags of instances match it."""
     declared = suffixes(context.tags, family)
-    gone = sorted(name for name in observed(context, family) if name not in declared)
+    kept = {name.rstrip(":") for name in declared}  # with a closing colon or without one
+    gone = sorted(name for name in observed(context, family) if name.rstrip(":") not in kept)
     return next((name for name in gone if any(tag.startswith(name) for tag in used)), "")
 
 

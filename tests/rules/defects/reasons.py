@@ -12,6 +12,7 @@ REASONS: Final = {
     "CPUs of a dedicated group shared": "GP406 reports it as an info: exclusive disks with shared CPUs are possible.",
     "a parameter pasted from the neighbouring pair": "GP218 reports it as an info: sizes for databases beside sizes for"
     " archives look the same.",
+    "a smaller pair that reaches into the larger": "GP229 reports it as an info: the two share one bound only.",
     "all nodes in one failure domain": "The policy declares no groups, so `check` does not know whether these are all"
     " nodes. GP519 finds it with `--state`.",
     "a node without its place in a domain": "Nothing else in the policy names the node. GP520 finds it with `--state`.",

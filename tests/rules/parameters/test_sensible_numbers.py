@@ -116,9 +116,9 @@ def test_unusual_numbers_are_left_alone(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("memory", "cpus", "bound"),
     [
-        ("64 64G", "16 16", "min is 64 MiB of memory for 16 CPUs"),
+        ("64 64G", "16 16", "min is 64M of memory for 16 CPUs"),
         ("1G 16T", "4 16", "max is 16T of memory for 16 CPUs"),
-        ("64 256G", "1 4", "min is 64 MiB of memory for 1 CPU"),
+        ("64 256G", "1 4", "min is 64M of memory for 1 CPU"),
     ],
 )
 def test_memory_that_does_not_go_with_the_cpus(memory: str, cpus: str, bound: str, tmp_path: Path) -> None:
