@@ -72,7 +72,7 @@ def examine(
     """
     if state is not None and settings.ganeti_version is None:
         settings = replace(settings, ganeti_version=release_of(state.software_version))
-    context = Context(policy, state, settings)
+    context = Context(policy, state, settings, today)
     rules = [rule for rule in RULES if _runs_in(rule, context) and not (to_plan and rule.said_by_plan)]
     known = KnownRules(rule.word for rule in policy.house_rules)
     waivers = Waivers(policy.waivers, known.find, today)

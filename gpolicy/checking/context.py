@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from gpolicy.checking.members import Members
 from gpolicy.checking.pairs import Pair, pairs_of
-from gpolicy.checking.settings import DEFAULT, Settings
+from gpolicy.checking.settings import Settings
 from gpolicy.checking.tags import Tag, TaggedNode, declared_tags, tagged_entries, tagged_groups, tagged_nodes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Related, Severity, Span
@@ -54,8 +55,9 @@ class Context:
     """
 
     policy: Policy
-    state: ClusterState | None = None
-    settings: Settings = DEFAULT
+    state: ClusterState | None
+    settings: Settings
+    today: date
 
     @property
     def version(self) -> str:

@@ -140,13 +140,13 @@ HTOOLS_PROGRAMS: Final = frozenset(
 
 HAIL_FLAGS: Final = frozenset(
     {
-        *("verbose", "ignore-dynu", "ignore-soft-errors", "no-capacity-checks", "version", "help", "help-completion"),
+        *("verbose", "ignore-dynu", "ignore-soft-errors", "no-capacity-checks", "mond-xen"),
+        *("version", "help", "help-completion"),
     }
 )
-HAIL_PARAMETERS: Final = HAIL_FLAGS | {
-    *("print-nodes", "save", "text-data", "simulate", "restrict-allocation-to", "static-kvm-node-memory"),
-}
-"""The options of hail, which default_iallocator_params may hold; the flags take no value."""
+HAIL_VALUES: Final = frozenset({"save", "text-data", "simulate", "restrict-allocation-to", "static-kvm-node-memory"})
+HAIL_PARAMETERS: Final = HAIL_FLAGS | HAIL_VALUES | {"print-nodes", "mond"}
+"""The options of hail, which default_iallocator_params may hold; the flags take no value, and the values need one."""
 
 KVM_CPU_MODELS: Final = frozenset(
     {

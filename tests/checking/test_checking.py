@@ -13,6 +13,7 @@ from gpolicy.checking.catalogue import RULES
 from gpolicy.checking.checking import check_policy
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.settings import DEFAULT
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.fit.desired import resolve
 from gpolicy.policy.loading import load_policy
@@ -203,7 +204,7 @@ def test_a_rule_that_uses_the_state_documents_it(tmp_path: Path) -> None:
         policy = load_policy(directory)
         for rule in rules:
             Watched.asked = False
-            list(rule.check(Watched(policy)))
+            list(rule.check(Watched(policy, None, DEFAULT, TODAY)))
             if Watched.asked:
                 asking.add(rule.info.code)
     assert asking == {rule.info.code for rule in rules if rule.finds_more_with_state}

@@ -158,3 +158,11 @@ def test_a_copied_file_is_one_finding(tmp_path: Path) -> None:
     (tmp_path / "copy.yaml").unlink()
     twice = guards + "  - {name: a, max_changes: 2}\n  - {name: b, newly_violating: 1}\n"
     assert [item.code for item in bad(twice, tmp_path) if item.code == "GP803"] == ["GP803", "GP803"]
+
+
+def test_a_waiver_with_exchanged_digits_in_its_year(tmp_path: Path) -> None:
+    waiver = "---\ngpolicy: v1\nkind: Waiver\nwaivers:\n  - {rule: drift, where: group/gold, reason: so, until: %s}\n"
+    text = f"{GOLD}ndparams: {{ssh_port: 2222}}\n{waiver}"
+    (found,) = bad(text % '"2072-03-31"', tmp_path)
+    assert (found.code, found.hint) == ("GP822", "Did you mean `2027-03-31`?")
+    assert bad(text % '"2027-03-31"', tmp_path) == bad(text % '"2099-12-31"', tmp_path) == []

@@ -109,7 +109,7 @@ class NeverPassesTest(Rule):
         from gpolicy.testing.small_tests import run_small_tests  # noqa: PLC0415 (most policies have no tests)
 
         failed = [outcome for outcome in run_small_tests(context.policy) if not outcome.ok]
-        alone = Context(context.policy, None, context.settings)  # small tests look at no cluster
+        alone = Context(context.policy, None, context.settings, context.today)  # small tests look at no cluster
         said = {hit.label for rule in _BETTER for hit in rule().check(alone)} if failed else set()
         for outcome in failed:
             if _label(outcome.name) not in said:

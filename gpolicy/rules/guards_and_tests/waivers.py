@@ -15,6 +15,7 @@ from gpolicy.policy.model import Waiver
 from gpolicy.rules.examples import GROUP
 
 _LAST_YEAR: Final = 2100
+_SOON: Final = 10  # years
 _GROUP: Final = f"{GROUP}ndparams: {{ssh_port: 2222}}\n---\ngpolicy: v1\nkind: Waiver\nwaivers:\n"
 
 
@@ -24,7 +25,8 @@ def _drift(where: str, until: str = "2031-12-31") -> str:
 
 class WaiverEndless(Rule):
     info = warning_rule("GP822", "waiver-endless")(
-        summary="A waiver has no real end: its last day is in another century.",
+        summary="A waiver has no real end: its last day is in another century, or in the year that two exchanged digits"
+        " make.",
         rationale="A waiver is for a time, so that somebody looks at it again. What is accepted for good belongs in"
         " gpolicy.toml, or in a comment beside the value.",
         source="gpolicy",
@@ -39,6 +41,16 @@ class WaiverEndless(Rule):
                 message = f"the waiver of {waiver.rule} lasts until {waiver.until}"
                 hint = "write a day on which somebody should look again; ignore the rule in gpolicy.toml for good"
                 yield self.hit("", message, waiver.span, hint=hint)
+            elif year.isdigit() and (meant := _year_meant(year, context.today.year)):
+                message = f"the waiver of {waiver.rule} lasts until {waiver.until}"
+                hint = f"Did you mean `{meant}{waiver.until[len(year) :]}`?"
+                yield self.hit("", message, waiver.span, hint=hint)
+
+
+def _year_meant(year: str, now: int) -> str:
+    """Return the year that two exchanged digits moved far away, or nothing: 2027 of 2072."""
+    meant = f"{year[:-2]}{year[-1]}{year[-2:-1]}"
+    return meant if int(year) > now + _SOON and now <= int(meant) <= now + _SOON else ""
 
 
 class DriftWaiverIdle(Rule):

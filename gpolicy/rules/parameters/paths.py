@@ -13,7 +13,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, parameter_at
-from gpolicy.ganeti.vocabulary import HAIL_FLAGS, HAIL_PARAMETERS, HTOOLS_PROGRAMS
+from gpolicy.ganeti.vocabulary import HAIL_FLAGS, HAIL_PARAMETERS, HAIL_VALUES, HTOOLS_PROGRAMS
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
@@ -277,11 +277,18 @@ class AllocatorUnlikely(Rule):
             message = "default_iallocator_params are passed to nobody: default_iallocator is empty"
             yield self.hit(cluster, message, parameters.span, hint="name the allocator, or leave them out")
         elif cluster is not None and parameters is not None and allocator is not None and allocator.value == "hail":
-            names = cast(dict[str, object], parameters.value).keys()
-            for name in sorted(names & HAIL_FLAGS):
-                message = f"--{name} of hail takes no value, but Ganeti passes --{name}=: hail refuses every request"
-                yield self.hit(cluster, message, parameters.span, hint="leave it out: it cannot be passed in this way")
-            for name in sorted(names - HAIL_PARAMETERS):
-                message = f"hail has no option --{name}: it refuses every request"
-                hint = did_you_mean_one_of(name.lstrip("-"), "options", HAIL_PARAMETERS)
-                yield self.hit(cluster, message, parameters.span, hint=hint)
+            for name, value in sorted(cast(dict[str, object], parameters.value).items()):
+                reason, hint = _refused_by_hail(name, value)
+                if reason:
+                    yield self.hit(cluster, f"{reason}: hail refuses every request", parameters.at(name), hint=hint)
+
+
+def _refused_by_hail(name: str, value: object) -> tuple[str, str]:
+    """Return why hail refuses one of its parameters, and a hint; nothing if it takes it."""
+    if name not in HAIL_PARAMETERS:
+        hint = did_you_mean_one_of(name.lstrip("-"), "options", HAIL_PARAMETERS - HAIL_FLAGS)
+        return f"there is no option --{name}", hint
+    if name in HAIL_FLAGS:
+        return f"--{name} takes no value, but Ganeti passes --{name}=", "leave it out: it cannot be passed in this way"
+    is_missing = name in HAIL_VALUES and value in ("", True, False)
+    return (f"--{name} needs a value", "write it as text, or leave the option out") if is_missing else ("", "")

@@ -175,7 +175,7 @@ def _deciding(
 
 
 def _judged(context: Context, policy: Policy, judges: Sequence[Rule]) -> list[Finding]:
-    changed = Context(policy, context.state, context.settings)
+    changed = Context(policy, context.state, context.settings, context.today)
     return [hit.finding for rule in judges for hit in rule.check(changed)]
 
 
