@@ -48,7 +48,7 @@ SPEC = "memory-size: 1G, cpu-count: 1, disk-size: 1G, disk-count: 1, nic-count: 
         ),
         ('tags: [a, "a b"]\n', (4, 11), 'tags[2] cannot be "a b": expected only the letters', ""),
         ("renamed_from: ''\n", (4, 15), "renamed_from is empty", "leave it out if it is not to be managed"),
-        ("nodes: [n1, n1]\n", (4, 8), 'names "n1" twice', ""),
+        ("nodes: [n1, n1]\n", (4, 13), 'names "n1" twice', ""),
         ("nodes: [null]\n", (4, 9), "nodes[1] has no value", "write the value, or remove the item"),
         ("ndparams: {ssh_port: *nope}\n", (4, 22), "the alias `*nope` has no anchor", ""),
         ("ipolicy: {minmax: [*nope]}\n", (4, 20), "the alias `*nope`", ""),

@@ -224,3 +224,11 @@ def test_a_misspelt_renamed_from_is_found_as_well(tmp_path: Path) -> None:
 )
 def test_names_of_one_series_and_other_names_are_no_misspelling(there: str, new: str, tmp_path: Path) -> None:
     assert check(GOLD.replace("gold", new), tmp_path, state=cluster({there: {}})) == []
+
+
+def test_the_nodes_of_a_group_bound_the_failures_that_it_survives(tmp_path: Path) -> None:
+    text = f"{GOLD}nodes: ['n*']\nlimits: {{max_node_failures: 2}}\n"
+    assert check(text, tmp_path) == []  # how many nodes there are is not known
+    assert codes(check(text, tmp_path, state=cluster({"gold": {}}, {"n1": "gold", "n2": "gold"}))) == ["GP615"]
+    three = cluster({"gold": {}}, dict.fromkeys(("n1", "n2", "n3"), "gold"))
+    assert check(text, tmp_path, state=three) == []

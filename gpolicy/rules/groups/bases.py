@@ -7,7 +7,7 @@ from os.path import normpath
 from pathlib import Path
 from typing import Final
 
-from gpolicy.checking.context import Context
+from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import warning_rule
 from gpolicy.policy.files import SUFFIXES
@@ -41,13 +41,16 @@ class BaseUnused(Rule):
                 yield self.hit(subject, message, document.value_span(("template",)), hint=hint)
 
 
+_HINT: Final = "write `template: true` if it is no group of its own"
 _SET: Final = f'{GROUP}extends: common\nnodes: ["node*.example.org"]\n'
 
 
 class BaseTakenForGroup(Rule):
     info = warning_rule("GP618", "base-taken-for-group")(
-        summary="A group without nodes is extended by others, and it is the only one that names no nodes.",
-        rationale="It is declared like a base, but without `template: true`, so gpolicy creates a group of its name.",
+        summary="A group without nodes is extended by others, and it is the only one that names no nodes, or stands in"
+        " a file outside the policy.",
+        rationale="It is declared like a base, but without `template: true`, so gpolicy creates a group of its name, or"
+        " takes the file for a policy of its own.",
         bad=f"{_BASE.replace('template: true', 'tags: []')}---\n{_SET}",
         good=f"{_BASE}---\n{_SET}",
     )
@@ -55,13 +58,21 @@ class BaseTakenForGroup(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
+        for group in context.groups:
+            documents = {id(leaf.document): leaf.document for leaf in group.leaves.values()}
+            for base in documents.values():
+                is_outside = base is not group.document and base not in context.policy.documents
+                is_group = base.root["kind"] == "NodeGroup" and "nodes" not in base.root
+                if is_outside and is_group and base.root.get("template") is not True:
+                    message = f"group {base.root['name']} of another file has no nodes, and {name_of(group)} extends it"
+                    yield self.hit(group, message, group.document.value_span(("extends",)), hint=_HINT)
         bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]
         if len(bare) != 1 or (context.state and bare[0].name in context.state.groups):
             return
         others = [group.document for group in context.groups if group is not bare[0]]
         if any(_extends(other, bare[0].document) for other in others):
             message = f"group {bare[0].name} has no nodes, and other groups extend it"
-            yield self.hit(bare[0], message, bare[0].span, hint="write `template: true` if it is no group of its own")
+            yield self.hit(bare[0], message, bare[0].span, hint=_HINT)
 
 
 def _extends(document: YamlDocument, base: YamlDocument) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context
+from gpolicy.checking.context import MINMAX, Context
 from gpolicy.checking.pairs import Pair, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import NO_PLAN, Related, error_rule, warning_rule
@@ -14,7 +14,7 @@ from gpolicy.fit.fit_rules import RENAME_CLASH
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.source_file import Located
-from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.rules.examples import CLUSTER, GROUP, spec
 
 _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
 
@@ -165,23 +165,19 @@ _ALLOC_POLICY: Final[Path] = ("alloc_policy",)
 _CLOSED: Final = "unallocable"
 
 
-def _group(name: str, alloc_policy: str, pair: str) -> str:
-    head = f"gpolicy: v1\nkind: NodeGroup\nname: {name}\nalloc_policy: {alloc_policy}\nipolicy:\n  minmax:\n"
-    return f"{head}    - name: {name}-size\n      {pair}"
-
-
-_LARGE: Final = bounds("16G 64G", "4 16", "100G 1T")
-_SMALL: Final = bounds("1G 12G", "1 3", "10G 90G")
+_SPECS: Final = "ipolicy:\n  minmax:\n"
+_LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
+_OWN_SPECS: Final = f"gpolicy: v1\nkind: NodeGroup\nname: silver\n{_SPECS}{spec('small', '1G 12G', '1 3', '10G 90G')}"
 
 
 class UnallocableWithoutHome(Rule):
     info = warning_rule("GP610", "unallocable-without-home")(
-        summary="A group is unallocable, but no other declared group takes the sizes of one of its specs.",
+        summary="A group is unallocable, but no other declared group takes the cluster's specs, or any instance.",
         rationale="hail and hspace put nothing into an unallocable group, so you can create instances of that size"
-        " only by naming their nodes. That may be intended while a group is being emptied.",
+        " only by naming their nodes. A group with specs of its own is often closed on purpose, such as for a repair.",
         source="Ganeti 3.0, alloc_policy",
-        bad=f"{_group('gold', 'unallocable', _LARGE)}---\n{_group('silver', 'preferred', _SMALL)}",
-        good=f"{_group('gold', 'last_resort', _LARGE)}---\n{_group('silver', 'preferred', _SMALL)}",
+        bad=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: unallocable\n---\n{_OWN_SPECS}",
+        good=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: last_resort\n---\n{_OWN_SPECS}",
     )
     finds_more_with_state = True
     needs_whole_policy = True
@@ -199,7 +195,8 @@ class UnallocableWithoutHome(Rule):
             if leaf is None or leaf.value != _CLOSED:
                 continue
             homeless = [pair for pair in comparable(context.pairs(group)) if not _has_home(pair, homes)]
-            if homeless or not open_groups:
+            is_special = context.own(group, MINMAX) is not None
+            if (homeless and not is_special) or not open_groups:
                 names = ", ".join(pair.title for pair in homeless[:5]) or "any size"
                 where = "no other group takes" if open_groups else "there is no other group for"
                 message = f"group {group.name} takes no new instances, and {where} {names}"

@@ -22,22 +22,23 @@ class LimitsNeverHold(Rule):
         rationale="Then no node is left to take over, so nothing fits under these limits: `gpolicy capacity` counts 0,"
         " and `gpolicy place` refuses every instance that is not mirrored. The limits of the cluster hold for each"
         " group that has none. gpolicy looks at groups that name their nodes; with a wildcard (* or ?) their number is"
-        " unknown.",
+        " unknown without `--state`.",
         source="Resource model, max_node_failures",
         bad=f'{GROUP}nodes: ["node[1-2].example.org"]\nlimits: {{max_node_failures: 2}}\n',
         good=f'{GROUP}nodes: ["node[1-3].example.org"]\nlimits: {{max_node_failures: 2}}\n',
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
-            own, nodes = group.limits.get(_FAILURES), promised_nodes(group)
+            own, nodes = group.limits.get(_FAILURES), _node_count(context, group)
             failures = own or (context.policy.cluster.limits.get(_FAILURES) if context.policy.cluster else None)
             policy = context.own(group, ("alloc_policy",))
             is_closed = own is None and policy is not None and policy.value == "unallocable"  # a spare node
-            if failures is not None and nodes is not None and failures.value >= len(nodes) and not is_closed:
-                has = f"{name_of(group)} has {count(len(nodes), 'node')}"
+            if failures is not None and nodes and failures.value >= nodes and not is_closed:
+                has = f"{name_of(group)} has {count(nodes, 'node')}"
                 message = f"max_node_failures is {failures.value}, and {has}: none is left"
-                hint = f"write at most {len(nodes) - 1}" if own else f"give {name_of(group)} limits of its own"
+                hint = f"write at most {nodes - 1}" if own else f"lower it, or give {name_of(group)} limits of its own"
                 yield self.hit(group, message, failures.span, hint=hint)
 
 

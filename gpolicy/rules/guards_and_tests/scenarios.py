@@ -8,6 +8,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, copied, error_rule, warning_rule
+from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes, unlikely, written_out
 from gpolicy.policy.scenario import Action, Existing, Scenario, Sizes
@@ -176,7 +177,7 @@ class UnknownNodeTest(Rule):
             nodes = _nodes(context, scenario)
             for node in _named_nodes(scenario) if nodes is not None else ():
                 if nodes is not None and node.value not in nodes:
-                    hint = f"its nodes are {', '.join(sorted(nodes)[:8])}" if nodes else "simulate the node"
+                    hint = did_you_mean_one_of(node.value, "nodes", nodes) if nodes else "simulate the node"
                     message = f"the cluster of this test has no node {node.value!r}"
                     is_promised = scenario.stage.promised
                     missing = nodes_like(node.value) if is_promised else f"node {node.value} of {scenario.name.value}"

@@ -141,7 +141,8 @@ def _reason(breach: Breach) -> str:
         limit = "at most" if breach.keyword.startswith("max") else "at least"
         return f"{name} has {count(len(value), _MEASURES[breach.keyword])}, it must have {limit} {argument}"
     if breach.keyword in _BOUNDS:
-        return f"{name} is {_shown(value)}, it must be {_BOUNDS[breach.keyword]}{_shown(argument)}"
+        text = "the text " if isinstance(argument, str) and not isinstance(value, str) else ""
+        return f"{name} is {_shown(value)}, it must be {text}{_BOUNDS[breach.keyword]}{_shown(argument)}"
     if breach.keyword in _LISTS:
         choices = argument if isinstance(argument, list) else [argument]
         return f"{name} is {_shown(value)}, it must be {_LISTS[breach.keyword]}{', '.join(map(_shown, choices[:20]))}"

@@ -14,6 +14,8 @@ from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.source_file import Pointer
 
 _FACTS: Final = {"Cluster": (), "NodeGroup": ("nodes",), "NodeSet": ("nodes", "group")}
+KINDS: Final = tuple(_FACTS)
+"""The kinds that house rules can look at."""
 _LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}
 _TERMS: Final = ("limits", "physical_volumes", "hardware")
 

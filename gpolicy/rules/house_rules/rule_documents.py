@@ -13,10 +13,11 @@ from gpolicy.fit.desired import is_glob
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.house_rule import SCHEMA, HouseRule
 from gpolicy.policy.misspelt import name_meant
+from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Pointer
 from gpolicy.rules.house_rules.examples import GOLD, GOOD, RATIO, rule
-from gpolicy.rules.house_rules.named_values import idle_keywords, known_values, unknown_values
-from gpolicy.rules.house_rules.subjects import fits_any, objects_of, sound_rules, subjects
+from gpolicy.rules.house_rules.named_values import KINDS, idle_keywords, known_values, unknown_values
+from gpolicy.rules.house_rules.subjects import fits_any, objects_of, sound_rules, subjects, tags_of
 
 
 def _label(house_rule: HouseRule) -> str:
@@ -53,9 +54,15 @@ class RuleUnknownValue(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for house_rule in sound_rules(context.policy):
-            known = known_values(house_rule.kind.value)
-            for name, pointer in unknown_values(house_rule):
-                message = f"house rule {house_rule.name.value}: no {house_rule.kind.value} has a value {name!r}"
+            known, kind = known_values(house_rule.kind.value), house_rule.kind.value
+            unknown = dict(reversed([*unknown_values(house_rule)]))  # each at the first of its places
+            other = next((word for word in KINDS if unknown.keys() <= known_values(word).keys()), None)
+            if len(unknown) > 1 and other is not None:
+                message = f"house rule {house_rule.name.value}: no {kind} has values {', '.join(sorted(unknown))}"
+                yield self.hit(_label(house_rule), message, house_rule.kind.span, hint=f"Did you mean `{other}`?")
+                continue
+            for name, pointer in reversed(unknown.items()):
+                message = f"house rule {house_rule.name.value}: no {kind} has a value {name!r}"
                 ends = [path for path in known if path.endswith(f".{name}")]
                 guess = f"Did you mean `{ends[0]}`?" if ends else did_you_mean(name, known, _SHOW)
                 yield self.hit(_label(house_rule), message, _at(house_rule, pointer), hint=guess)
@@ -95,7 +102,7 @@ class RuleKeywordIdle(Rule):
 
 class RuleMatchesNothing(Rule):
     info = warning_rule("GP953", "rule-matches-nothing")(
-        summary="A house rule looks at no object of its policy, or names one that almost has this name.",
+        summary="A house rule looks at no object of its policy, or one almost has the name or the tag that it names.",
         rationale="Most likely a name or a tag is misspelt. A rule of a shared file may look at objects of other"
         " policies, so it is not reported.",
         bad=GOLD + rule(RATIO, about="kind: NodeGroup, names: [glod]"),
@@ -109,7 +116,8 @@ class RuleMatchesNothing(Rule):
             if policy.is_part or house_rule.document.file not in policy.paths:
                 continue
             kind, names = house_rule.kind, [item.name for item in objects_of(policy, house_rule.kind.value)]
-            if any(subjects(house_rule, policy)):
+            if looked_at := {item.label for item in subjects(house_rule, policy)}:
+                yield from self._almost_tagged(policy, house_rule, looked_at)
                 for glob in house_rule.names:  # another policy may have a name that is like none here
                     near = None if is_glob(glob.value) or glob.value in names else name_meant(glob.value, names)
                     if near is not None:
@@ -126,6 +134,16 @@ class RuleMatchesNothing(Rule):
                 span, hint = house_rule.tags[0].span, "correct the tags, or remove the rule"
             message = f"house rule {house_rule.name.value} looks at nothing: {message}"
             yield self.hit(_label(house_rule), message, span, hint=hint)
+
+    def _almost_tagged(self, policy: Policy, house_rule: HouseRule, looked_at: set[str]) -> Iterator[Hit]:
+        """Yield the tags of objects that a rule leaves out, but which are almost a tag that it looks for."""
+        wanted = [glob.value for glob in house_rule.tags if not is_glob(glob.value)]
+        left_out = (item for item in objects_of(policy, house_rule.kind.value) if item.label not in looked_at)
+        for item in left_out if wanted else ():
+            for tag in tags_of(item, policy):
+                if near := name_meant(tag.value, wanted):
+                    message = f"house rule {house_rule.name.value} looks at {near}, and not at {tag.value}"
+                    yield self.hit(item, message, tag.span, hint=f"Did you mean `{near}`?")
 
 
 class RuleNamedTwice(Rule):

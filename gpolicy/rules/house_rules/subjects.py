@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from gpolicy.checking.value_schema import SchemaReader
@@ -21,7 +21,7 @@ def subjects(house_rule: HouseRule, policy: Policy) -> Iterator[Declared]:
     """Yield the objects that a house rule looks at."""
     for item in objects_of(policy, house_rule.kind.value):
         by_name = not house_rule.names or fits_any(item.name, house_rule.names)
-        by_tag = not house_rule.tags or any(fits_any(tag, house_rule.tags) for tag in _tags(item, policy))
+        by_tag = not house_rule.tags or any(fits_any(tag.value, house_rule.tags) for tag in tags_of(item, policy))
         if by_name and by_tag:
             yield item
 
@@ -37,6 +37,6 @@ def fits_any(word: str, globs: Iterable[Located[str]]) -> bool:
     return any(glob.value == word or fnmatchcase(word, glob.value) for glob in globs)
 
 
-def _tags(item: Declared, policy: Policy) -> list[str]:
-    tags = policy.cluster_tags if isinstance(item, ClusterPolicy) else item.tags
-    return [tag.value for tag in tags or ()]
+def tags_of(item: Declared, policy: Policy) -> Sequence[Located[str]]:
+    """Return the tags that an object is to have; the cluster's come from all documents."""
+    return (policy.cluster_tags if isinstance(item, ClusterPolicy) else item.tags) or ()

@@ -106,12 +106,13 @@ _ROOT: Final = Form(
 )
 _CPU_MODEL: Final = Form(r"((?!\d+\.)[A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a CPU model, such as host")
 _MACHINE: Final = Form(r"([A-Za-z][\w.+-]+(,[\w.-]+=[^,\s]*)*,?)?", "a machine type, such as pc-q35-7.2")
-_DISK_PREFIX: Final = Form("(ioemu:)?(xv|[shv])d", "the first letters of the names of disks: xvd, sd or hd")
+_XEN_ROOT: Final = Form(_ROOT.pattern.replace("xv|[shv]", "xv|[sh]", 1), "a disk of Xen, such as /dev/xvda1, or UUID=…")
+_DISK_PREFIX: Final = Form("(ioemu:)?(xv|[sh])d", "the first letters of the names of disks: xvd, sd or hd")
 _TEXT_FORMS: Final[dict[Path, Form]] = {
     kvm("root_path"): _ROOT,
     kvm("cpu_type"): _CPU_MODEL,
     kvm("machine_version"): _MACHINE,
-    ("hvparams", "xen-pvm", "root_path"): _ROOT,
+    ("hvparams", "xen-pvm", "root_path"): _XEN_ROOT,
     ("hvparams", "xen-pvm", "blockdev_prefix"): _DISK_PREFIX,
     ("hvparams", "xen-hvm", "blockdev_prefix"): _DISK_PREFIX,
     ("hvparams", "xen-hvm", "boot_order"): Form(r"(?!.*(.).*\1).*", "each letter once"),

@@ -138,10 +138,11 @@ _MOST_DIGITS: Final = 6
 
 class CpuMaskUnlikely(Rule):
     info = warning_rule("GP179", "cpu-mask-unlikely")(
-        summary="cpu_mask names CPUs that no node has, a single CPU, or one mask for each of several virtual CPUs.",
+        summary="cpu_mask names CPUs that no node has, less than half of them, or one mask for each of several virtual"
+        " CPUs.",
         rationale="CPUs count from 0. An instance that is to run on a CPU that its node does not have does not start."
-        " As a default of the cluster, one CPU is shared by the instances of a whole node. Masks with colons between"
-        " them are one for each virtual CPU: an instance with more or fewer does not start.",
+        " As a default of the cluster, a few CPUs are shared by the instances of a whole node. Masks with colons"
+        " between them are one for each virtual CPU: an instance with more or fewer does not start.",
         source=_SOURCE,
         bad=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-16"}}\n---\n{GROUP}hardware: {{memory: 64G, cpus: 16}}\n',
         good=f'{CLUSTER}hvparams:\n  kvm: {{cpu_mask: "0-15"}}\n---\n{GROUP}hardware: {{memory: 64G, cpus: 16}}\n',
@@ -164,6 +165,19 @@ class CpuMaskUnlikely(Rule):
             elif re.fullmatch(r" *[0-9]+ *", str(leaf.value)):
                 message = f"{leaf.dotted} puts all instances of a node on CPU {str(leaf.value).strip()}"
                 yield self.hit(declared, message, leaf.span, hint="write a range of CPUs, such as 0-7, or all")
+            elif masks == 1 and has and 0 < 2 * (named := _cpus_in(str(leaf.value))) < has:
+                message = f"{leaf.dotted} puts all instances of a node on {count(named, 'CPU')} of {has} or more"
+                related = (Related(span, "the hardware is promised here"),) if span else ()
+                yield self.hit(declared, message, leaf.span, hint=f"write 0-{has - 1}, or all", related=related)
+
+
+_CPU_RANGE: Final = re.compile(rf" *([0-9]{{1,{_MOST_DIGITS}}})(?:-([0-9]{{1,{_MOST_DIGITS}}}))? *")
+
+
+def _cpus_in(mask: str) -> int:
+    """Return how many CPUs a mask names; 0 where it is no list of CPUs and ranges."""
+    parts = [_CPU_RANGE.fullmatch(part) for part in mask.split(",")]
+    return sum(int(part[2] or part[1]) - int(part[1]) + 1 for part in parts if part) if all(parts) else 0
 
 
 def _other_cpus(context: Context, count: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force, places, together
@@ -20,6 +20,9 @@ from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
 from gpolicy.rules.examples import CLUSTER
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv6Address
 
 _SOURCE: Final = "Ganeti 3.0.2, run: the checks of its hypervisors; gnt-instance(8)"
 
@@ -202,20 +205,26 @@ _MOST_LETTERS: Final = 15  # of the name of a network interface in Linux
 
 class BindAddressUnlikely(Rule):
     info = warning_rule("GP174", "bind-address-unlikely")(
-        summary="The address of VNC or SPICE consoles is neither an IP address nor the name of an interface.",
+        summary="The address of VNC or SPICE consoles is neither an IP address nor the name of an interface, or that of"
+        " one node.",
         rationale="Ganeti takes whatever is not an IP address (or, for VNC, an absolute path) for the name of a"
         " network interface, and refuses the command unless every node has it. It looks up no host name and accepts no"
-        " port.",
+        " port. KVM listens on the address itself, so only the node that has it starts an instance.",
         source=_SOURCE,
         bad=f'{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: "0.0.0.0:5900"}}\n',
         good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 127.0.0.1}}\n",
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind")):
+        for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind"), _OF_XEN):
             text = str(leaf.value)
             path = text.startswith("/") and leaf.path[-1] == "vnc_bind_address"
-            if not text or path or _ip_version(text) or _may_be_interface(text):
+            if _is_of_one_node(text):
+                message = f"{leaf.path[-1]} is {text}, which at most one node has: no other starts an instance"
+                is_slip = sorted(text) == sorted(_LOOPBACK)
+                hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or a network interface"
+                yield self.hit(declared, message, leaf.span, hint=hint)
+            if not text or path or leaf.path == _OF_XEN or _ip_version(text) or _may_be_interface(text):
                 continue
             message = f"{leaf.path[-1]} is {text!r}, which is neither an IP address nor an interface"
             yield self.hit(declared, message, leaf.span, hint="write an address (127.0.0.1, ::1) or an interface (lo)")
@@ -227,11 +236,26 @@ def _may_be_interface(text: str) -> bool:
     return form is not None and not is_host
 
 
+_LOOPBACK: Final = "127.0.0.1"
+_OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
+"""Its form is part of the parameter table."""
+
+
+def _is_of_one_node(text: str) -> bool:
+    address = _address(text)
+    return address is not None and not (address.is_loopback or address.is_unspecified)
+
+
 def _ip_version(text: Value) -> int | None:
     """Return 4 or 6 for an IP address, None for anything else."""
+    address = _address(text)
+    return address.version if address is not None else None
+
+
+def _address(text: Value) -> IPv4Address | IPv6Address | None:
     from ipaddress import ip_address  # noqa: PLC0415 (few policies need it)
 
     try:
-        return ip_address(str(text)).version
+        return ip_address(str(text))
     except ValueError:
         return None

@@ -124,7 +124,8 @@ class StateNotCounted(Rule):
                     yield self.hit(declared, message, span)
                 if prefix[0] == "disk_state" and group and prefix[2] != group:
                     message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"
-                    hint = f"Did you mean `{group}`?"
+                    is_there = (*prefix[:2], group) in _records(context, declared)
+                    hint = "" if is_there else f"Did you mean `{group}`?"
                     yield self.hit(declared, message, span, hint=hint)
 
 
@@ -190,10 +191,14 @@ class StateBeyondHardware(Rule):
         bad=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 640G, mem_node: 4G}}\n",
         good=f"{GROUP}hardware: {{memory: 64G, cpus: 16}}\nhv_state:\n  kvm: {{mem_total: 64G, mem_node: 4G}}\n",
     )
+    finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
+        own_group = _volume_group(context)
         for declared in context.policy.objects:
             for prefix in _records(context, declared):
+                if prefix[0] == "disk_state" and own_group and prefix[2] != own_group:
+                    continue  # the promised volumes are those of the cluster's group
                 for name in _TOTALS:
                     leaf = context.own(declared, (*prefix, name))
                     if leaf is not None:

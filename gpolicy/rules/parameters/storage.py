@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
@@ -90,6 +91,7 @@ class VolumeGroupLookAlike(Rule):
             yield self.hit("cluster", message, own.leaf.span, hint=f"Did you mean `{name}`?", related=related)
             return
         assigned = {name for item in context.cluster_and_groups for name in volume_terms(None, item).volume_groups}
+        yield from self._among_others(context, others)
         for name, uses in others.items():
             if name != wanted and all(leaf.path[0] == "disk_state" for _, leaf, _ in uses) and name not in assigned:
                 declared, leaf, span = uses[0]
@@ -104,6 +106,20 @@ class VolumeGroupLookAlike(Rule):
                 for declared, leaf, span in uses:
                     message = f"{leaf.dotted} names the volume group {name}, but the cluster's is {wanted}"
                     yield self.hit(declared, message, span, hint=f"Did you mean `{wanted}`?")
+
+    def _among_others(self, context: Context, others: dict[str, list[tuple[Declared, Leaf, Span]]]) -> Iterator[Hit]:
+        """Yield names, beside the cluster's own, that are almost another one which is written more often."""
+        written: list[tuple[str, Declared, Span]]
+        written = [(name, item, span) for name, uses in others.items() for item, _, span in uses]
+        for declared in context.cluster_and_groups:
+            if place := declared.physical_volumes.get("volume_groups"):
+                written += [(name, declared, place.span) for name in place.value]
+        often = Counter(name for name, _, _ in written)
+        for name, item, span in written:
+            near = name_meant(name, [other for other in often if often[other] > often[name]])
+            if near is not None:
+                message = f"a volume group is called {name} here, but {near} elsewhere"
+                yield self.hit(item, message, span, hint=f"Did you mean `{near}`?")
 
 
 def _volume_groups_of(leaf: Leaf) -> Iterator[tuple[str, Span]]:

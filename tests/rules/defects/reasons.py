@@ -18,6 +18,8 @@ REASONS: Final = {
     "a node without its place in a domain": "Nothing else in the policy names the node. GP520 finds it with `--state`.",
     "an owned prefix misspelt": "The prefix has two letters: almost any short name is close to it.",
     "a test that holds whatever fits": "`check` looks at the form of expectations, not at whether they can fail.",
+    "the only home of its sizes closed": "A group with sizes of its own is often closed on purpose, such as for a"
+    " repair; the plan shows the capacity that is lost.",
     "an edit of what is not there": "`gpolicy test` says so; instances are not looked up before.",
     "more failures survived than there are nodes": "`check` does not count the nodes of a test.",
     "an edit that changes nothing": "`check` does not run the edits of a test.",

@@ -368,3 +368,25 @@ def test_the_effective_values_of_show_are_what_rules_see(tmp_path: Path) -> None
 def test_an_empty_schema_demands_nothing(tmp_path: Path) -> None:
     found = check(f"{GOLD}---\n{rule('')}", tmp_path)
     assert "house rule ratio: its schema demands nothing" in [finding.message for finding in found]
+
+
+def test_a_tag_that_is_almost_the_one_a_rule_looks_for(tmp_path: Path) -> None:
+    tagged = [f"{GOLD.replace('gold', name)}tags: [{tag}]\n" for name, tag in (("a", "'for:web'"), ("b", "'for:wbe'"))]
+    ratio = rule("properties: {ipolicy.vcpu-ratio: {maximum: 9}}", about="kind: NodeGroup, tags: ['for:web']")
+    (found,) = check(together(CLUSTER, *tagged, ratio), tmp_path)
+    assert (found.code, found.hint) == ("GP953", "Did you mean `for:web`?")
+    assert found.message == "house rule ratio looks at for:web, and not at for:wbe"
+
+
+def test_values_of_another_kind_are_one_finding(tmp_path: Path) -> None:
+    wrong = rule("properties: {alloc_policy: {const: preferred}}, required: [ipolicy.vcpu-ratio]", "kind: NodeSet")
+    nodes = "gpolicy: v1\nkind: NodeSet\nname: rack\nnodes: [n1]\nndparams: {ssh_port: 22}\n"
+    (found,) = check(together(CLUSTER, GOLD + "nodes: [n1]\n", nodes, wrong), tmp_path)
+    assert (found.code, found.hint) == ("GP952", "Did you mean `NodeGroup`?")
+
+
+def test_a_text_that_looks_like_the_value_is_called_a_text(tmp_path: Path) -> None:
+    text = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nmodify_etc_hosts: true\n"
+    wrong = rule("properties: {modify_etc_hosts: {const: 'true'}}", "kind: Cluster")
+    (found,) = [item for item in check(together(text, wrong), tmp_path) if item.code == "GP950"]
+    assert found.hint == "modify_etc_hosts is true, it must be the text true"

@@ -69,7 +69,7 @@ def pvm(text: str) -> str:
         (kvm("spice_use_tls: true"), ["GP175"]),
         (kvm("security_domain: kvm"), ["GP175"]),
         (kvm('vnc_bind_address: "::"'), ["GP177"]),
-        (kvm("vnc_bind_address: 10.1.2.3"), []),
+        (kvm("vnc_bind_address: 10.1.2.3"), ["GP174"]),
         (kvm('kvm_extra: "-vnc 0.0.0.0:1 -smp 4"'), ["GP178", "GP178"]),
         (kvm("kvm_extra: '-append \"a b\"'"), ["GP178", "GP178"]),
         (kvm('kvm_extra: "-no-hpet  -watchdog x"'), ["GP178"]),
