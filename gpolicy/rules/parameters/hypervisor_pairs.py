@@ -303,6 +303,11 @@ class HypervisorMismatch(Rule):
 
     def _value(self, context: Context, declared: ClusterPolicy, item: _Mismatch, path: Path) -> InForce | None:
         value = in_force(context, declared, path)
-        if value is None and item.by_default and path == item.second and context.state is None:
+        if value is None and item.by_default and path == item.second and not _shows_hypervisors(context):
             return InForce(path, _default(context, path))
         return value
+
+
+def _shows_hypervisors(context: Context) -> bool:
+    """Return whether the state has hypervisor parameters; a text state of htools has none."""
+    return context.state is not None and any(path[0] == "hvparams" for path in context.state.cluster.own)
