@@ -126,8 +126,10 @@ _ON_DISK: Final = "disks are larger, and no node has more"
 
 SENSIBLE: Final[dict[str, SensibleRange]] = {
     # the cluster
-    "candidate_pool_size": SensibleRange(1, 100, "", "each candidate gets every change of the configuration"),
-    "max_running_jobs": SensibleRange(1, 1000, "", "each running job is a process on the master"),
+    "candidate_pool_size": SensibleRange(1, 40, "", "each candidate gets every change of the configuration"),
+    "max_running_jobs": SensibleRange(
+        2, 1000, "", "with one job at a time all others wait, and each job is a process on the master"
+    ),
     "max_tracked_jobs": SensibleRange(1, 10_000, "", "the master watches the file of each tracked job"),
     "master_netmask": SensibleRange(
         8,
@@ -200,7 +202,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     "memory": SensibleRange(256, 64 * _T, MIB, "no node has less, and x86-64 addresses 64 TiB"),
     "cpus": SensibleRange(1, 4096, "", "no node has more CPUs"),
     "pv_size": SensibleRange(_G, _P // 4, MIB, "disks are larger than 1 GiB, and smaller than this", zero=""),
-    "pv_count": SensibleRange(1, 256, "", "no node has more disks"),
+    "pv_count": SensibleRange(1, 100, "", "no node has more disks"),
 }
 """By the name of the parameter or key, wherever it stands; intervals of collectors by their family."""
 

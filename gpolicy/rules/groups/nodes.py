@@ -15,7 +15,7 @@ from gpolicy.findings import AMBIGUOUS, Related, Span, error_rule, warning_rule
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy import edits
-from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
+from gpolicy.policy.misspelt import MOST_GUESSES, is_one_slip, name_meant
 from gpolicy.policy.model import Declared, GroupPolicy, NodeSetPolicy
 from gpolicy.policy.promised import unlikely, written_out
 from gpolicy.policy.source_file import Located
@@ -261,8 +261,9 @@ class PatternUnlikely(Rule):
 
 class DomainMistyped(Rule):
     info = warning_rule("GP621", "node-domain-mistyped")(
-        summary="The domain in a name or pattern of nodes is almost that of the cluster or of other nodes, or missing.",
-        rationale="No other node has this domain, one slip away from theirs: most likely it is mistyped, and the name"
+        summary="The domain or the first letters of nodes are almost those of the cluster, of its group or of other"
+        " nodes, or the domain is missing.",
+        rationale="No other node is called so, one slip away from theirs: most likely it is mistyped, and the name"
         " matches no node. With `--state` GP701 and GP606 say so.",
         bad=f"{GROUP}nodes: [a.example.org, b.example.org, c.exmaple.org]\n",
         good=f"{GROUP}nodes: [a.example.org, b.example.org, c.example.org]\n",
@@ -280,6 +281,55 @@ class DomainMistyped(Rule):
                     message = f"{entry.value} is in another domain than other nodes, {domain}"
                     missing = nodes_like(right if declared.level is Level.GROUP else entry.value)
                     yield self.hit(declared, message, entry.span, hint=f"Did you mean `{right}`?", missing=missing)
+        yield from self._cluster_name(context, [entry.value for _, entries in lists for entry in entries])
+        for group, entry, stem, word in _stems_meant(context):
+            right = entry.value.replace(stem, word, 1)
+            message = f"the name of {entry.value} is almost that of its group or of other nodes"
+            yield self.hit(group, message, entry.span, hint=f"Did you mean `{right}`?", missing=nodes_like(right))
+
+    def _cluster_name(self, context: Context, entries: list[str]) -> Iterator[Hit]:
+        """Yield the cluster's name if its domain is almost that of all nodes."""
+        cluster = context.policy.cluster
+        found = {match[1] for entry in entries if (match := _DOMAIN.fullmatch(entry))}
+        if cluster is None or len(found) != 1 or len(entries) < _MANY:
+            return
+        (domain,) = found
+        written = cluster.document.value_span(("name",))
+        for own in (cluster.name, cluster.name.partition(".")[2]):
+            if "." in domain and name_meant(own, [domain]):
+                right = cluster.name.removesuffix(own) + domain
+                message = f"the cluster is called {cluster.name}, but all nodes are in {domain}"
+                yield self.hit("cluster", message, written, hint=f"Did you mean `{right}`?")
+                return
+
+
+_MANY: Final = 2
+_STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
+
+
+def _stems_meant(context: Context) -> Iterator[tuple[GroupPolicy, Located[str], str, str]]:
+    """Yield nodes whose first letters occur once and are almost others: the group, the name, the letters, those meant.
+
+    The others are the first letters of other nodes and the words of the group's name. A plural is no slip.
+    """
+    entries = [(group, entry) for group in context.groups for entry in group.nodes or () if not unlikely(entry.value)]
+    stems = {entry.value: match[0] for _, entry in entries if (match := _STEM.match(entry.value))}
+    uses = Counter(stems.values())
+    usual = [stem for stem, count in uses.most_common(_MOST_DOMAINS)]
+    for group, entry in entries:
+        stem = stems.get(entry.value, "")
+        if uses[stem] != 1:
+            continue
+        words = {word for word in re.findall("[a-z]+", group.name.lower()) if f"{word}s" != stem and word != f"{stem}s"}
+        others = {other for other in usual if uses[other] > 1 and f"{other}s" != stem and other != f"{stem}s"}
+        known = {word for word in words | others if word != stem and _is_typing_slip(stem, word)}
+        if len(known) == 1 and stem not in words:
+            yield group, entry, stem, known.pop()
+
+
+def _is_typing_slip(written: str, word: str) -> bool:
+    """Return whether letters of a word are exchanged, missing or twice; another letter makes another word."""
+    return is_one_slip(written, word) and (len(written) != len(word) or sorted(written) == sorted(word))
 
 
 _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")

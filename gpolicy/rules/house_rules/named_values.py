@@ -100,6 +100,20 @@ def idle_keywords(house_rule: HouseRule) -> Iterator[tuple[str, str, str, Pointe
                         yield name, kind, keyword, (*place, "properties", name, *step, keyword)
 
 
+def impossible_words(house_rule: HouseRule) -> Iterator[tuple[str, str, tuple[str, ...], Pointer]]:
+    """Yield the words of a sound schema that a value never is: its path, the word, what it can be, and the place."""
+    for found, place in _of_the_object(house_rule.schema):
+        for name, schema in found.get("properties", {}).items():
+            parameter = parameter_at(tuple(name.split(".")))
+            is_one = parameter is not None and parameter.type is Type.CHOICE
+            for inner, step in _of_the_object(schema) if parameter is not None and is_one else ():
+                wanted = [("const", inner["const"])] if "const" in inner else []
+                wanted += [("enum", word) for word in inner.get("enum", ())]
+                for keyword, word in wanted:
+                    if parameter is not None and word not in parameter.choices:
+                        yield name, str(word), parameter.choices, (*place, "properties", name, *step, keyword)
+
+
 def _demands_nothing(parameter: Parameter | None, keyword: str, bound: object) -> bool:
     """Return whether a bound of numbers lies beyond all that make sense."""
     sensible = parameter.sensible if parameter is not None else None

@@ -16,7 +16,7 @@ from gpolicy.policy.misspelt import name_meant
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Pointer
 from gpolicy.rules.house_rules.examples import GOLD, GOOD, RATIO, rule
-from gpolicy.rules.house_rules.named_values import KINDS, idle_keywords, known_values, unknown_values
+from gpolicy.rules.house_rules.named_values import KINDS, idle_keywords, impossible_words, known_values, unknown_values
 from gpolicy.rules.house_rules.subjects import fits_any, objects_of, sound_rules, subjects, tags_of
 
 
@@ -77,7 +77,8 @@ def _at(house_rule: HouseRule, pointer: Pointer) -> Span:
 
 class RuleKeywordIdle(Rule):
     info = warning_rule("GP955", "rule-keyword-idle")(
-        summary="The schema of a house rule demands nothing, or has a keyword that accepts each such value.",
+        summary="The schema of a house rule demands nothing, has a keyword that accepts each such value, or names a"
+        " word that the value never is.",
         rationale="`pattern` looks at texts only, `minimum` at numbers, `contains` at lists: a keyword accepts every"
         " value of another kind, so it demands nothing. Neither does a bound beyond all numbers that make sense.",
         source="JSON Schema draft 7",
@@ -92,6 +93,10 @@ class RuleKeywordIdle(Rule):
                 yield self.hit(
                     _label(house_rule), message, _at(house_rule, ()), hint="write `required` or `properties`"
                 )
+            for name, word, choices, pointer in impossible_words(house_rule):
+                message = f"house rule {house_rule.name.value}: {name} is never {word!r}"
+                hint = did_you_mean_one_of(word, "values", choices)
+                yield self.hit(_label(house_rule), message, _at(house_rule, pointer), hint=hint)
             for name, kind, keyword, pointer in idle_keywords(house_rule):
                 message = (
                     f"house rule {house_rule.name.value}: {name} is {kind}, and {keyword} accepts every such value"
@@ -113,11 +118,15 @@ class RuleMatchesNothing(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         policy = context.policy
         for house_rule in policy.house_rules:
-            if policy.is_part or house_rule.document.file not in policy.paths:
+            if policy.is_part:
                 continue
             kind, names = house_rule.kind, [item.name for item in objects_of(policy, house_rule.kind.value)]
-            if looked_at := {item.label for item in subjects(house_rule, policy)}:
-                yield from self._almost_tagged(policy, house_rule, looked_at)
+            looked_at = {item.label for item in subjects(house_rule, policy)}
+            almost = [*self._almost_tagged(policy, house_rule, looked_at)]
+            yield from almost
+            if almost or house_rule.document.file not in policy.paths:
+                continue
+            if looked_at:
                 for glob in house_rule.names:  # another policy may have a name that is like none here
                     near = None if is_glob(glob.value) or glob.value in names else name_meant(glob.value, names)
                     if near is not None:

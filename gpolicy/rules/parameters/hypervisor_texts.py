@@ -23,7 +23,7 @@ from gpolicy.ganeti.vocabulary import (
     USB_DEVICES,
 )
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
-from gpolicy.policy.misspelt import surely_meant
+from gpolicy.policy.misspelt import is_one_slip, surely_meant
 from gpolicy.printable import some
 from gpolicy.rules.examples import CLUSTER
 from gpolicy.rules.parameters.misformed_texts import Form, misformed
@@ -101,7 +101,8 @@ _NEWEST: Final = 20
 
 
 _ROOT: Final = Form(
-    r"(/dev/((xv|[shv])d[a-z]{1,2}[0-9]{0,3}|(?!(xv|[shv])d)([\w.+:-]+/)*[\w.+:-]*\w)|[A-Z]+=\S+)?",
+    r"(/dev/((xv|[shv])d[a-z]{1,2}[0-9]{0,3}|(?!(xv|[shv])d|[dhsvx]{2,4}[a-z]?[0-9]*$)([\w.+:-]+/)*[\w.+:-]*\w)"
+    r"|[A-Z]+=\S+)?",
     "a device such as /dev/vda1, or UUID=…",
 )
 _CPU_MODEL: Final = Form(r"((?!\d+\.)[A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a CPU model, such as host")
@@ -189,7 +190,7 @@ def _unlike(written: str, words: _Words) -> str:
     if words.are_all:
         return "" if "/" in word else did_you_mean_one_of(word, f"{words.what}s", words.known)
     family = sorted(name for name in words.known if name.startswith(f"{word}-") and "-v" not in name)
-    near = surely_meant(word, words.known)
+    near = surely_meant(word, words.known) or ("host" if is_one_slip(word, "host") else None)
     if near is None and (family or re.fullmatch(r"pc-.*\.[0-9]+[a-z]+|pc-(i440fx|q35)[0-9.]+", word)):
         return f"write one of {', '.join(family)}" if family else "write a version as QEMU has it, such as 7.2"
     return f"Did you mean `{near}`?" if near is not None else ""

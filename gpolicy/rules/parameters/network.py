@@ -162,6 +162,8 @@ def _card_meant(name: str) -> str:
         return "write its number as well" if stem in ("bond", "eno", "ens", "eth") else ""
     if stem.isupper() and stem.lower() in ("bond", "br", "eth"):
         return f"Did you mean `{name.lower()}`?"
+    if stem != "bond" and set(stem) <= set("bond") and is_one_slip(stem, "bond"):
+        return f"Did you mean `bond{number[:4]}`?"
     is_slip = stem != "eth" and set(stem.lower()) <= set("eth") and is_one_slip(stem, "eth")
     is_eth = is_slip or (stem == "eth" and number[0] == "0" and len(number) > 1)
     return f"Did you mean `eth{int(number[:4])}`?" if is_eth else ""

@@ -187,8 +187,12 @@ def _mistyped(path: Path, text: str) -> str:
         glued = next((word for word in sorted(known, key=len, reverse=True) if part.startswith(word)), "")
         if place == 1 and len(parts) == 2 and glued and path[-1] not in _DIRECTORIES:
             return f"/{glued}/{part.removeprefix(glued)}"
-    near = [part for part in parts if surely_meant(part, ["ganeti"]) and part != "ganeti"]
-    return text.replace(near[0], "ganeti") if near else ""
+    meant = {part: word for part in parts if part not in _WORDS and (word := surely_meant(part, _WORDS))}
+    return "/".join(meant.get(part, part) for part in parts) if meant.keys() - {"image"} else ""
+
+
+_WORDS: Final = ("ganeti", "hugepages", "images")
+"""Directories of usual names."""
 
 
 _FOR_ANYTHING: Final = frozenset({"/bin/true", "/usr/bin/true"})

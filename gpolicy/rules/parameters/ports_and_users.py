@@ -11,7 +11,9 @@ from gpolicy.checking.in_force import in_force, places
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Path
+from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, SERVICE_PORTS
+from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.printable import count as in_words
 from gpolicy.rules.examples import CLUSTER
 
@@ -24,7 +26,8 @@ _MIGRATION: Final[tuple[Path, ...]] = tuple(
 
 class PortTaken(Rule):
     info = warning_rule("GP117", "port-taken")(
-        summary="A TCP port of the nodes, or of storage, is one that something else uses there.",
+        summary="A TCP port of the nodes, or of storage, is one that something else uses there, or the usual one with a"
+        " slip.",
         rationale="Ganeti's daemons listen on 1811 (noded), 1814 (confd), 1815 (mond) and 5080 (RAPI). It gives the"
         " ports 11000 to 14999 to DRBD disks and consoles as they come, so a migration on such a port fails when it is"
         " given away. Other services have ports by custom, and those of the system all below 1024. Ganeti checks none"
@@ -50,9 +53,22 @@ class PortTaken(Rule):
                 user = "services of the system that are older than ssh"
             elif leaf.path != _SSH and (port == ssh.number if ssh is not None else port == _USUAL_SSH):
                 user = "ssh"
+            usual = str(_USUAL_PORTS.get(leaf.path, ""))
             if user:
                 message = f"{leaf.dotted} is {leaf.value}, a port of {user}"
                 yield self.hit(declared, message, leaf.span, hint="write a port that nothing else on the nodes uses")
+            elif (
+                usual
+                and is_one_slip(str(leaf.value), usual)
+                and (len(usual) != len(str(leaf.value)) or sorted(usual) == sorted(str(leaf.value)))
+            ):
+                message = f"{leaf.dotted} is {leaf.value}, which is almost the usual port"
+                yield self.hit(declared, message, leaf.span, hint=f"Did you mean `{usual}`?")
+
+
+_USUAL_PORTS: Final = {
+    parameter.path: parameter.default for parameter in PARAMETERS if parameter.path in (_GLUSTER, *_MIGRATION)
+}
 
 
 _USUAL_SSH: Final = 22

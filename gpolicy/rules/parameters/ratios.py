@@ -1,4 +1,4 @@
-"""GP114, GP115 and GP194: how many times over a node may be used."""
+"""GP114, GP115, GP194 and GP195: how many times over a node may be used."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context, number
+from gpolicy.checking.in_force import in_force, places
+from gpolicy.checking.pairs import comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import RuleParameter, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.sensible_ranges import SENSIBLE, is_without_limit
-from gpolicy.rules.examples import GROUP
+from gpolicy.rules.examples import GROUP, spec
 
 _CPUS: Final[Path] = ("ipolicy", "vcpu-ratio")
 _SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
@@ -76,3 +78,47 @@ class RatiosExchanged(Rule):
                 leaf, related = context.own_first(declared, *leaves)
                 message = f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}"
                 yield self.hit(declared, message, leaf.span, hint="exchange the two", related=related)
+
+
+_FILLED: Final = (
+    f"{GROUP}hardware: {{memory: 256G, cpus: 32}}\nndparams: {{spindle_count: 4}}\nipolicy:\n  vcpu-ratio: 4\n"
+    f"  minmax:\n{spec('small', '1G 4G', '1 2', '10G 90G')}"
+)
+
+
+class SpindlesFillFirst(Rule):
+    info = warning_rule("GP195", "spindles-fill-first")(
+        summary="spindle-ratio fills a node long before its memory and CPUs, even with the largest instances.",
+        rationale="A node takes as many instances as spindle_count times spindle-ratio allow. If each spec, at its"
+        " largest in memory and CPUs, fits many times more often, most of the node stays empty: most likely a digit is"
+        " lost.",
+        source="Resource model, Instance policies",
+        bad=_FILLED.replace("  vcpu", "  spindle-ratio: 3\n  vcpu"),
+        good=_FILLED.replace("  vcpu", "  spindle-ratio: 32\n  vcpu"),
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for group in context.groups:
+            ratio, count, cpus = (in_force(context, group, path) for path in (_SPINDLES, _COUNT, _CPUS))
+            hardware, pairs = group.hardware, comparable(context.pairs(group))
+            if ratio is None or ratio.leaf is None or count is None or cpus is None or hardware is None or not pairs:
+                continue
+            if hardware.memory is None or hardware.cpus is None or context.exclusive(group):
+                continue
+            room = {"memory-size": hardware.memory.value, "cpu-count": hardware.cpus.value * cpus.number}
+            by_size = [min(size / max(pair.maximum[name], 1) for name, size in room.items()) for pair in pairs]
+            spindles = ratio.number * count.number
+            if any(pair.maximum["spindle-use"] > spindles for pair in pairs):
+                continue  # GP223
+            if all(
+                pair.minimum["spindle-use"] > 0 and times >= _MUCH_MORE * spindles / pair.minimum["spindle-use"]
+                for pair, times in zip(pairs, by_size, strict=True)
+            ):
+                message = f"a node of group {group.name} is full with spindle-use {spindles:g}, and its memory and CPUs"
+                message += f" would take {min(by_size):.0f} instances of the largest size"
+                place, related, note = places(context, group, ratio, count)
+                yield self.hit(group, f"{message}{note}", place, hint="raise spindle-ratio", related=related)
+
+
+_MUCH_MORE: Final = 2.5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context, number
@@ -66,9 +66,10 @@ class SpecMaxBeyondHardware(Rule):
 
 class HardwareUnlikely(Rule):
     info = warning_rule("GP222", "hardware-unlikely")(
-        summary="The promised memory is far too much or too little for the promised CPUs, or a volume has no size.",
-        rationale="Most likely a unit is wrong. Specs, tests and suggestions are compared with the promise: if it is"
-        " too large, they find no mistake.",
+        summary="The promised memory is far too much or too little for the promised CPUs, no machine has such a number,"
+        " a volume has no size, or spindle_count is many times the volumes.",
+        rationale="Most likely a unit is wrong, or two digits are exchanged (526G for 256G). Specs, tests and"
+        " suggestions are compared with the promise: if it is too large, they find no mistake.",
         bad=_GROUP.replace("memory: 64G", "memory: 64T"),
         good=_GROUP,
         parameters=(
@@ -95,6 +96,8 @@ class HardwareUnlikely(Rule):
             for size in hardware.pv_sizes if hardware else ():
                 if size.value == 0:
                     yield self.hit(group, "a physical volume of size 0", size.span, hint="write its size")
+            yield from self._exchanged(group)
+            yield from self._spindles(context, group)
             if hardware is None or hardware.memory is None or hardware.cpus is None:
                 continue
             each = hardware.memory.value / hardware.cpus.value
@@ -108,7 +111,70 @@ class HardwareUnlikely(Rule):
                 hint = "correct the unit, or exchange the two numbers"
                 yield self.hit(group, message, hardware.memory.span, hint=hint, related=related)
 
+    def _spindles(self, context: Context, group: GroupPolicy) -> Iterator[Hit]:
+        """Yield a spindle_count with a digit more than there are volumes; it may also be a weight of any size."""
+        spindles = context.own(group, _SPINDLE_COUNT) or context.cluster_leaf(_SPINDLE_COUNT)
+        volumes = group.hardware.pv_count if group.hardware else None
+        if spindles is None or volumes is None or volumes.value < _MANY_VOLUMES:
+            return
+        if _ONE_DIGIT_MORE[0] <= number(spindles) / volumes.value <= _ONE_DIGIT_MORE[1]:
+            message = f"spindle_count is {spindles.value}, but nodes of group {group.name} have {volumes.value} volumes"
+            related = (Related(volumes.span, "they are promised here"),)
+            yield self.hit(group, message, spindles.span, hint="correct one of them", related=related)
 
+    def _exchanged(self, group: GroupPolicy) -> Iterator[Hit]:
+        """Yield memory in GiB and CPUs that no machine has, but one with two digits exchanged."""
+        hardware = group.hardware
+        figures = (hardware.memory, hardware.cpus) if hardware is not None else ()
+        for number_of, figure in zip((_GIB, 1), figures, strict=False):
+            if figure is None or figure.value % number_of:
+                continue
+            amount_of = figure.value // number_of
+            meant = _exchanged_of(amount_of, _is_usual_memory if number_of == _GIB else _is_usual_cpus)
+            if meant:
+                unit = "G" if number_of == _GIB else ""
+                what = "memory" if unit else "CPUs"
+                message = f"no machine has {amount_of}{unit}{' of' if unit else ''} {what}"
+                yield self.hit(group, message, figure.span, hint=f"Did you mean `{meant}{unit}`?")
+
+
+_SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
+_MANY_VOLUMES: Final = 4
+"""With fewer, a volume may be an array of many disks."""
+_ONE_DIGIT_MORE: Final = (8, 12)
+"""How many times as large a number is that has a digit too many, roughly."""
+_GIB: Final = 1024
+_REPORTED: Final = 0.95
+"""The share of its memory that Linux shows of a machine, at the least."""
+
+
+def _exchanged_of(amount_of: int, is_usual: Callable[[int], bool]) -> int:
+    """Return the usual amount that a number is with two neighbouring digits exchanged; 0 if it is usual, or none is."""
+    digits = str(amount_of)
+    if is_usual(amount_of) or not 2 <= len(digits) <= 4:
+        return 0
+    exchanged = (digits[:at] + digits[at + 1] + digits[at] + digits[at + 2 :] for at in range(len(digits) - 1))
+    return next((int(word) for word in exchanged if word[0] != "0" and is_usual(int(word))), 0)
+
+
+def _is_usual_memory(gib: int) -> bool:
+    """Return whether machines have so much memory, or Linux shows so much of it."""
+    if gib < 8:
+        return True
+    return any(_REPORTED * size <= gib <= size for size in _MEMORIES)
+
+
+def _is_usual_cpus(cpus: int) -> bool:
+    odd = cpus
+    while odd % 2 == 0:
+        odd //= 2
+    return cpus < 8 or cpus in _CPUS_OF_ONE or (odd in (1, 3, 5, 7, 9, 11, 13, 15) and cpus % 2 == 0)
+
+
+_CPUS_OF_ONE: Final = frozenset({84, 168})
+"""Rare numbers that there are: AMD EPYC 9634 has 84 cores."""
+_MEMORIES: Final = tuple(sorted(odd << power for odd in (1, 3, 5, 7, 9, 15) for power in range(2, 14)))
+"""In GiB: what memory modules of usual sizes make."""
 _FEW_CPUS: Final = 16
 _SMALL_NODE: Final = 16 * 1024
 """MiB of memory: with less, a node is a virtual one for tests, or a small board."""

@@ -1,8 +1,8 @@
-"""GP202, GP215 and GP217 to GP219: the order of specs, and what lies between them."""
+"""GP202, GP215, GP217 to GP219 and GP230: the order of specs, and what lies between them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import Final
 
@@ -187,3 +187,69 @@ class TieredCannotCount(Rule):
                             f" only {amount(name, high)} is counted"
                         )
                         yield self.hit(declared, message, pair.at("min", name))
+
+
+class SpecBoundOutOfOrder(Rule):
+    info = warning_rule("GP230", "spec-bound-out-of-order")(
+        summary="One bound of a spec does not go with the others: it is far below that of a smaller spec, or the spec"
+        " reaches much further in one parameter than all other specs.",
+        rationale="Most likely a digit is lost. A spec that begins too low takes instances that are meant for another"
+        " one, and capacity counts its shrunken sizes.",
+        source=SIZES,
+        bad=group_with(spec("large", "1G 64G", "8 16", "200G 1T"), spec("small", "4G 12G", "1 4", "10G 100G")),
+        good=group_with(spec("large", "16G 64G", "8 16", "200G 1T"), spec("small", "4G 12G", "1 4", "10G 100G")),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, _, pairs in context.minmax():
+            compared = comparable(pairs)
+            for pair in compared:
+                found = _out_of_order(pair, compared) or _reaches_far(pair, compared)
+                if found is not None:
+                    name, message, related = found
+                    place = pair.at("min", name)
+                    yield self.hit(declared, message, place, hint="correct the minimum", related=related)
+
+
+_FAR_BELOW: Final = {"memory-size": 3, "cpu-count": 3, "disk-size": 5}
+"""How many times a minimum must be below that of a smaller spec; disks differ more on purpose."""
+_FURTHER: Final = 5
+
+
+def _out_of_order(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Related, ...]] | None:
+    """Return a minimum that is far below that of another spec, whose other bounds are all lower."""
+    for other in others:
+        ends = [(name, end) for name in FILLING for end in ("min", "max")]
+        below = [(name, end) for name, end in ends if pair.bound(end)[name] < other.bound(end)[name]]
+        above = sum(pair.bound(end)[name] > other.bound(end)[name] for name, end in ends)
+        if len(below) != 1 or below[0][1] != "min" or above < len(ends) - 1:
+            continue
+        name = below[0][0]
+        if pair.minimum[name] * _FAR_BELOW[name] <= other.minimum[name]:
+            sizes = [amount(name, item.minimum[name]) for item in (pair, other)]
+            message = (
+                f"{pair.title} is above {other.title} in all else, but its min {name} is {sizes[0]}, not {sizes[1]}"
+            )
+            return name, f"{message} or more", other.here
+    return None
+
+
+def _reaches_far(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Related, ...]] | None:
+    """Return a parameter in which a spec reaches many times further than each of at least two others."""
+    if len(others) <= 2:
+        return None
+    for name in FILLING:
+        own = _reach(pair, name)
+        most = max(_reach(other, name) for other in others if other is not pair)
+        if own >= _FURTHER * most and most <= 2:
+            sizes = [amount(name, bound[name]) for bound in (pair.minimum, pair.maximum)]
+            return (
+                name,
+                f"{pair.title}: {name} goes from {sizes[0]} to {sizes[1]}, much further than in other specs",
+                (),
+            )
+    return None
+
+
+def _reach(pair: Pair, name: str) -> float:
+    return pair.maximum[name] / max(pair.minimum[name], 1)

@@ -96,6 +96,12 @@ class TagAlmostInDomain(Rule):
                     yield self.hit(
                         tag.label, f"`{tag.text}`: {reason}", tag.span, hint="correct the tag, or the domain"
                     )
+        for scenario in context.policy.scenarios:
+            for node in (node for part in scenario.stage.simulated for node in part.nodes):
+                if reason := next((found for tag in node.tags if (found := _almost(tag, names))), ""):
+                    message = f"a tag of {node.name}: {reason}"
+                    hint = "correct the tag, or the domain"
+                    yield self.hit(f"test/{scenario.name.value}", message, node.span, hint=hint)
         first: dict[str, str] = {}
         of_nodes = (tag for tag in context.tags if tag.level is Level.NODE and not tag.family)
         for tag in of_nodes:

@@ -49,7 +49,7 @@ def serious(text: str, directory: Path) -> list[str]:
         (specs(disk="1G 1500G"), []),
         (specs(disk="1G 3T"), ["GP212 disk-size 3T is more than a node has (2T)"]),
         (specs(disk="1G 3T", more="  disk-templates: [rbd]\n"), []),  # Ceph may hold it
-        (specs(spindles="1 2", more="  spindle-ratio: 2\n") + "ndparams: {spindle_count: 1}\n", []),
+        (specs("1G 60G", spindles="1 2", more="  spindle-ratio: 2\n") + "ndparams: {spindle_count: 1}\n", []),
         (
             specs(spindles="1 3", more="  spindle-ratio: 2\n") + "ndparams: {spindle_count: 1}\n",
             ["GP223 allows a spindle-use of 3, but a node takes 2 (spindle_count 1, ratio 2)"],
