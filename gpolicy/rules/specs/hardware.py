@@ -66,7 +66,7 @@ class SpecMaxBeyondHardware(Rule):
 
 class HardwareUnlikely(Rule):
     info = warning_rule("GP222", "hardware-unlikely")(
-        summary="The promised memory is far too much or too little for the promised CPUs, no machine has such a number,"
+        summary="The promised memory is far too much or too little for the promised CPUs, machines have other numbers,"
         " a volume has no size, or spindle_count is many times the volumes.",
         rationale="Most likely a unit is wrong, or two digits are exchanged (526G for 256G). Specs, tests and"
         " suggestions are compared with the promise: if it is too large, they find no mistake.",
@@ -124,18 +124,17 @@ class HardwareUnlikely(Rule):
 
     def _exchanged(self, group: GroupPolicy) -> Iterator[Hit]:
         """Yield memory in GiB and CPUs that no machine has, but one with two digits exchanged."""
-        hardware = group.hardware
-        figures = (hardware.memory, hardware.cpus) if hardware is not None else ()
-        for number_of, figure in zip((_GIB, 1), figures, strict=False):
-            if figure is None or figure.value % number_of:
-                continue
-            amount_of = figure.value // number_of
-            meant = _exchanged_of(amount_of, _is_usual_memory if number_of == _GIB else _is_usual_cpus)
-            if meant:
-                unit = "G" if number_of == _GIB else ""
-                what = "memory" if unit else "CPUs"
-                message = f"no machine has {amount_of}{unit}{' of' if unit else ''} {what}"
-                yield self.hit(group, message, figure.span, hint=f"Did you mean `{meant}{unit}`?")
+        memory, cpus = (group.hardware.memory, group.hardware.cpus) if group.hardware else (None, None)
+        if memory is not None and memory.value % _GIB == 0:
+            gib = memory.value // _GIB
+            if meant := _exchanged_digits(gib, _is_usual_memory):
+                yield self.hit(
+                    group, f"hardly any machine has {gib}G of memory", memory.span, hint=f"Did you mean `{meant}G`?"
+                )
+        if cpus is not None and (meant := _exchanged_digits(cpus.value, _is_usual_cpus)):
+            yield self.hit(
+                group, f"hardly any machine has {cpus.value} CPUs", cpus.span, hint=f"Did you mean `{meant}`?"
+            )
 
 
 _SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
@@ -148,10 +147,10 @@ _REPORTED: Final = 0.95
 """The share of its memory that Linux shows of a machine, at the least."""
 
 
-def _exchanged_of(amount_of: int, is_usual: Callable[[int], bool]) -> int:
-    """Return the usual amount that a number is with two neighbouring digits exchanged; 0 if it is usual, or none is."""
-    digits = str(amount_of)
-    if is_usual(amount_of) or not 2 <= len(digits) <= 4:
+def _exchanged_digits(figure: int, is_usual: Callable[[int], bool]) -> int:
+    """Return the usual figure that one is with two neighbouring digits exchanged; 0 if it is usual, or none is."""
+    digits = str(figure)
+    if is_usual(figure) or not 2 <= len(digits) <= 4:
         return 0
     exchanged = (digits[:at] + digits[at + 1] + digits[at] + digits[at + 2 :] for at in range(len(digits) - 1))
     return next((int(word) for word in exchanged if word[0] != "0" and is_usual(int(word))), 0)
@@ -165,10 +164,10 @@ def _is_usual_memory(gib: int) -> bool:
 
 
 def _is_usual_cpus(cpus: int) -> bool:
-    odd = cpus
-    while odd % 2 == 0:
-        odd //= 2
-    return cpus < 8 or cpus in _CPUS_OF_ONE or (odd in (1, 3, 5, 7, 9, 11, 13, 15) and cpus % 2 == 0)
+    if cpus < 8 or cpus in _CPUS_OF_ONE:
+        return True
+    odd = cpus // (cpus & -cpus)  # without its factors of 2
+    return cpus % 2 == 0 and odd <= 15
 
 
 _CPUS_OF_ONE: Final = frozenset({84, 168})
