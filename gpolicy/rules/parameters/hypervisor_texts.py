@@ -108,9 +108,12 @@ _ROOT: Final = Form(
 _CPU_MODEL: Final = Form(r"((?!\d+\.)[A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a CPU model, such as host")
 _MACHINE: Final = Form(r"([A-Za-z][\w.+-]+(,[\w.-]+=[^,\s]*)*,?)?", "a machine type, such as pc-q35-7.2")
 _XEN_ROOT: Final = Form(_ROOT.pattern.replace("xv|[shv]", "xv|[sh]", 1), "a disk of Xen, such as /dev/xvda1, or UUID=…")
+_ARGUMENTS: Final = Form("(?!(?:.* )?/).*", "parameters of the kernel, such as ro or root=/dev/vda1")
 _DISK_PREFIX: Final = Form("(ioemu:)?(xv|[sh])d", "the first letters of the names of disks: xvd, sd or hd")
 _TEXT_FORMS: Final[dict[Path, Form]] = {
     kvm("root_path"): _ROOT,
+    kvm("kernel_args"): _ARGUMENTS,
+    ("hvparams", "xen-pvm", "kernel_args"): _ARGUMENTS,
     kvm("cpu_type"): _CPU_MODEL,
     kvm("machine_version"): _MACHINE,
     ("hvparams", "xen-pvm", "root_path"): _XEN_ROOT,
@@ -182,6 +185,10 @@ def _unlike(written: str, words: _Words) -> str:
     word = words.ignored.sub("", written)
     if words.what == "machine type" and re.search("440|q-?35", word.lower()) and not written.startswith("pc-"):
         return "" if written == "q35" else "write pc-i440fx or pc-q35, with or without a version: pc-q35-7.2"
+    other = {"CPU model": ("pc-", "q35"), "machine type": tuple(KVM_CPU_MODELS)}.get(words.what, ())
+    if written and (word in other or (words.what == "CPU model" and word.startswith(other))):
+        kinds = ["machine type", "CPU model"] if words.what == "CPU model" else ["CPU model", "machine type"]
+        return f"it is a {kinds[0]}: write a {kinds[1]}"
     if not written or word in words.known:
         version = re.match(r"pc-(?:i440fx|q35)-([0-9]+)", written)
         return f"there is no version {version[1]}" if version and int(version[1][:9]) > _NEWEST else ""

@@ -227,6 +227,8 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
     program = text.rpartition("/")[2]
     if text.endswith("/") or normpath(text) in _KNOWN_DIRECTORIES or program in ("bin", "sbin"):
         return "it is a directory", f"name a {'program' if is_program else 'file'} in it"
+    if name in ("kernel_path", "initrd_path") and _below(normpath(text), ("/dev",)):
+        return "it is a device", "name the file of the guest's kernel or initrd"
     if text in _NO_CONTENT:
         return "nothing useful can be read from it", "name a file, or leave it out"
     if is_program and " -" in text and name not in ("oob_program", "drbd_usermode_helper"):  # GP140
@@ -265,7 +267,7 @@ class AllocatorUnlikely(Rule):
                 yield self.hit(declared, message, leaf.span, hint=f"write {name.rpartition('/')[2] or 'hail'}")
             elif len(name) > _SHORTEST and not name[-1].isdigit() and is_one_slip(name, "hail"):
                 yield self.hit(declared, f"there is no allocator {name!r}", leaf.span, hint="Did you mean `hail`?")
-            elif re.search(r"[\s,;]\w", name):
+            elif re.search(r"[\s,;:]\w", name):
                 message = f"default_iallocator is {name!r}: it is one name"
                 yield self.hit(declared, message, leaf.span, hint="write hail")
             elif _INTERFACE.fullmatch(name):

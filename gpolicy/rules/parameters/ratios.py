@@ -62,7 +62,7 @@ class RatioWithoutLimit(Rule):
 
 class RatiosExchanged(Rule):
     info = warning_rule("GP194", "ratios-exchanged")(
-        summary="vcpu-ratio is high, and spindle-ratio is low: most likely the two are exchanged.",
+        summary="vcpu-ratio is high, and spindle-ratio is low or the same: most likely they are exchanged or copied.",
         rationale="Ganeti's defaults are 4 virtual CPUs for each CPU and 32 instances for each spindle. Twelve virtual"
         " CPUs for one leave instances little, and six instances for a spindle fill a node long before.",
         source="Resource model, Instance policies",
@@ -74,10 +74,11 @@ class RatiosExchanged(Rule):
         for declared, leaves in context.combined(_CPUS, _SPINDLES):
             cpus, spindles = map(number, leaves)
             sensible = SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
-            if cpus >= 12 and spindles <= 6 and sensible and not context.exclusive(declared):
+            if cpus >= 12 and (spindles <= 6 or spindles == cpus) and sensible and not context.exclusive(declared):
                 leaf, related = context.own_first(declared, *leaves)
                 message = f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}"
-                yield self.hit(declared, message, leaf.span, hint="exchange the two", related=related)
+                hint = "exchange the two" if spindles <= 6 else "correct the one that was copied"
+                yield self.hit(declared, message, leaf.span, hint=hint, related=related)
 
 
 _FILLED: Final = (

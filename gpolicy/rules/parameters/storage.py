@@ -59,7 +59,7 @@ _LOOK_ALIKE: Final = str.maketrans("oil", "011")
 class VolumeGroupLookAlike(Rule):
     info = warning_rule("GP137", "volume-group-look-alike")(
         summary="A volume group has almost the name of the cluster's, or all that names one names another, or metadata"
-        " goes to Ganeti's built-in volume group.",
+        " goes to Ganeti's built-in volume group, or to a letter or a number.",
         rationale="LVM takes names that differ by one slip, or by an O for a 0, for two volume groups. If the second"
         " does not exist, no DRBD disk can be created, `gnt-cluster verify` ignores no volume, or capacity counts no"
         " disk. If metavg, reserved_lvs and disk_state agree on another group, one name was forgotten.",
@@ -70,6 +70,10 @@ class VolumeGroupLookAlike(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(METAVG):
+            if re.fullmatch("[A-Za-z]|[0-9.]+[KMGT]?", str(leaf.value)):
+                message = f"{leaf.dotted}: hardly any volume group is called {leaf.value}"
+                yield self.hit(declared, message, leaf.span, hint="write the name that `vgs` shows")
         named = [
             leaves
             for path, leaves in context.explicit_by_path()
