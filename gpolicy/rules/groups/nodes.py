@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import Context, name_of
@@ -316,10 +317,8 @@ def _stems_meant(context: Context) -> Iterator[tuple[GroupPolicy, Located[str], 
     stems = {entry.value: match[0] for _, entry in entries if (match := _STEM.match(entry.value))}
     uses = Counter(stems.values())
     usual = [stem for stem, count in uses.most_common(_MOST_DOMAINS)]
-    for group, entry in entries:
-        stem = stems.get(entry.value, "")
-        if uses[stem] != 1:
-            continue
+    rare = ((group, entry, stem) for group, entry in entries if uses[stem := stems.get(entry.value, "")] == 1)
+    for group, entry, stem in islice(rare, MOST_GUESSES):
         words = {word for word in re.findall("[a-z]+", group.name.lower()) if f"{word}s" != stem and word != f"{stem}s"}
         others = {other for other in usual if uses[other] > 1 and f"{other}s" != stem and other != f"{stem}s"}
         known = {word for word in words | others if word != stem and _is_typing_slip(stem, word)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import Context
@@ -12,7 +13,7 @@ from gpolicy.findings import AMBIGUOUS, Related, Span, error_rule, warning_rule
 from gpolicy.fit.desired import is_glob
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.house_rule import SCHEMA, HouseRule
-from gpolicy.policy.misspelt import name_meant
+from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Pointer
 from gpolicy.rules.house_rules.examples import GOLD, GOOD, RATIO, rule
@@ -147,10 +148,12 @@ class RuleMatchesNothing(Rule):
     def _almost_tagged(self, policy: Policy, house_rule: HouseRule, looked_at: set[str]) -> Iterator[Hit]:
         """Yield the tags of objects that a rule leaves out, but which are almost a tag that it looks for."""
         wanted = [glob.value for glob in house_rule.tags if not is_glob(glob.value)]
-        left_out = (item for item in objects_of(policy, house_rule.kind.value) if item.label not in looked_at)
-        for item in left_out if wanted else ():
+        left_out = [item for item in objects_of(policy, house_rule.kind.value) if item.label not in looked_at]
+        words = dict.fromkeys(tag.value for item in left_out if wanted for tag in tags_of(item, policy))
+        meant = {word: name_meant(word, wanted) for word in islice(words, MOST_GUESSES)}
+        for item in left_out if any(meant.values()) else ():
             for tag in tags_of(item, policy):
-                if near := name_meant(tag.value, wanted):
+                if near := meant.get(tag.value):
                     message = f"house rule {house_rule.name.value} looks at {near}, and not at {tag.value}"
                     yield self.hit(item, message, tag.span, hint=f"Did you mean `{near}`?")
 

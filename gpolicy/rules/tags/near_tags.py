@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.tags import HTOOLS, Tag
+from gpolicy.checking.tags import HTOOLS
 from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.misspelt import name_meant
@@ -16,8 +17,10 @@ from gpolicy.rules.examples import GROUP
 from gpolicy.rules.tags.domains import domains
 
 _OF_TOOLS: Final = (HTOOLS, "ganeti:")
-_MOST_WORDS: Final = 200
-"""Prefixes, or tags of one prefix, that are compared with one another."""
+_MOST_WORDS: Final = 60
+"""Prefixes, or tags of one prefix, that are compared with one another; more are names of a series."""
+_MOST_PREFIXES: Final = 20
+"""Prefixes whose tags are compared."""
 _OTHERS: Final = "".join(f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\ntags: [tier:web]\n" for name in ("a", "b"))
 
 
@@ -36,28 +39,32 @@ class TagAlmostAnother(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         domain_names = {*domains(context, "nlocation"), *domains(context, "migration")}
         tags = [tag for tag in context.tags if ":" in tag.text and not tag.text.startswith(_OF_TOOLS)]
-        prefixes = Counter(_prefix(tag) for tag in tags)
+        prefixes = Counter(_prefix(tag.text) for tag in tags)
         prefixes.update(owned.prefix.rstrip(":") for owned in context.policy.owned if owned.prefix.endswith(":"))
-        by_prefix: dict[str, Counter[str]] = {}
+        meant = {f"{word}:": f"{near}:" for word, near in _slips(prefixes).items()}
+        texts: dict[str, Counter[str]] = {}
         for tag in tags:
-            by_prefix.setdefault(_prefix(tag), Counter())[tag.text] += 1
-        for tag in tags:
-            if tag.level is Level.NODE and (_prefix(tag) in domain_names or name_meant(_prefix(tag), domain_names)):
+            texts.setdefault(_prefix(tag.text), Counter())[tag.text] += 1
+        for uses in islice(texts.values(), _MOST_PREFIXES):
+            meant |= _slips(uses)
+        for tag in tags if meant else ():
+            prefix = _prefix(tag.text)
+            if tag.level is Level.NODE and (prefix in domain_names or name_meant(prefix, domain_names)):
                 continue  # GP522
-            near, hint = _meant(_prefix(tag), prefixes), ":"
-            if near is None:
-                near, hint = _meant(tag.text, by_prefix[_prefix(tag)]), ""
+            near = meant.get(f"{prefix}:") or meant.get(tag.text)
             if near is not None:
-                message = f"the tag {tag.text} is almost {near}{hint and ':…'}, which others of the policy have"
-                yield self.hit(tag.label, message, tag.span, hint=f"Did you mean `{near}{hint}`?")
+                shown = f"{near}…" if near.endswith(":") else near
+                message = f"the tag {tag.text} is almost {shown}, which others of the policy have"
+                yield self.hit(tag.label, message, tag.span, hint=f"Did you mean `{near}`?")
 
 
-def _prefix(tag: Tag) -> str:
-    return tag.text.partition(":")[0]
+def _prefix(text: str) -> str:
+    return text.partition(":")[0]
 
 
-def _meant(word: str, uses: Counter[str]) -> str | None:
-    """Return the word that is used more often and one slip away; None if there is none."""
+def _slips(uses: Counter[str]) -> dict[str, str]:
+    """Return the words that are one slip away from one that is used more often, each with that one."""
     if len(uses) > _MOST_WORDS:
-        return None
-    return name_meant(word, [other for other, count in uses.items() if count > uses[word]])
+        return {}
+    found = {word: name_meant(word, [other for other in uses if uses[other] > uses[word]]) for word in uses}
+    return {word: near for word, near in found.items() if near is not None}
