@@ -297,7 +297,8 @@ class DomainMistyped(Rule):
         (domain,) = found
         written = cluster.document.value_span(("name",))
         for own in (cluster.name, cluster.name.partition(".")[2]):
-            if "." in domain and name_meant(own, [domain]):
+            is_plural = own.replace("s.", ".") == domain.replace("s.", ".")
+            if "." in domain and name_meant(own, [domain]) and not is_plural:
                 right = cluster.name.removesuffix(own) + domain
                 message = f"the cluster is called {cluster.name}, but all nodes are in {domain}"
                 yield self.hit("cluster", message, written, hint=f"Did you mean `{right}`?")

@@ -19,6 +19,7 @@ from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
+from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import CLUSTER
 
 if TYPE_CHECKING:
@@ -219,10 +220,10 @@ class BindAddressUnlikely(Rule):
         for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind"), _OF_XEN):
             text = str(leaf.value)
             path = text.startswith("/") and leaf.path[-1] == "vnc_bind_address"
-            if _is_of_one_node(text):
+            if _is_of_one_node(text) and _node_count(context) != 1:
                 message = f"{leaf.path[-1]} is {text}, which at most one node has: no other starts an instance"
                 is_slip = sorted(text) == sorted(_LOOPBACK)
-                hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or a network interface"
+                hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or an interface"
                 yield self.hit(declared, message, leaf.span, hint=hint)
             if not text or path or leaf.path == _OF_XEN or _ip_version(text) or _may_be_interface(text):
                 continue
@@ -239,6 +240,14 @@ def _may_be_interface(text: str) -> bool:
 _LOOPBACK: Final = "127.0.0.1"
 _OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
 """Its form is part of the parameter table."""
+
+
+def _node_count(context: Context) -> int | None:
+    """Return how many nodes the cluster has; None where nobody knows."""
+    if context.state is not None:
+        return len(context.state.nodes)
+    named = [promised_nodes(group) for group in context.groups]
+    return None if not named or None in named else sum(len(nodes or ()) for nodes in named)
 
 
 def _is_of_one_node(text: str) -> bool:

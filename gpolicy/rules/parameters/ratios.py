@@ -122,4 +122,4 @@ class SpindlesFillFirst(Rule):
                 yield self.hit(group, f"{message}{note}", place, hint="raise spindle-ratio", related=related)
 
 
-_MUCH_MORE: Final = 2.5
+_MUCH_MORE: Final = 5

@@ -211,9 +211,8 @@ class SpecBoundOutOfOrder(Rule):
                     yield self.hit(declared, message, place, hint="correct the minimum", related=related)
 
 
-_FAR_BELOW: Final = {"memory-size": 3, "cpu-count": 3, "disk-size": 5}
+_FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
 """How many times a minimum must be below that of a smaller spec; disks differ more on purpose."""
-_FURTHER: Final = 5
 
 
 def _out_of_order(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Related, ...]] | None:
@@ -235,20 +234,21 @@ def _out_of_order(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[R
 
 
 def _reaches_far(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Related, ...]] | None:
-    """Return a parameter in which a spec reaches many times further than each of at least two others."""
+    """Return a parameter in which a spec reaches much further than all others, but as they do with a digit more."""
     if len(others) <= 2:
         return None
+    reaches = {name: [_reach(other, name) for other in others if other is not pair] for name in FILLING}
     for name in FILLING:
-        own = _reach(pair, name)
-        most = max(_reach(other, name) for other in others if other is not pair)
-        if own >= _FURTHER * most and most <= 2:
+        beside = [_reach(pair, other) for other in FILLING if other != name]
+        most = max(*reaches[name], *beside)
+        if most <= _NARROW and 1 <= _reach(pair, name) / _ONE_DIGIT <= most:
             sizes = [amount(name, bound[name]) for bound in (pair.minimum, pair.maximum)]
-            return (
-                name,
-                f"{pair.title}: {name} goes from {sizes[0]} to {sizes[1]}, much further than in other specs",
-                (),
-            )
+            return name, f"{pair.title}: {name} goes from {sizes[0]} to {sizes[1]}, much further than all else", ()
     return None
+
+
+_NARROW: Final = 2
+_ONE_DIGIT: Final = 10
 
 
 def _reach(pair: Pair, name: str) -> float:
