@@ -95,12 +95,13 @@ class VolumeGroupLookAlike(Rule):
             yield self.hit("cluster", message, own.leaf.span, hint=f"Did you mean `{name}`?", related=related)
             return
         assigned = {name for item in context.cluster_and_groups for name in volume_terms(None, item).volume_groups}
-        yield from self._among_others(context, others)
+        yield from self._among_others(context, others, wanted)
         for name, uses in others.items():
             if name != wanted and all(leaf.path[0] == "disk_state" for _, leaf, _ in uses) and name not in assigned:
                 declared, leaf, span = uses[0]
                 message = f"{leaf.dotted} describes the volume group {name}, which nothing else names"
-                yield self.hit(declared, message, span, hint=f"the cluster's is {wanted}")
+                hint = f"Did you mean `{wanted}`?" if name_meant(name, [wanted]) else f"the cluster's is {wanted}"
+                yield self.hit(declared, message, span, hint=hint)
             elif name == _BUILT_IN != wanted and all(leaf.path == METAVG for _, leaf, _ in uses):
                 declared, leaf, span = uses[0]
                 message = f"{leaf.dotted} names {name}, Ganeti's built-in volume group, but the cluster's is {wanted}"
@@ -111,7 +112,9 @@ class VolumeGroupLookAlike(Rule):
                     message = f"{leaf.dotted} names the volume group {name}, but the cluster's is {wanted}"
                     yield self.hit(declared, message, span, hint=f"Did you mean `{wanted}`?")
 
-    def _among_others(self, context: Context, others: dict[str, list[tuple[Declared, Leaf, Span]]]) -> Iterator[Hit]:
+    def _among_others(
+        self, context: Context, others: dict[str, list[tuple[Declared, Leaf, Span]]], wanted: str
+    ) -> Iterator[Hit]:
         """Yield names, beside the cluster's own, that are almost another one which is written more often."""
         written: list[tuple[str, Declared, Span]]
         written = [(name, item, span) for name, uses in others.items() for item, _, span in uses]
@@ -120,8 +123,8 @@ class VolumeGroupLookAlike(Rule):
                 written += [(name, declared, place.span) for name in place.value]
         often = Counter(name for name, _, _ in written)
         for name, item, span in written:
-            near = name_meant(name, [other for other in often if often[other] > often[name]])
-            if near is not None:
+            near = name_meant(name, [other for other in often if often[other] > often[name] and other != wanted])
+            if near is not None and name != wanted:
                 message = f"a volume group is called {name} here, but {near} elsewhere"
                 yield self.hit(item, message, span, hint=f"Did you mean `{near}`?")
 

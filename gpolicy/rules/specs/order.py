@@ -239,6 +239,8 @@ def _reaches_far(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Re
         return None
     reaches = {name: [_reach(other, name) for other in others if other is not pair] for name in FILLING}
     for name in FILLING:
+        if pair.maximum[name] <= min(other.maximum[name] for other in others):
+            continue  # the smallest often begins low on purpose
         beside = [_reach(pair, other) for other in FILLING if other != name]
         most = max(*reaches[name], *beside)
         if most <= _NARROW and 1 <= _reach(pair, name) / _ONE_DIGIT <= most:
