@@ -79,3 +79,14 @@ FORMS: Final = {
 @pytest.mark.parametrize("form", FORMS)
 def test_sane_in_any_form(form: str, tmp_path: Path) -> None:
     assert _serious(tmp_path / "policy.yaml", FORMS[form](SANE["ssh-port"])) == []
+
+
+@pytest.mark.parametrize("name", sorted(SANE.keys() - {"document-end"}))
+def test_one_broken_document_is_one_mistake(name: str, tmp_path: Path) -> None:
+    """A document that cannot be read says nothing: no rule may take what it says for missing."""
+    parts = re.split("(?m)^---\n", SANE[name])
+    for place, part in enumerate(parts):
+        if "kind:" in part and "kind: Waiver" not in part:
+            broken = [*parts[:place], f"{part.rstrip()}\nno_such_key: 1\n", *parts[place + 1 :]]
+            found = _serious(tmp_path / f"{place}.yaml", "---\n".join(broken))
+            assert [finding.code for finding in found] == ["GP011"]

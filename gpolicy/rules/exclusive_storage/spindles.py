@@ -232,7 +232,8 @@ class SpindlesWithoutExclusiveStorage(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
             hardware, value = group.hardware, in_force(context, group, EXCLUSIVE_STORAGE)
-            on = value is not None and value.value is True
+            objects = (group, context.policy.cluster)
+            on = value.value is True if value else any(context.is_unknown(item, EXCLUSIVE_STORAGE) for item in objects)
             if on or hardware is None or hardware.volume_count is None or context.own(group, MINMAX) is None:
                 continue
             for pair in comparable(context.pairs(group)):

@@ -220,7 +220,7 @@ class BindAddressUnlikely(Rule):
         for declared, leaf in context.explicit_at(kvm("vnc_bind_address"), kvm("spice_bind"), _OF_XEN):
             text = str(leaf.value)
             path = text.startswith("/") and leaf.path[-1] == "vnc_bind_address"
-            if _is_of_one_node(text) and _node_count(context) != 1:
+            if _is_of_one_node(text) and _node_count(context) != 1 and not context.policy.broken:
                 message = f"{leaf.path[-1]} is {text}, which at most one node has: no other starts an instance"
                 is_slip = sorted(text) == sorted(_LOOPBACK)
                 hint = f"Did you mean `{_LOOPBACK}`?" if is_slip else "write 127.0.0.1, or an interface"

@@ -196,9 +196,12 @@ class StateBeyondHardware(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         own_group = _volume_group(context)
         for declared in context.policy.objects:
-            for prefix in _records(context, declared):
-                if prefix[0] == "disk_state" and own_group and prefix[2] != own_group:
-                    continue  # the promised volumes are those of the cluster's group
+            records = _records(context, declared)
+            groups = {prefix[2] for prefix in records if prefix[0] == "disk_state"}
+            promised = {own_group} if own_group or len(groups) > 1 else groups  # whose volumes the hardware has
+            for prefix in records:
+                if prefix[0] == "disk_state" and prefix[2] not in promised:
+                    continue
                 for name in _TOTALS:
                     leaf = context.own(declared, (*prefix, name))
                     if leaf is not None:
