@@ -10,7 +10,8 @@ from gpolicy.checking.context import Context, name_of
 from gpolicy.findings import Related, Span
 from gpolicy.ganeti.parameter import Level, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf
+from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, NodeSetPolicy
+from gpolicy.policy.promised import promised_nodes, written_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +121,16 @@ def declared_for(context: Context, node: str, path: Path) -> Leaf | None:
         return leaf
     group = context.policy.groups.get(context.members.group_of.get(node, ""))
     return (context.own(group, path) if group else None) or context.cluster_leaf(path)
+
+
+def groups_where(context: Context, declared: Declared, leaf: Leaf) -> list[GroupPolicy]:
+    """Return the groups for whose nodes a leaf counts that a cluster, a group or a node set declares."""
+    if isinstance(declared, GroupPolicy):
+        return [declared]
+    if not isinstance(declared, NodeSetPolicy):
+        return [group for group in context.groups if context.own(group, leaf.path) is None]
+    names = {group.value for group in declared.groups}
+    nodes = {name for pattern in declared.nodes for name in written_out(pattern.value) or ()}
+    return [
+        group for group in context.groups if group.name in names or not nodes.isdisjoint(promised_nodes(group) or ())
+    ]

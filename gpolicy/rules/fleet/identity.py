@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Final
 
 from gpolicy.checking.fleet import Fleet, FleetHit, FleetRule, place_of
 from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
-from gpolicy.fit.desired import is_glob
+from gpolicy.fit.desired import is_glob, matches
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Leaf
+from gpolicy.policy.promised import written_out
 from gpolicy.rules.fleet.examples import BASE, GOOD, files, group_of, member
 
 
@@ -39,7 +41,7 @@ class NodeInTwoClusters(FleetRule):
     info = error_rule("GP832", "node-in-two-clusters")(
         summary="Two clusters of a fleet name the same node.",
         rationale="A node is in exactly one cluster, so one of the two policies is wrong and cannot be planned. The"
-        " same holds for a pattern with a domain, such as node*.example.org.",
+        " same holds for patterns with a domain that mean the same nodes, such as node[1-3].example.org.",
         source="Ganeti's data model",
         bad=files(
             BASE, member("amsterdam"), group_of("amsterdam", "n1, n2"), member("berlin"), group_of("berlin", "n2, n3")
@@ -51,19 +53,53 @@ class NodeInTwoClusters(FleetRule):
 
     def check(self, fleet: Fleet) -> Iterator[FleetHit]:
         for members in fleet.with_one_base:
-            first: dict[str, tuple[int, Span]] = {}
+            first: dict[str, _Named] = {}
+            wild: list[_Named] = []
+            left = _MOST_NAMES
             for number in members:
                 for group in fleet.policies[number].groups.values():
                     for node in group.nodes or ():
-                        other, place = first.setdefault(node.value, (number, node.span))
-                        is_base = place_of(place) == place_of(node.span)
-                        is_wide = is_glob(node.value) and "." not in node.value
-                        if other != number and not is_wide and not is_base:
-                            what = "a pattern" if is_glob(node.value) else "a node"
-                            message = f"{node.value} is also {what} of {fleet.name(other)}"
-                            related = (Related(place, "named here"),)
-                            hint = "leave it in the cluster that has it"
-                            yield self.hit(number, group.label, message, node.span, hint, related)
+                        named = _Named(number, group.label, node.value, node.span)
+                        if is_glob(node.value) and "." not in node.value:
+                            continue  # a wide one, such as node*
+                        names = (written_out(node.value) if is_glob(node.value) and left > 0 else None) or (node.value,)
+                        left -= len(names)
+                        others = [first.setdefault(name, named) for name in names]
+                        is_wild = names == (node.value,) and is_glob(node.value)
+                        others += [item for item in wild if any(matches(item.value, name) for name in names)]
+                        if is_wild and len(wild) < _MOST_PATTERNS:
+                            others += [item for name, item in first.items() if matches(node.value, name)]
+                            wild.append(named)
+                        other = next((item for item in others if named.meets(item)), None)
+                        if other is not None:
+                            yield self._twice(fleet, named, other)
+
+    def _twice(self, fleet: Fleet, named: _Named, other: _Named) -> FleetHit:
+        what = "a pattern" if is_glob(other.value) else "a node"
+        also = f"is also {what} of" if named.value == other.value else f"also means nodes of {other.value} in"
+        message = f"{named.value} {also} {fleet.name(other.policy)}"
+        related = (Related(other.span, "named here"),)
+        return self.hit(named.policy, named.label, message, named.span, "leave it in the cluster that has it", related)
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A name or pattern of nodes, with its policy and group."""
+
+    policy: int
+    label: str
+    value: str
+    span: Span
+
+    def meets(self, other: _Named) -> bool:
+        """Return whether another one is of another cluster, and not the same text of a base."""
+        return self.policy != other.policy and place_of(self.span) != place_of(other.span)
+
+
+_MOST_NAMES: Final = 200_000
+"""Names that patterns are written out to, to compare them."""
+_MOST_PATTERNS: Final = 50
+"""Patterns with * or ? that are compared with the names of other clusters."""
 
 
 class MacPrefixShared(FleetRule):

@@ -6,14 +6,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, name_of, number, texts
-from gpolicy.checking.in_force import declared_for
+from gpolicy.checking.in_force import declared_for, groups_where
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleParameter, Span, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf, NodeSetPolicy
-from gpolicy.policy.promised import promised_nodes, written_out
+from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
 from gpolicy.rules.examples import CLUSTER, GROUP
 
 _HV_SOURCE: Final = "Resource model, Node parameters (hv_state)"
@@ -208,7 +207,7 @@ class StateBeyondHardware(Rule):
                         yield from self._compared(context, declared, leaf, name)
 
     def _compared(self, context: Context, declared: Declared, leaf: Leaf, name: str) -> Iterator[Hit]:
-        for group in _groups_of(context, declared, leaf):
+        for group in groups_where(context, declared, leaf):
             has, span = _promised(group).get(name, (0, group.span))
             least = has * (_LEAST_OF_DISK if name == "disk_total" else _LEAST_SHARE)
             much, little = number(leaf) > has, number(leaf) < least
@@ -229,19 +228,6 @@ _TOTALS: Final = ("mem_total", "cpu_total", "disk_total")
 _LEAST_SHARE: Final = 0.5
 _LEAST_OF_DISK: Final = 0.1
 """A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
-
-
-def _groups_of(context: Context, declared: Declared, leaf: Leaf) -> list[GroupPolicy]:
-    """Return the groups for whose nodes a leaf of hv_state or disk_state counts."""
-    if isinstance(declared, GroupPolicy):
-        return [declared]
-    if not isinstance(declared, NodeSetPolicy):
-        return [group for group in context.groups if context.own(group, leaf.path) is None]
-    names = {group.value for group in declared.groups}
-    nodes = {name for pattern in declared.nodes for name in written_out(pattern.value) or ()}
-    return [
-        group for group in context.groups if group.name in names or not nodes.isdisjoint(promised_nodes(group) or ())
-    ]
 
 
 def _shown(name: str, value: float) -> str:

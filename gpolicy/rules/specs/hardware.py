@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import in_force
+from gpolicy.checking.context import Context, name_of, number
+from gpolicy.checking.in_force import groups_where, in_force
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleParameter, error_rule, warning_rule
@@ -91,13 +91,13 @@ class HardwareUnlikely(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         least, most = (context.settings.parameter(self.info, name) for name in ("least", "most"))
+        yield from self._spindles(context)
         for group in context.groups:
             hardware = group.hardware
             for size in hardware.pv_sizes if hardware else ():
                 if size.value == 0:
                     yield self.hit(group, "a physical volume of size 0", size.span, hint="write its size")
             yield from self._exchanged(group)
-            yield from self._spindles(context, group)
             if hardware is None or hardware.memory is None or hardware.cpus is None:
                 continue
             each = hardware.memory.value / hardware.cpus.value
@@ -111,16 +111,19 @@ class HardwareUnlikely(Rule):
                 hint = "correct the unit, or exchange the two numbers"
                 yield self.hit(group, message, hardware.memory.span, hint=hint, related=related)
 
-    def _spindles(self, context: Context, group: GroupPolicy) -> Iterator[Hit]:
+    def _spindles(self, context: Context) -> Iterator[Hit]:
         """Yield a spindle_count with a digit more than there are volumes; it may also be a weight of any size."""
-        spindles = context.own(group, _SPINDLE_COUNT) or context.cluster_leaf(_SPINDLE_COUNT)
-        volumes = group.hardware.pv_count if group.hardware else None
-        if spindles is None or volumes is None or volumes.value < _MANY_VOLUMES:
-            return
-        if _ONE_DIGIT_MORE[0] <= number(spindles) / volumes.value <= _ONE_DIGIT_MORE[1]:
-            message = f"spindle_count is {spindles.value}, but nodes of group {group.name} have {volumes.value} volumes"
-            related = (Related(volumes.span, "they are promised here"),)
-            yield self.hit(group, message, spindles.span, hint="correct one of them", related=related)
+        for declared, spindles in context.explicit_at(_COUNT):
+            for group in groups_where(context, declared, spindles):
+                volumes = group.hardware.pv_count if group.hardware else None
+                times = number(spindles) / volumes.value if volumes is not None and volumes.value else 0
+                if volumes and volumes.value >= _MANY_VOLUMES and _ONE_DIGIT_MORE[0] <= times <= _ONE_DIGIT_MORE[1]:
+                    message = (
+                        f"spindle_count is {spindles.value}, but nodes of {name_of(group)} have {volumes.value} volumes"
+                    )
+                    related = (Related(volumes.span, "they are promised here"),)
+                    yield self.hit(declared, message, spindles.span, hint="correct one of them", related=related)
+                    break
 
     def _exchanged(self, group: GroupPolicy) -> Iterator[Hit]:
         """Yield memory in GiB and CPUs that no machine has, but one with two digits exchanged."""
@@ -137,7 +140,6 @@ class HardwareUnlikely(Rule):
             )
 
 
-_SPINDLE_COUNT: Final[Path] = ("ndparams", "spindle_count")
 _MANY_VOLUMES: Final = 4
 """With fewer, a volume may be an array of many disks."""
 _ONE_DIGIT_MORE: Final = (8, 12)

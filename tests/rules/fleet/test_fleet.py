@@ -74,6 +74,25 @@ def test_clusters_without_a_common_base_are_no_fleet(tmp_path: Path) -> None:
     assert found(BASE + "".join(texts), tmp_path / "fleet") == ["GP832", "GP834"]
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("n[1-6].x.org", "n[4-9].x.org", ["GP832"]),
+        ("n[1-3].x.org", "n[4-9].x.org", []),
+        ("n*.x.org", "n4.x.org", ["GP832"]),
+        ("n4.x.org", "n*.x.org", ["GP832"]),
+        ("n[1-3].x.org", "n*.y.org", []),
+        ("n*", "n4.x.org", []),  # a wide one means the nodes of its own cluster
+    ],
+)
+def test_patterns_of_two_clusters_may_mean_the_same_nodes(
+    one: str, other: str, expected: list[str], tmp_path: Path
+) -> None:
+    group = "---\n# {0}/g.yaml\ngpolicy: v1\nkind: NodeGroup\nname: g\nnodes: ['{1}']\n"
+    texts = [member(town) + group.format(town, nodes) for town, nodes in (("a", one), ("b", other))]
+    assert found(BASE + "".join(texts), tmp_path) == expected
+
+
 def test_two_bases_make_one_fleet_where_one_cluster_extends_both(tmp_path: Path) -> None:
     bases = BASE + "---\n" + BASE.replace("base.yaml", "other.yaml")
     both = member("c", base='["../base.yaml#fleet", "../other.yaml#fleet"]')
