@@ -74,7 +74,12 @@ class RatiosExchanged(Rule):
         for declared, leaves in context.combined(_CPUS, _SPINDLES):
             cpus, spindles = map(number, leaves)
             sensible = SENSIBLE["vcpu-ratio"].takes(cpus) and not is_without_limit(cpus)
-            if cpus >= 12 and (spindles <= 6 or spindles == cpus) and sensible and not context.exclusive(declared):
+            if (
+                cpus >= 12
+                and (spindles <= 6 or spindles == cpus >= 16)
+                and sensible
+                and not context.exclusive(declared)
+            ):
                 leaf, related = context.own_first(declared, *leaves)
                 message = f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}"
                 hint = "exchange the two" if spindles <= 6 else "correct the one that was copied"
