@@ -19,10 +19,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import checkout  # noqa: F401
-from htools.random_requests import document
 from measuring import Run, run
 
 from gpolicy.htools.text_format import parse_cluster
+from tests.htools.random_requests import document
 
 OURS = [sys.executable, "-c", "import sys; from gpolicy.__main__ import main; sys.exit(main())", "htools"]
 MEMORY, DISK, CPUS = 131072, 4194304, 32

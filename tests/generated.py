@@ -7,11 +7,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from reference.pages import pages
-from run_pages import PAGES, run_page
-
 from gpolicy.checking.settings_schema import FILE_NAME, settings_schema
 from gpolicy.policy.schema_kinds import schemas
+from scripts.reference.pages import pages
+from tests.run_pages import PAGES, run_page
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -29,9 +28,9 @@ def generated_files() -> dict[str, str]:
 
 def _defects_page() -> str:
     """Return docs/reference/seeded-mistakes.md."""
-    from defects.measuring import mutants
-    from defects.page import page
-    from defects.reasons import REASONS
+    from tests.rules.defects.measuring import mutants
+    from tests.rules.defects.page import page
+    from tests.rules.defects.reasons import REASONS
 
     with tempfile.TemporaryDirectory() as directory:
         return page(mutants(Path(directory)), REASONS)

@@ -1,7 +1,7 @@
 """A second build of the engine, with address and undefined-behaviour sanitizers, and tests against it.
 
-`python tests/sanitizers.py COMMAND…` builds it, proves that the sanitizers see a bad read, a leak and an overflow, and
-runs the command with it: every Python that calls `use()`, or `pytest -p sanitizers`, then loads that build.
+`python -m tests.sanitizers COMMAND…` builds it, proves that the sanitizers see a bad read, a leak and an overflow, and
+runs the command with it: every Python that calls `use()`, or `pytest -p tests.sanitizers`, then loads that build.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from children import SANITIZER
-
 from gpolicy.allocator.native import build, library
+from tests.children import SANITIZER
 
 ACTIVE = os.environ.get("GPOLICY_SANITIZED")
 """Path of the build to use, where the environment is made for it."""
@@ -72,7 +71,7 @@ engine._handle = ctypes.c_void_p()
 _START = """
 import ctypes
 from array import array
-import sanitizers
+from tests import sanitizers
 from gpolicy.allocator.native import library, streams
 loaded = library.load()
 assert loaded.library is not None, loaded.trouble
@@ -89,7 +88,7 @@ def prove(target: Path, environment: dict[str, str]) -> None:
         leaks = environment["ASAN_OPTIONS"].replace("detect_leaks=0", "detect_leaks=1")
         done = subprocess.run(
             [sys.executable, "-c", _START + code],
-            env={**environment, "ASAN_OPTIONS": leaks, "PYTHONPATH": f"{here}:{here.parent}"},
+            env={**environment, "ASAN_OPTIONS": leaks, "PYTHONPATH": str(here.parent)},
             capture_output=True,
             text=True,
             check=False,

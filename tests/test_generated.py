@@ -3,7 +3,8 @@ from __future__ import annotations
 import sys
 
 import pytest
-from generated import ROOT, generated_files
+
+from tests.generated import ROOT, generated_files
 
 FILES = generated_files()
 

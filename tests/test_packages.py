@@ -13,12 +13,12 @@ import zipfile
 from pathlib import Path
 from types import ModuleType
 
-import elf
 import packaging.tags
 import pytest
 from packaging.utils import parse_wheel_filename
 
 from gpolicy.allocator.native import build
+from tests import elf
 
 ROOT = Path(__file__).resolve().parents[1]
 ENGINE = "gpolicy/allocator/native/engine.so"

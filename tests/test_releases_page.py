@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from real_ganeti import RELEASE, TREES
 
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables.hypervisors import CHOICES_SINCE, CHOICES_UNTIL
+from tests.ganeti.real_ganeti import RELEASE, TREES
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "reference" / "ganeti-releases.md").read_text(encoding="utf-8")

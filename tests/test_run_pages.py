@@ -7,8 +7,9 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from command_line import gpolicy
-from run_pages import PAGES, ROOT, run_page
+
+from tests.cli.command_line import gpolicy
+from tests.run_pages import PAGES, ROOT, run_page
 
 
 @pytest.mark.parametrize("page", PAGES)

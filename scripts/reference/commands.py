@@ -14,7 +14,7 @@ from gpolicy.htools.getopt import Option as HtoolsOption
 from gpolicy.htools.program_options import PROGRAMS
 from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
 from gpolicy.reference.environment import VARIABLES
-from reference.markdown import anchor
+from scripts.reference.markdown import anchor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

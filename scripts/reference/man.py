@@ -13,10 +13,10 @@ from gpolicy import __version__
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
 from gpolicy.reference.key_blocks import kind_names
 from gpolicy.reference.keys import SETTINGS
-from reference.commands import Verb, environment, exit_codes, global_options, introduction, verb_blocks, verbs
-from reference.parameters import parameter_sections
-from reference.policy import kind_section, language, settings_section
-from reference.roff import man_page
+from scripts.reference.commands import Verb, environment, exit_codes, global_options, introduction, verb_blocks, verbs
+from scripts.reference.parameters import parameter_sections
+from scripts.reference.policy import kind_section, language, settings_section
+from scripts.reference.roff import man_page
 
 
 def man_pages(date: str) -> dict[str, str]:

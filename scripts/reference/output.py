@@ -12,8 +12,8 @@ from gpolicy.reference.keys import Key, keys_of
 from gpolicy.reference.type_words import type_words
 from gpolicy.report import capacity_prometheus, drift_prometheus
 from gpolicy.report.prometheus import MetricSet
-from reference.markdown import anchor
-from reference.policy import key_tables
+from scripts.reference.markdown import anchor
+from scripts.reference.policy import key_tables
 
 _TITLES = {
     "baseline": "The baseline of gpolicy check",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from reference.commands import commands_page
-from reference.markdown import markdown
-from reference.output import output_page
-from reference.parameters import parameters_page
-from reference.policy import policy_page
-from reference.rules import rules_page
+from scripts.reference.commands import commands_page
+from scripts.reference.markdown import markdown
+from scripts.reference.output import output_page
+from scripts.reference.parameters import parameters_page
+from scripts.reference.policy import policy_page
+from scripts.reference.rules import rules_page
 
 
 def pages() -> dict[str, str]:

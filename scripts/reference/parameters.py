@@ -17,7 +17,7 @@ from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Par
 from gpolicy.reference.examples import example_value
 from gpolicy.reference.key_blocks import default_words, key_type, releases
 from gpolicy.reference.keys import ITEM, Key, keys_of, policy_keys
-from reference.policy import key_tables
+from scripts.reference.policy import key_tables
 
 _PER_HYPERVISOR = "HYPERVISOR"
 

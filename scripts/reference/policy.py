@@ -13,7 +13,7 @@ from gpolicy.reference.examples import example_text
 from gpolicy.reference.key_blocks import kind_names, kind_summary
 from gpolicy.reference.keys import NAME, SETTINGS, Key, keys_of, policy_keys, settings_keys
 from gpolicy.reference.type_words import TYPES, Named, type_words
-from reference.markdown import anchor
+from scripts.reference.markdown import anchor
 
 _OWN_SECTION = 3
 """So many keys below a key get a table of their own."""

@@ -10,7 +10,7 @@ from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
 from gpolicy.reference.rules import families, settings_text, state_need
-from reference.markdown import anchor
+from scripts.reference.markdown import anchor
 
 _SEVERITIES: Final = {
     Severity.ERROR: (

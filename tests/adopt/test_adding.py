@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import cluster_states
 
 from gpolicy.adopt.adding import Addition, adopt_new
 from gpolicy.adopt.adopting import adopt
@@ -22,6 +21,7 @@ from gpolicy.plan.diff import diff
 from gpolicy.policy.loading import load_policy
 from gpolicy.writing.new_files import write_files
 from gpolicy.writing.replacing import replace_drafted
+from tests.strategies import cluster_states
 
 SNAPSHOT = Path(__file__).resolve().parents[2] / "policies" / "two-groups.snapshot.json"
 STATE = f"snapshot:{SNAPSHOT}"

@@ -8,7 +8,6 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from cluster_states import cluster_states, texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -27,6 +26,7 @@ from gpolicy.policy.model import Leaves, Policy
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.writing.documents import SCHEMA_FILE
 from gpolicy.writing.yaml_text import Node, comment_lines, entry
+from tests.adopt.cluster_states import cluster_states, texts
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example)
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from htools.random_clusters import TEMPLATES, random_cluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,8 +20,8 @@ from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.native.streams import UnfitError
 from gpolicy.errors import InputError
 from gpolicy.htools.text_format import parse_cluster
-
-from .helpers import cluster, instance, node
+from tests.allocator.helpers import cluster, instance, node
+from tests.htools.random_clusters import TEMPLATES, random_cluster
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from htools.three_ways import by_the_law
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -24,8 +23,8 @@ from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.errors import InputError
-
-from .helpers import cluster, instance, node
+from tests.allocator.helpers import cluster, instance, node
+from tests.htools.three_ways import by_the_law
 
 MEMORY, DISK = 4096, 20000
 TEMPLATE = st.sampled_from([DiskTemplate.DRBD, DiskTemplate.PLAIN, DiskTemplate.EXT])

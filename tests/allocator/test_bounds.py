@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import sanitizers
 
 from gpolicy.allocator.balancing import EngineSearch, Goal, balance
 from gpolicy.allocator.cluster_data import Disk
@@ -19,8 +18,8 @@ from gpolicy.allocator.cluster_data import SpecPair as Pair
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.errors import GpolicyError
-
-from .helpers import allocator, cluster, instance, node, policy, spec, start
+from tests import sanitizers
+from tests.allocator.helpers import allocator, cluster, instance, node, policy, spec, start
 
 TESTS = Path(__file__).resolve().parents[1]
 pytestmark = pytest.mark.skipif(bool(sanitizers.ACTIVE), reason="sanitizers need stack and memory of their own")
@@ -72,7 +71,7 @@ def in_child(call: str, stack: str = "8192", *, memory: int = 2**40, seconds: in
         "import json, resource, sys\n"
         f"resource.setrlimit(resource.RLIMIT_CPU, ({seconds}, {seconds}))\n"
         f"resource.setrlimit(resource.RLIMIT_AS, ({memory}, {memory}))\n"
-        "from allocator.test_bounds import *\n"
+        "from tests.allocator.test_bounds import *\n"
         f"found = {call}\n"
         # what getrusage tells would be the most of the process that this one was forked from
         "used = next(line for line in open('/proc/self/status') if line.startswith('VmHWM:'))\n"
@@ -80,7 +79,7 @@ def in_child(call: str, stack: str = "8192", *, memory: int = 2**40, seconds: in
     )
     done = subprocess.run(
         ["/bin/sh", "-c", f'ulimit -S -s {stack} && exec "$@"', "sh", sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS.parent}"},
+        env={**os.environ, "PYTHONPATH": str(TESTS.parent)},
         capture_output=True,
         text=True,
         check=False,

@@ -29,8 +29,7 @@ from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.allocator.requests import allocate
 from gpolicy.htools.simulation import simulate
-
-from .helpers import GIB, allocator, cluster, instance, law_of, node, policy, spec, start
+from tests.allocator.helpers import GIB, allocator, cluster, instance, law_of, node, policy, spec, start
 
 VALUE = {component.name: place for place, component in enumerate(COMPONENTS)}
 

@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from htools.random_requests import document
-from htools.three_ways import by_the_law
 
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
 from gpolicy.allocator.compiled_allocation import make_allocator
@@ -23,8 +21,9 @@ from gpolicy.allocator.placement import Attempt, Candidates, PairCandidates, Sin
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.errors import InputError
-
-from .helpers import cluster, instance, law_of, node
+from tests.allocator.helpers import cluster, instance, law_of, node
+from tests.htools.random_requests import document
+from tests.htools.three_ways import by_the_law
 
 RACKS = ("htools:nlocation:rack",)
 

@@ -26,8 +26,7 @@ from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import Allocator
 from gpolicy.errors import InputError
-
-from .helpers import allocator, cluster, instance, node, start
+from tests.allocator.helpers import allocator, cluster, instance, node, start
 
 LOADED = load()
 assert LOADED.library is not None, LOADED.trouble

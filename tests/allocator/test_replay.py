@@ -9,8 +9,7 @@ import pytest
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.repeated_allocation import AllocationState
-
-from .helpers import GIB, allocator, cluster, instance, node, start
+from tests.allocator.helpers import GIB, allocator, cluster, instance, node, start
 
 
 def some_cluster(template: DiskTemplate, *, disk: int = 400, **more: object) -> Cluster:

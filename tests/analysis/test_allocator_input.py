@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hspace_cases import DATA, FULL, from_text, recorded_cases
 
 from gpolicy.allocator.cluster_data import ClusterData, InstancePolicy
 from gpolicy.allocator.enumerations import DiskTemplate
@@ -24,6 +23,7 @@ from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.ganeti.vocabulary import RAPI_READS
 from gpolicy.htools.rapi import parse_rapi
 from gpolicy.htools.text_format import parse_cluster
+from tests.analysis.hspace_cases import DATA, FULL, from_text, recorded_cases
 
 CLUSTERS = DATA / "clusters"
 

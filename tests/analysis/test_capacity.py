@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hspace_cases import DATA, FULL, from_text, hspace_count, hspace_keys, recorded_cases, tiered
 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import cluster_data
@@ -20,6 +19,7 @@ from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.what_if.hardware import moved
+from tests.analysis.hspace_cases import DATA, FULL, from_text, hspace_count, hspace_keys, recorded_cases, tiered
 
 SPECS = "128,1,1024,1,1,1|128,1,1024,1,1,1;1024,2,10240,4,4,1"
 

@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hspace_cases import from_text, recorded_cases
 
 from gpolicy.allocator.ghc_numbers import truncate
 from gpolicy.analysis.basis import BasisKind
@@ -24,6 +23,7 @@ from gpolicy.cluster.state import ClusterState, Node, Resources
 from gpolicy.cluster.terms import Limits
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Values
+from tests.analysis.hspace_cases import from_text, recorded_cases
 
 HYPERVISOR = "xen-pvm"
 

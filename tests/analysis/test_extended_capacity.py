@@ -3,7 +3,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hspace_cases import from_text, text_of
 
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, capacity
@@ -14,6 +13,7 @@ from gpolicy.cluster.terms import GroupTerms, Limits
 from gpolicy.cluster.unreadable import RAPI
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
+from tests.analysis.hspace_cases import from_text, text_of
 
 SPECS = "4096,1,4096,1,1,1|2048,1,4096,1,1,1;4096,1,4096,1,1,1"
 

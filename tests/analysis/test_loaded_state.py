@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hspace_cases import FULL, from_text
 
 from gpolicy.analysis.loaded_state import load_known_groups, load_state
 from gpolicy.cluster.state import ClusterState, Disk, Resources
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Values
+from tests.analysis.hspace_cases import FULL, from_text
 
 MOVED = FULL.replace("|inst2", "").replace("|node2|node3|drbd|", "|node2|node4|drbd|")
 

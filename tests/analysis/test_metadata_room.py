@@ -6,10 +6,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from clusters_by_hand import cluster
-from hspace_cases import from_text, text_of
-from real_ganeti import TREES, needs_ganeti
-from strategies import instance
 
 from gpolicy.analysis.capacity import CapacityReport, capacity
 from gpolicy.analysis.declared_resources import uncounted
@@ -18,6 +14,10 @@ from gpolicy.cluster.state import ClusterState, Disk, Instance
 from gpolicy.cluster.terms import GroupTerms, VolumeTerms
 from gpolicy.ganeti.parameter import Values
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
+from tests.analysis.hspace_cases import from_text, text_of
+from tests.ganeti.real_ganeti import TREES, needs_ganeti
+from tests.impact.clusters_by_hand import cluster
+from tests.strategies import instance
 
 META: Values = {("diskparams", "drbd", "metavg"): "ssdvg"}
 SSD = {"g": GroupTerms(volumes=VolumeTerms(volume_groups={"ssdvg": ("/dev/sdc",)}))}

@@ -9,9 +9,6 @@ from itertools import combinations, product
 from pathlib import Path
 
 import pytest
-from changes import redundancy_change
-from hspace_cases import FULL, from_text, recorded_cases, text_of
-from htools.random_clusters import TEMPLATES, random_cluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,6 +32,9 @@ from gpolicy.cluster.terms import GroupTerms, Limits
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
 from gpolicy.what_if.hardware import moved
+from tests.analysis.hspace_cases import FULL, from_text, recorded_cases, text_of
+from tests.htools.random_clusters import TEMPLATES, random_cluster
+from tests.impact.changes import redundancy_change
 
 
 def states() -> list[ClusterState]:

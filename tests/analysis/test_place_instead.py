@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hspace_cases import from_text, text_of
 
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.analysis.place_report import PlaceReport
@@ -17,6 +16,7 @@ from gpolicy.cluster.simulated import simulated_state
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits
+from tests.analysis.hspace_cases import from_text, text_of
 
 POLICY = (
     "128,1,1024,1,1,1|1024,2,20480,1,1,2;8192,8,204800,4,1,4;128,1,1024,1,1,1;512,1,10240,4,1,4|drbd,plain|4.0|32.0"

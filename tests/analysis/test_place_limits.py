@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hspace_cases import from_text, text_of
 
 from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits
+from tests.analysis.hspace_cases import from_text, text_of
 
 
 def cluster(nodes: list[str], instances: list[str], limits: Limits, ratio: str = "99.0") -> ClusterState:

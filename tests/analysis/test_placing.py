@@ -4,7 +4,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from hspace_cases import from_text, text_of
 
 from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.dedicated_nodes import search_dedicated
@@ -22,6 +21,7 @@ from gpolicy.cluster.simulated import simulated_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Values
+from tests.analysis.hspace_cases import from_text, text_of
 
 SIZES = (
     "4094,1,40940,1,1,4;4096,4,40960,1,1,4;2046,1,20460,1,1,2;2048,2,20480,1,1,2;1022,1,10220,1,1,1;1024,1,10240,1,1,1"

@@ -10,10 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hail_cases import HSPACE, HTOOLS, document, real_hail, requested
-from hspace_cases import from_text, recorded_cases
-from htools.random_clusters import TEMPLATES, random_cluster
-from htools.random_requests import allocation
 
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import charged_space
@@ -22,6 +18,10 @@ from gpolicy.analysis.placing import place
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
+from tests.analysis.hail_cases import HSPACE, HTOOLS, document, real_hail, requested
+from tests.analysis.hspace_cases import from_text, recorded_cases
+from tests.htools.random_clusters import TEMPLATES, random_cluster
+from tests.htools.random_requests import allocation
 
 pytestmark = [
     pytest.mark.htools,

@@ -7,11 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hspace_cases import FULL, from_text, hspace_count, hspace_keys, hspace_text, recorded_cases, tiered
 
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import GroupCapacity, capacity
 from gpolicy.analysis.loaded_state import group_data
+from tests.analysis.hspace_cases import FULL, from_text, hspace_count, hspace_keys, hspace_text, recorded_cases, tiered
 
 HSPACE = shutil.which("hspace")
 TIMEOUT = 20  # seconds: on a few clusters hspace takes minutes

@@ -4,8 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import resource_model_change, silent
-from hspace_cases import DATA, from_text, text_of
 
 from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.merge import merge
@@ -28,6 +26,8 @@ from gpolicy.impact.capacity_change import capacity_change
 from gpolicy.impact.comparison import compare, load
 from gpolicy.impact.impact import ResourceModelChange
 from gpolicy.report.resource_model_section import resource_model_section
+from tests.analysis.hspace_cases import DATA, from_text, text_of
+from tests.impact.changes import resource_model_change, silent
 
 POLICY = "1024,1,5120,1,1,1|512,1,2560,1,1,1;4096,4,20480,1,1,4|plain|2.0|32.0"
 

@@ -7,8 +7,6 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hail_cases import HSPACE
-from hspace_cases import from_text, text_of
 
 from gpolicy.allocator.merge import merge
 from gpolicy.analysis.allocator_input import cluster_data
@@ -17,6 +15,8 @@ from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.report.capacity_answer import capacity_answer
 from gpolicy.report.capacity_json import capacity_data
 from gpolicy.report.forms import Display, render
+from tests.analysis.hail_cases import HSPACE
+from tests.analysis.hspace_cases import from_text, text_of
 
 NODES = [f"n{n}|8192|0|{8192 - 1024 * (n == 0)}|102400|90000|8|N|u|8||N|0|0|1.0" for n in range(3)]
 MIRRORED = "i|1024|10240|1|running|Y|n0|n1|drbd||1|-|N"

@@ -7,7 +7,6 @@ import subprocess
 from dataclasses import replace
 
 import pytest
-from hspace_cases import hspace_keys, tiered
 
 from gpolicy.allocator.cluster_data import DEFAULT_POLICY
 from gpolicy.analysis.allocator_input import cluster_data, policy_of
@@ -16,6 +15,7 @@ from gpolicy.cluster.simulated import built_in_values
 from gpolicy.cluster.sources import read_state
 from gpolicy.errors import UsageError
 from gpolicy.htools.simulation import simulate
+from tests.analysis.hspace_cases import hspace_keys, tiered
 
 HSPACE = shutil.which("hspace")
 SPECIFICATIONS = [

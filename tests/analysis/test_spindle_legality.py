@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hspace_cases import from_text, text_of
 
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import DiskTemplate
@@ -28,6 +27,7 @@ from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.impact.impact import impact
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.capacity_answer import capacity_answer
+from tests.analysis.hspace_cases import from_text, text_of
 
 VOLUME = 10310
 

@@ -8,9 +8,6 @@ import subprocess
 from dataclasses import replace
 
 import pytest
-from clusters_by_hand import cluster
-from real_ganeti import TREES, needs_ganeti
-from strategies import instance
 
 from gpolicy.analysis.volume_resources import VolumeResources, volume_notes, volume_resources
 from gpolicy.analysis.volume_sizes import what_if_shares
@@ -18,6 +15,9 @@ from gpolicy.cluster.state import ClusterState, Disk, Instance, PhysicalVolume
 from gpolicy.cluster.terms import GroupTerms, Promise, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.ganeti.parameter import Values
+from tests.ganeti.real_ganeti import TREES, needs_ganeti
+from tests.impact.clusters_by_hand import cluster
+from tests.strategies import instance
 
 TIB = 1024**2
 ON: Values = {("ndparams", "exclusive_storage"): True}
@@ -187,8 +187,8 @@ def test_a_real_lvm(locked: str | None, spindles: int, free: int, disk: int) -> 
 ANSWER = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from ganeti import backend
-from ganeti.storage.bdev import LogicalVolume
+from tests.ganeti import backend
+from tests.ganeti.storage.bdev import LogicalVolume
 for line in sys.stdin:
     rows = json.loads(line)
     LogicalVolume._GetVolumeInfo = classmethod(lambda *_: [list(row) for row in rows])

@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hail_cases import HSPACE, document, real_hail
-from hspace_cases import from_text, text_of
 
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.cluster_score import COMPONENTS, WEIGHTS
@@ -36,6 +34,8 @@ from gpolicy.report.place_answer import place_answer
 from gpolicy.report.place_json import place_data
 from gpolicy.what_if.supposing import suppose
 from gpolicy.what_if.words import WhatIf
+from tests.analysis.hail_cases import HSPACE, document, real_hail
+from tests.analysis.hspace_cases import from_text, text_of
 
 ROOT = Path(__file__).resolve().parents[2]
 LARGE = PlaceRequest(memory=4096, vcpus=2, disks=(Disk(20480),), template="drbd")

@@ -9,9 +9,6 @@ from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from planned import policy_of
-from pretend_ganeti import Job, PretendGaneti
-
 from gpolicy.apply.final_look import FinalLook
 from gpolicy.apply.journal import Direction, History, read_history
 from gpolicy.apply.journal_file import JournalFile, read_journal
@@ -37,6 +34,8 @@ from gpolicy.plan.plan_json import plan_text
 from gpolicy.plan.procedure import Procedure
 from gpolicy.plan.step import PlannedCommand
 from gpolicy.policy.model import Policy
+from tests.apply.pretend_ganeti import Job, PretendGaneti
+from tests.plan.planned import policy_of
 
 QUICK = Patience(
     first_pause=0.0, longest_pause=0.0, first_poll=0.0, longest_poll=0.0, job=5, contact=0.3, settle=0.01, look_again=0

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from ganeti_model import ModelCluster, RefusedError, rapi_job
-
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.ganeti.rapi_calls import RapiCall
+from tests.plan.ganeti_model import ModelCluster, RefusedError, rapi_job
 
 DATA = Path(__file__).parent.parent / "data" / "clusters" / "full"
 LOCKS_MOVED = "Instances in node group gold changed since locks were acquired, current instances are 'inst1', wanted ''"

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from pretend_ganeti import DATA, PretendGaneti
-
 from gpolicy.ganeti.rapi_calls import RapiCall
+from tests.apply.pretend_ganeti import DATA, PretendGaneti
 
 USER, PASSWORD = "tool", "a secret word"
 

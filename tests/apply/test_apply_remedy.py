@@ -10,15 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import pretend_rapi
 import pytest
-from command_line import ROOT
-from ganeti_model import ModelCluster
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_runner import Agreed, KilledError, ModelRunner, MortalJournal, Quiet, killed_run, run
-from pretend_ganeti import PretendGaneti, fails, gone, lies, then
-from pretend_rapi import query
 
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.apply import journal_file
@@ -42,6 +36,12 @@ from gpolicy.remedy.remedy import RemedyReport, find_remedy
 from gpolicy.remedy.remedy_file import read_procedure
 from gpolicy.remedy.saved_remedy import Supposed, save_remedy
 from gpolicy.report.remedy_json import remedy_data
+from tests.apply import pretend_rapi
+from tests.apply.model_runner import Agreed, KilledError, ModelRunner, MortalJournal, Quiet, killed_run, run
+from tests.apply.pretend_ganeti import PretendGaneti, fails, gone, lies, then
+from tests.apply.pretend_rapi import query
+from tests.cli.command_line import ROOT
+from tests.plan.ganeti_model import ModelCluster
 
 
 @pytest.fixture(autouse=True)

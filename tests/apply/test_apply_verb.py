@@ -16,14 +16,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pretend_rapi
 import pytest
-from command_line import FOUR_STEPS, HEEDING, ROOT, gpolicy, written_to
-from pretend_ganeti import fails, then
-from pretend_rapi import PASSWORD, USER, Server
 
 from gpolicy.apply.journal import read_history
 from gpolicy.apply.lock import lock_directory, lock_name
+from tests.apply import pretend_rapi
+from tests.apply.pretend_ganeti import fails, then
+from tests.apply.pretend_rapi import PASSWORD, USER, Server
+from tests.cli.command_line import FOUR_STEPS, HEEDING, ROOT, gpolicy, written_to
 
 FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
 

@@ -7,9 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from model_runner import QUICK, Agreed, ModelRunner, Quiet, plan_for, run
-from planned import policy_of
-from pretend_ganeti import LOCKS_MOVED, UPDATED, PretendGaneti, fails, gone, half, lies, then
 
 from gpolicy.apply.carrying import CarryingError, StoppedError
 from gpolicy.apply.journal import Direction
@@ -20,6 +17,9 @@ from gpolicy.errors import ExitCode, UsageError
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
 from gpolicy.plan.plan import Plan, UnsafePlanError, check_safe
 from gpolicy.plan.step import PlannedCommand
+from tests.apply.model_runner import QUICK, Agreed, ModelRunner, Quiet, plan_for, run
+from tests.apply.pretend_ganeti import LOCKS_MOVED, UPDATED, PretendGaneti, fails, gone, half, lies, then
+from tests.plan.planned import policy_of
 
 
 @pytest.fixture

@@ -9,10 +9,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from ganeti_model import ModelCluster
 from hypothesis import given
-from strategies import GeneratedPolicy
-from test_plan_laws import cases, job_of, law, plan_of
 
 from gpolicy.apply.final_look import judge_outcome
 from gpolicy.apply.staleness import Sight, compare_objects, compare_plan, filled_in, leaf_differences
@@ -24,6 +21,9 @@ from gpolicy.plan.effects import Effect, Progress, carried_out, progress
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.plan_json import plan_text
+from tests.plan.ganeti_model import ModelCluster
+from tests.plan.test_plan_laws import cases, job_of, law, plan_of
+from tests.strategies import GeneratedPolicy
 
 
 def through_a_file(plan: Plan) -> Plan:

@@ -12,17 +12,17 @@ from typing import Any
 
 import jsonschema
 import pytest
-from command_line import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
-from model_runner import ModelRunner, plan_for, run
-from pretend_ganeti import PretendGaneti, fails
 
 from gpolicy.apply.carrying import CarryingError
 from gpolicy.apply.chain import ChainEnd, event_line
 from gpolicy.apply.journal import Direction, EventName, Fate, read_history
 from gpolicy.apply.journal_file import JournalError, begin_run, journal_path, read_journal, set_aside
 from gpolicy.errors import GpolicyError, InputError, UsageError
+from tests.apply.model_runner import ModelRunner, plan_for, run
+from tests.apply.pretend_ganeti import PretendGaneti, fails
+from tests.cli.command_line import ROOT
 
 BEGIN: dict[str, Any] = {
     "kind": "gpolicy-journal", "format_version": "1.1", "journal": "j1", "direction": "apply",

@@ -9,14 +9,14 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_runner import POLICY, KilledError, ModelRunner, MortalJournal, killed_run, plan_for, run
-from planned import policy_of
-from pretend_ganeti import PretendGaneti, gone
 
 from gpolicy.apply import journal_file
 from gpolicy.apply.journal import Direction
 from gpolicy.cluster import unreadable
 from gpolicy.errors import UnreachableError
+from tests.apply.model_runner import POLICY, KilledError, ModelRunner, MortalJournal, killed_run, plan_for, run
+from tests.apply.pretend_ganeti import PretendGaneti, gone
+from tests.plan.planned import policy_of
 
 
 @pytest.fixture(autouse=True)

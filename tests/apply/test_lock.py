@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import ROOT
 
 from gpolicy.apply.lock import LockedError, local_lock, lock_directory, lock_name, remote_lock
 from gpolicy.cluster.master import parse_ssh_address
 from gpolicy.errors import GpolicyError
+from tests.cli.command_line import ROOT
 
 NAME = lock_name("cluster", "uuid")
 

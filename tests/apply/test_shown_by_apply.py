@@ -11,12 +11,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pretend_rapi
 import pytest
-from command_line import ROOT, written_to
-from pretend_ganeti import fails, then
-from pretend_rapi import Server
-from test_apply_verb import Bench, certificate  # noqa: F401 (a fixture)
+
+from tests.apply import pretend_rapi
+from tests.apply.pretend_ganeti import fails, then
+from tests.apply.pretend_rapi import Server
+from tests.apply.test_apply_verb import Bench, certificate  # noqa: F401 (a fixture)
+from tests.cli.command_line import ROOT, written_to
 
 PAYLOAD = "\x1b[35mq\x1b]0;t\x07\x9b2J\x7f\u202e\u2066\u200b\u2028\x85\r\t\nforged"
 OURS = re.compile(rb"\x1b\[(?:[0-9;]*m|G|K)")

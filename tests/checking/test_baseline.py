@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from run_rules import TODAY, codes
 
 from gpolicy.checking.baseline import Baseline, baseline_text, key_of, read_baseline
 from gpolicy.checking.checking import BASELINE, Checked, check_policy, examine
@@ -14,6 +13,7 @@ from gpolicy.checking.repository import Checker, new_baseline
 from gpolicy.checking.settings import Settings
 from gpolicy.errors import InputError
 from gpolicy.policy.loading import load_policy
+from tests.rules.run_rules import TODAY, codes
 
 HEAD = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams:\n"
 TEXT = f"{HEAD}  spindle_count: 0\n  ssh_port: 0\n"  # GP107, GP106

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from run_rules import TODAY, check, cluster, codes
 
 from gpolicy.checking import checking
 from gpolicy.checking.catalogue import RULES
@@ -18,6 +17,7 @@ from gpolicy.findings import RuleInfo, Severity
 from gpolicy.fit.desired import resolve
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
+from tests.rules.run_rules import TODAY, check, cluster, codes
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"
 EXAMPLES = sorted({file.parent for name in ("cluster", "policy") for file in POLICIES.rglob(f"{name}.yaml")})

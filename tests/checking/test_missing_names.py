@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from run_rules import TODAY
 
 from gpolicy.checking.repository import Checker, CheckReport, report_together
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.files import policy_roots
+from tests.rules.run_rules import TODAY
 
 POLICIES = Path(__file__).parents[2] / "policies"
 GUARDS_AND_TESTS = """\

@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from run_rules import TODAY, cluster
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.checking.overrides import Overrides, settings_of
 from gpolicy.errors import UsageError
 from gpolicy.policy.loading import load_policy
+from tests.rules.run_rules import TODAY, cluster
 
 HEAD = 'gpolicy: v1\nkind: Cluster\nname: c.example.org\nganeti_version: "{}"\nenabled_hypervisors: [{}]\n'
 OTHERS = {"GP743"}  # says that the releases differ

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from run_rules import TODAY, codes
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.checking import check_policy
@@ -20,6 +19,7 @@ from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.loading import load_policy
 from gpolicy.settings.toml_places import toml_places
+from tests.rules.run_rules import TODAY, codes
 
 POLICY = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams: {spindle_count: 0, ssh_port: 0}\n"  # GP107, GP106
 STAYING = frozenset(info.code for info in CATALOGUE if info.stays)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_rules import TODAY, check, cluster, codes
 
 from gpolicy.checking.checking import COMMENT, WAIVER, check_policy, examine
 from gpolicy.checking.settings import Settings
@@ -13,6 +12,7 @@ from gpolicy.findings import Finding
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.source_file import SourceFile
 from gpolicy.policy.yaml_reader import read_yaml
+from tests.rules.run_rules import TODAY, check, cluster, codes
 
 HEAD = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams:\n"
 BAD = f"{HEAD}  ssh_port: 0"  # GP106

@@ -4,10 +4,10 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from run_rules import check, cluster, codes
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.policy.loading import load_policy
+from tests.rules.run_rules import check, cluster, codes
 
 SHARED = """\
 gpolicy: v1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from comment_server import server
-from services import sources, workspace
+from tests.ci.services import sources, workspace
+from tests.posting.comment_server import server
 
 __all__ = ["server", "sources", "workspace"]

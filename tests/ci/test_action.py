@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from comment_server import TOKEN, Comments
-from services import (
+
+from tests.ci.services import (
     ACTION,
     BROKEN,
     FAILING,
@@ -27,6 +27,7 @@ from services import (
     run_action,
     unchanging,
 )
+from tests.posting.comment_server import TOKEN, Comments
 
 
 def act(

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from services import ROOT, STATE, component, repository
+
+from tests.ci.services import ROOT, STATE, component, repository
 
 PAGE = (ROOT / "docs" / "guides" / "ci.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)

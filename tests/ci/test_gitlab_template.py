@@ -10,8 +10,8 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from comment_server import TOKEN, Comments
-from services import (
+
+from tests.ci.services import (
     BROKEN,
     FAILING,
     ROOT,
@@ -26,6 +26,7 @@ from services import (
     run_job,
     unchanging,
 )
+from tests.posting.comment_server import TOKEN, Comments
 
 
 @pytest.fixture(scope="session")

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from comment_server import TOKEN, Comments
-from services import STATE, component, repository, run_action, run_job
+
+from tests.ci.services import STATE, component, repository, run_action, run_job
+from tests.posting.comment_server import TOKEN, Comments
 
 PASSWORD = "hush-rapi-4471"  # noqa: S105 (of this test alone)
 MODULES = (

@@ -7,8 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, gpolicy
 from jsonschema import Draft7Validator
+
+from tests.cli.command_line import ROOT, gpolicy
 
 SNAPSHOT = ("--state", f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}")
 POLICY = ROOT / "policies" / "two-groups"

@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, STATE, gpolicy
+
+from tests.cli.command_line import ROOT, STATE, gpolicy
 
 TEXT = f"text:{ROOT / 'tests' / 'data' / 'clusters' / 'full' / 'htools.data'}"
 

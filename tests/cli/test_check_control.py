@@ -10,8 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, STATE, gpolicy
 from jsonschema import Draft7Validator
+
+from tests.cli.command_line import ROOT, STATE, gpolicy
 
 HEAD = "gpolicy: v1\nkind: NodeGroup\nname: gold\nndparams:\n"
 BAD = f"{HEAD}  spindle_count: 0\n  ssh_port: 0\n"  # GP107, GP106

@@ -5,7 +5,8 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from command_line import GOOD, ROOT, gpolicy, policy
+
+from tests.cli.command_line import GOOD, ROOT, gpolicy, policy
 
 BAD = "nonsense: 1\n"
 

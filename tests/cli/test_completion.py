@@ -11,12 +11,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, gpolicy, written_to
 
 from gpolicy.analysis.request_words import KEYS
 from gpolicy.cli.app import VERBS
 from gpolicy.cli.completing import FILES, SHELLS, complete
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from tests.cli.command_line import ROOT, gpolicy, written_to
 
 POLICY = ROOT / "policies" / "two-groups"
 SNAPSHOT = ROOT / "policies" / "two-groups.snapshot.json"

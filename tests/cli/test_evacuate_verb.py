@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, gpolicy
 from jsonschema import Draft7Validator
+
+from tests.cli.command_line import ROOT, gpolicy
 
 SNAPSHOT = ("--state", f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}")
 SCHEMA = json.loads((ROOT / "schemas/output/evacuate.json").read_text(encoding="utf-8"))

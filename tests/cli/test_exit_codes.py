@@ -12,9 +12,9 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from command_line import CONFIG, GOOD, ROOT, STATE, gpolicy, policy, written_to
 
 from gpolicy.cli.running import run
+from tests.cli.command_line import CONFIG, GOOD, ROOT, STATE, gpolicy, policy, written_to
 
 FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
 CHANGE = "candidate_pool_size: 3\n"

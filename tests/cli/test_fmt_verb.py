@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import GOOD, ROOT, gpolicy
+
+from tests.cli.command_line import GOOD, ROOT, gpolicy
 
 LOOSE = "# top\nname:   'c'   \nkind: Cluster\ngpolicy: v1\n\n\nipolicy: {vcpu-ratio: 4}  # why\n"
 IN_FORM = "# top\ngpolicy: v1\nkind: Cluster\nname: c\n\nipolicy: {vcpu-ratio: 4}  # why\n"

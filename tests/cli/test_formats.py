@@ -3,10 +3,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import GOOD, ROOT, gpolicy, policy
 
 from gpolicy.cli.options import display_of
 from gpolicy.report.forms import ANSWER_FORMS, COMMENT_BUDGET, LEAST_BUDGET, forms_of
+from tests.cli.command_line import GOOD, ROOT, gpolicy, policy
 
 EXAMPLE = ROOT / "policies/two-groups"
 SNAPSHOT = f"snapshot:{ROOT / 'policies/two-groups.snapshot.json'}"

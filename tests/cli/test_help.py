@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, STATE, gpolicy
 
 from gpolicy.cli.app import CALLED_ELSEWHERE, VERBS
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.guessing import closest, did_you_mean, did_you_mean_one_of
+from tests.cli.command_line import ROOT, STATE, gpolicy
 
 SNAPSHOT = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
 POLICY = ROOT / "policies" / "two-groups"

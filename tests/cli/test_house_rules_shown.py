@@ -8,7 +8,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from command_line import ROOT, gpolicy
+
+from tests.cli.command_line import ROOT, gpolicy
 
 PAGE = (ROOT / "docs" / "guides" / "house-rules.md").read_text(encoding="utf-8")
 (POLICY,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import GOOD, ROOT, gpolicy
+
+from tests.cli.command_line import GOOD, ROOT, gpolicy
 
 DIGITS = "9" * 5000
 SNAPSHOT = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"

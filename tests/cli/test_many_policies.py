@@ -9,12 +9,12 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, gpolicy
 
 from gpolicy.checking.repository import Checker
 from gpolicy.cli import many_policies
 from gpolicy.fleet import workers
 from gpolicy.fleet.workers import Failed
+from tests.cli.command_line import ROOT, gpolicy
 
 GROUP = "---\ngpolicy: v1\nkind: NodeGroup\nname: gold{n}\nnodes: [node{n}]\nipolicy: {{vcpu-ratio: 0.{n}}}\n"
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c{n}\nextends: ../base.yaml#fleet\nipolicy: {{vcpu-ratio: {n}}}\n"

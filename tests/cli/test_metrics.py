@@ -8,8 +8,9 @@ import stat
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, STATE, gpolicy
 from prometheus_client.parser import text_string_to_metric_families
+
+from tests.cli.command_line import ROOT, STATE, gpolicy
 
 SNAPSHOT = ROOT / "policies" / "two-groups.snapshot.json"
 FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)

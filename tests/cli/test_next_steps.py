@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command_line import STATE, gpolicy, policy
+
+from tests.cli.command_line import STATE, gpolicy, policy
 
 CHANGE = "candidate_pool_size: 3\n"
 UNSAFE = "master_netmask: 24\n"

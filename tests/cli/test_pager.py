@@ -13,7 +13,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, gpolicy, policy, written_to
+
+from tests.cli.command_line import ROOT, gpolicy, policy, written_to
 
 LONG, SHORT = ("explain",), ("explain", "GP201")
 ROWS, COLUMNS = 100, 100

@@ -4,7 +4,8 @@ import json
 
 import jsonschema
 import pytest
-from command_line import ROOT, gpolicy
+
+from tests.cli.command_line import ROOT, gpolicy
 
 STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
 POLICY = str(ROOT / "policies" / "two-groups")

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, gpolicy
+
+from tests.cli.command_line import ROOT, gpolicy
 
 EXAMPLE = ROOT / "tests" / "data" / "clusters" / "full"
 STATE = f"config:{EXAMPLE / 'config.data'}"

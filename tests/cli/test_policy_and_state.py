@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from command_line import ROOT
 
 from gpolicy.cli.running import run
+from tests.cli.command_line import ROOT
 
 POLICY = ROOT / "policies" / "two-groups"
 STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"

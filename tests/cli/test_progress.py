@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import STATE, policy
 
 from gpolicy.adopt import adopting
 from gpolicy.checking import repository
@@ -18,6 +17,7 @@ from gpolicy.cli import formatting, terminal
 from gpolicy.cli.running import run
 from gpolicy.drift import comparing
 from gpolicy.plan import plan
+from tests.cli.command_line import STATE, policy
 
 
 class Terminal(io.StringIO):

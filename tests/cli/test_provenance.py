@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from command_line import ROOT
 
 from gpolicy.cli.provenance import provenance_of
 from gpolicy.cli.running import run
 from gpolicy.provenance import Provenance
+from tests.cli.command_line import ROOT
 
 MADE = "2026-11-23T09:00:00Z"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from command_line import ROOT, gpolicy
+from tests.cli.command_line import ROOT, gpolicy
 
 
 def test_the_plan_in_the_readme_is_what_plan_prints() -> None:

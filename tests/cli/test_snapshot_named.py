@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, gpolicy
 from jsonschema import Draft7Validator
+
+from tests.cli.command_line import ROOT, gpolicy
 
 VERBS = ("plan", "capacity", "place", "suggest", "drift")
 AT = "2026-03-04T05:06:07Z"

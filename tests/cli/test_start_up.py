@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, policy
+
+from tests.cli.command_line import ROOT, policy
 
 HEAVY = {
     *("jsonschema", "numpy", "jinja2", "ruamel", "hypothesis", "pytest", "rich", "referencing"),

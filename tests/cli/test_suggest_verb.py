@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, gpolicy
 from jsonschema import Draft7Validator
 
 from gpolicy.analysis.capacity import capacity
 from gpolicy.cluster.snapshot import read_snapshot
+from tests.cli.command_line import ROOT, gpolicy
 
 DEMO = "policies/two-groups.snapshot.json"
 STATE = f"snapshot:{DEMO}"

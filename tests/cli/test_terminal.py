@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import CONFIG, STATE
 
 from gpolicy.cli.running import run
+from tests.cli.command_line import CONFIG, STATE
 
 PAYLOAD = (
     "\x1b[35mq\x1b]0;t\x07\x9b2J\x7f\u202e\u2066\u200b\u2028\x85\r\t\ufe0f\u3164\n::error::forged\n##[group]forged"

@@ -7,7 +7,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from command_line import GOOD, ROOT, STATE, gpolicy
+
+from tests.cli.command_line import GOOD, ROOT, STATE, gpolicy
 
 TEST = "---\ngpolicy: v1\nkind: Test\ntests:\n"
 LEGAL = "  - {name: legal, check_instance: {memory-size: 1G, disk-template: plain}, expect: {refused: false}}\n"

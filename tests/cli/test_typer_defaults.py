@@ -9,10 +9,10 @@ from types import UnionType
 from typing import Annotated, Union, get_origin
 
 import pytest
-from command_line import ROOT
 
 from gpolicy.cli.app import VERBS
 from gpolicy.cli.typer_defaults import with_typer_defaults
+from tests.cli.command_line import ROOT
 
 FILES = sorted((ROOT / "gpolicy" / "cli").rglob("*.py"))
 

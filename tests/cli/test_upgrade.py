@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import ROOT, gpolicy
+
+from tests.cli.command_line import ROOT, gpolicy
 
 CLUSTERS = ROOT / "tests" / "data" / "clusters"
 RELEASES = {"3.0": CLUSTERS / "full" / "config.data", "3.1": CLUSTERS / "upgraded" / "config.data"}

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from command_line import ROOT, gpolicy
+
+from tests.cli.command_line import ROOT, gpolicy
 
 SNAPSHOT = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
 POLICY = ROOT / "policies" / "two-groups"

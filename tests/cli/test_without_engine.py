@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import ROOT
+
+from tests.cli.command_line import ROOT
 
 SIM = ("-s", "sim:p,2,20g,2g,2")
 SLOW = "the answers are the same, but take much longer"

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import recorded
+from tests.cluster import recorded
 
 UNAUTHORIZED = {"code": 401, "message": "Unauthorized", "explain": "No permission -- see authorization schemes"}
 Behaviour = Callable[[BaseHTTPRequestHandler], bool]

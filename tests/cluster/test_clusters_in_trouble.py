@@ -14,8 +14,8 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-import rapi_server
-import recorded
+
+from tests.cluster import rapi_server, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTER = "full"

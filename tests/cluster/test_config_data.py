@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import recorded
 
 from gpolicy.cluster.config_data import parse_config, read_config_file
 from gpolicy.cluster.state import ClusterState, Disk
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import parameters_of
+from tests.cluster import recorded
 
 
 def parse(config: Any) -> ClusterState:

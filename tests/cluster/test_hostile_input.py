@@ -10,8 +10,6 @@ from functools import partial
 from typing import Any
 
 import pytest
-import rapi_server
-import recorded
 
 from gpolicy.cluster import rapi
 from gpolicy.cluster.config_data import parse_config
@@ -21,6 +19,7 @@ from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot, state_digest
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.text import parse_text
 from gpolicy.errors import GpolicyError
+from tests.cluster import rapi_server, recorded
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 SEED = random.SystemRandom().randrange(2**32)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-import rapi_server
 
 from gpolicy.errors import InputError
 from gpolicy.htools.rapi import CERTIFICATE_VARIABLE, read_rapi
+from tests.cluster import rapi_server
 
 
 def test_the_named_certificate_is_trusted(ganeti_certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:

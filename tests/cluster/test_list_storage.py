@@ -9,9 +9,6 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-import rapi_server
-import recorded
-from rapi_server import Server, send
 
 from gpolicy.cluster import master as masters
 from gpolicy.cluster.credentials import Credentials
@@ -22,6 +19,8 @@ from gpolicy.cluster.rapi_client import open_client
 from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot, state_digest
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
+from tests.cluster import rapi_server, recorded
+from tests.cluster.rapi_server import Server, send
 
 CLUSTER = "volumes"
 LISTED = Output(0, recorded.path(CLUSTER, "list-storage.txt").read_bytes(), "")

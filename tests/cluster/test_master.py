@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import recorded
 
 from gpolicy.cluster.master import LocalMaster, parse_ssh_address, read_master
 from gpolicy.cluster.process import Output, run
 from gpolicy.cluster.snapshot import state_digest
 from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError
+from tests.cluster import recorded
 
 
 @dataclass(frozen=True)

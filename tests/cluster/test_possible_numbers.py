@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import rapi_server
-import recorded
 
 from gpolicy.cluster import rapi
 from gpolicy.cluster.config_data import parse_config
@@ -26,6 +24,7 @@ from gpolicy.cluster.state import Resources
 from gpolicy.cluster.text import parse_text
 from gpolicy.errors import InputError
 from gpolicy.ganeti.number_bounds import BOUNDS
+from tests.cluster import rapi_server, recorded
 
 HINT = "correct it at its source: computing with such a number would not end"
 

@@ -11,9 +11,6 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-import rapi_server
-import recorded
-from rapi_server import Server, send
 
 from gpolicy.cluster import rapi, unreadable
 from gpolicy.cluster.credentials import Credentials
@@ -23,6 +20,8 @@ from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError
 from gpolicy.ganeti.parameter import Level
+from tests.cluster import rapi_server, recorded
+from tests.cluster.rapi_server import Server, send
 
 PASSWORD = "a password"  # noqa: S105 (of this test)
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import recorded
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -32,6 +31,7 @@ from gpolicy.ganeti.parameter import Level, Parameter, Type, Value, Values
 from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.ganeti.values import canonical, fill
 from gpolicy.ganeti.vocabulary import ALLOC_POLICIES, SPEC_PARAMETERS
+from tests.cluster import recorded
 
 numbers = st.integers(0, 2**40)
 

@@ -5,12 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
-import rapi_server
-import recorded
 
 from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.errors import GpolicyError, UsageError
+from tests.cluster import rapi_server, recorded
 
 
 def test_file_sources(tmp_path: Path) -> None:

@@ -3,12 +3,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-import recorded
 
 from gpolicy.cluster import text
 from gpolicy.cluster.state import ClusterState, Disk
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level
+from tests.cluster import recorded
 
 RECORDED = recorded.path("full", "htools.data")
 

@@ -8,14 +8,14 @@ from datetime import date
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from planned import HEAD, cluster, policy_of, recorded
-from strategies import adopted, cluster_states, policies
-from test_plan_laws import loaded
 
 from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.drift.comparing import DriftReport, find_drift
 from gpolicy.ganeti.parameter import Level
 from gpolicy.plan.diff import diff
+from tests.plan.planned import HEAD, cluster, policy_of, recorded
+from tests.plan.test_plan_laws import loaded
+from tests.strategies import adopted, cluster_states, policies
 
 TODAY = date(2026, 6, 30)
 CLUSTER = HEAD.removeprefix("gpolicy: v1\nkind: ")

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
-from planned import policy_of, recorded
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
-from rendered import Page, html_of, markdown_of, page_of_markdown
 
 from gpolicy.cluster.state import Identity
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
@@ -25,6 +23,8 @@ from gpolicy.report.drift_json import drift_data
 from gpolicy.report.drift_prometheus import METRICS, drift_metrics
 from gpolicy.report.forms import Display, render
 from gpolicy.report.prometheus import MetricsRun, exposition
+from tests.plan.planned import policy_of, recorded
+from tests.report.rendered import Page, html_of, markdown_of, page_of_markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "schemas/output/drift.json").read_text(encoding="utf-8"))

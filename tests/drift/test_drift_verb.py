@@ -8,11 +8,11 @@ import stat
 from pathlib import Path
 
 import pytest
-from command_line import CONFIG, STATE, gpolicy, policy
 from jsonschema import Draft7Validator
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpolicy.cli.running import run
+from tests.cli.command_line import CONFIG, STATE, gpolicy, policy
 
 FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
 CHANGE = "candidate_pool_size: 3\n"

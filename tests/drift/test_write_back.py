@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from planned import cluster
-from test_comparing import RATIO, TODAY
 
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.drift.comparing import find_drift
@@ -19,6 +17,8 @@ from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
 from gpolicy.plan.diff import diff
 from gpolicy.policy.loading import load_policy
+from tests.drift.test_comparing import RATIO, TODAY
+from tests.plan.planned import cluster
 
 CLUSTER = """
     gpolicy: v1

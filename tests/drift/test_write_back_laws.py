@@ -10,8 +10,6 @@ from pathlib import Path
 import yaml
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
-from strategies import GeneratedPolicy, adopted, cluster_states, policies
-from test_comparing import TODAY
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift
@@ -21,6 +19,8 @@ from gpolicy.plan.diff import diff
 from gpolicy.plan.part import Key, key_of
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
+from tests.drift.test_comparing import TODAY
+from tests.strategies import GeneratedPolicy, adopted, cluster_states, policies
 
 
 def in_blocks(generated: GeneratedPolicy) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from live_cluster import LiveCluster, Run, gpolicy
-from strategies import Document, yaml_text
+from tests.e2e.live_cluster import LiveCluster, Run, gpolicy
+from tests.strategies import Document, yaml_text
 
 RISKS: Final = ("disks-stay", "exclusive-storage", "master-network")
 """Guards against expensive changes, which these tests allow."""

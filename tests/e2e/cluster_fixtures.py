@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_cluster import MASTER_ADDRESS, LiveCluster, entered
+
+from tests.e2e.live_cluster import MASTER_ADDRESS, LiveCluster, entered
 
 
 def cannot_run() -> str:

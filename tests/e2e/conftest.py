@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from cluster_fixtures import cluster, fresh, second, ssh
+
+from tests.e2e.cluster_fixtures import cluster, fresh, second, ssh
 
 __all__ = ["cluster", "fresh", "second", "ssh"]
 

@@ -9,11 +9,10 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
-from live_cluster import LiveCluster
-from mirror import METADATA_MIB, volume
-from policy_cases import instances_of
-
 from gpolicy.cluster.state import Disk, Instance
+from tests.e2e.cluster.mirror import METADATA_MIB, volume
+from tests.e2e.live_cluster import LiveCluster
+from tests.impact.policy_cases import instances_of
 
 COUNT: Final = 18
 _TIMES: Final = {"ctime": 1700000000.0, "mtime": 1700000000.0, "serial_no": 1}

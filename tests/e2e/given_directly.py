@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from live_cluster import LiveCluster
-
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
+from tests.e2e.live_cluster import LiveCluster
 
 WARNING: Final = "After the ipolicy change the following instances violate them"
 

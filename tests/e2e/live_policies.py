@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from hypothesis import strategies as st
-from parameter_values import two_values
-from strategies import ENABLED, Document, policies
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.parameters import parameter_at
+from tests.e2e.parameter_values import two_values
+from tests.strategies import ENABLED, Document, policies
 
 NAMES: Final = ("default", "gold", "silver", "bronze", "g-1", "g_2.x")
 _LEVELS: Final = {"Cluster": Level.CLUSTER, "NodeGroup": Level.GROUP, "NodeSet": Level.NODE}

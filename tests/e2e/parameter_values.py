@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from real_ganeti import RELEASE
-from strategies import Document, as_written, document
-
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
 from gpolicy.ganeti.parameters import known_in, parameters_of
 from gpolicy.ganeti.values import canonical
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
+from tests.ganeti.real_ganeti import RELEASE
+from tests.strategies import Document, as_written, document
 
 INHERIT: Final = "inherit"
 GROUP: Final = "default"

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from parameter_values import FIXED, NOT_UNDONE
-
 from gpolicy.ganeti.commands import only_route
 from gpolicy.ganeti.parameter import Level
+from tests.e2e.parameter_values import FIXED, NOT_UNDONE
 
 DIRECTORY: Final = Path(__file__).parent / "proven"
 PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "how-we-know" / "proven.md"

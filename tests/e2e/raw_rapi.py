@@ -9,7 +9,7 @@ import time
 from http.client import HTTPSConnection
 from typing import Any
 
-from live_cluster import MASTER_ADDRESS, RAPI_USER, LiveCluster
+from tests.e2e.live_cluster import MASTER_ADDRESS, RAPI_USER, LiveCluster
 
 JOB_SECONDS = 120
 

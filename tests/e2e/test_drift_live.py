@@ -8,7 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from live_cluster import LiveCluster, gpolicy
+
+from tests.e2e.live_cluster import LiveCluster, gpolicy
 
 pytestmark = pytest.mark.e2e
 

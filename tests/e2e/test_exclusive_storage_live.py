@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from crowded import second_group
-from live_cluster import LiveCluster, gpolicy
+
+from tests.e2e.crowded import second_group
+from tests.e2e.live_cluster import LiveCluster, gpolicy
 
 pytestmark = [pytest.mark.e2e, pytest.mark.xdist_group("exclusive-storage")]
 

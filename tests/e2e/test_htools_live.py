@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_cluster import MASTER_ADDRESS, ROOT, LiveCluster, gpolicy
+
+from tests.e2e.live_cluster import MASTER_ADDRESS, ROOT, LiveCluster, gpolicy
 
 pytestmark = pytest.mark.e2e
 

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from carried_out import ROUTES, Way, write_policy
-from live_cluster import LiveCluster, content, differing, gpolicy_process
-from strategies import Document, document
+
+from tests.e2e.carried_out import ROUTES, Way, write_policy
+from tests.e2e.live_cluster import LiveCluster, content, differing, gpolicy_process
+from tests.strategies import Document, document
 
 pytestmark = pytest.mark.e2e
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from carried_out import ROUTES, Way, write_policy
-from live_cluster import LiveCluster, content, differing, gpolicy
-from parameter_values import GROUP, NODE, free_text, policy_documents
-from strategies import Document, document
 
 from gpolicy.ganeti.parameter import Level, Type
 from gpolicy.ganeti.parameter import Path as ValuePath
+from tests.e2e.carried_out import ROUTES, Way, write_policy
+from tests.e2e.live_cluster import LiveCluster, content, differing, gpolicy
+from tests.e2e.parameter_values import GROUP, NODE, free_text, policy_documents
+from tests.strategies import Document, document
 
 pytestmark = pytest.mark.e2e
 

@@ -7,9 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from carried_out import ROUTES, Way, write_policy
-from live_cluster import LiveCluster
-from parameter_values import (
+
+from gpolicy.cluster.state import ClusterState
+from gpolicy.ganeti.commands import only_route
+from gpolicy.ganeti.parameter import Level, Values
+from gpolicy.ganeti.parameter import Path as ValuePath
+from tests.e2e.carried_out import ROUTES, Way, write_policy
+from tests.e2e.live_cluster import LiveCluster
+from tests.e2e.parameter_values import (
     ALONE,
     GROUP,
     INHERIT,
@@ -23,13 +28,8 @@ from parameter_values import (
     stored,
     written_values,
 )
-from proven import Proof, read_proofs, write_proofs
-from real_ganeti import RELEASE
-
-from gpolicy.cluster.state import ClusterState
-from gpolicy.ganeti.commands import only_route
-from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.parameter import Path as ValuePath
+from tests.e2e.proven import Proof, read_proofs, write_proofs
+from tests.ganeti.real_ganeti import RELEASE
 
 pytestmark = pytest.mark.e2e
 

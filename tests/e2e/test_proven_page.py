@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from parameter_values import concrete, levels
-from proven import PAGE, STEPS, page, read_proofs
+
+from tests.e2e.parameter_values import concrete, levels
+from tests.e2e.proven import PAGE, STEPS, page, read_proofs
 
 RELEASES = ("3.0", "3.1")
 

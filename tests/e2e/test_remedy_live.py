@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from carried_out import ROUTES, Way, write_policy
-from live_cluster import MASTER_ADDRESS, LiveCluster, gpolicy
-from strategies import document
-from test_interruptions_live import kill_when
+
+from tests.e2e.carried_out import ROUTES, Way, write_policy
+from tests.e2e.live_cluster import MASTER_ADDRESS, LiveCluster, gpolicy
+from tests.e2e.test_interruptions_live import kill_when
+from tests.strategies import document
 
 pytestmark = pytest.mark.e2e
 

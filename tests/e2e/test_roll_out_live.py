@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from carried_out import Way, write_policy
-from live_cluster import LiveCluster, content, differing, gpolicy, gpolicy_process
-from strategies import document
+
+from tests.e2e.carried_out import Way, write_policy
+from tests.e2e.live_cluster import LiveCluster, content, differing, gpolicy, gpolicy_process
+from tests.strategies import document
 
 pytestmark = pytest.mark.e2e
 

@@ -7,14 +7,14 @@ import os
 from pathlib import Path
 
 import pytest
-from carried_out import ROUTES, Way, write_policy
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from live_cluster import LiveCluster, content, differing, gpolicy
-from live_policies import live_policies
-from real_ganeti import RELEASE
-from strategies import Document
 
 from gpolicy.cluster.state import ClusterState
+from tests.e2e.carried_out import ROUTES, Way, write_policy
+from tests.e2e.live_cluster import LiveCluster, content, differing, gpolicy
+from tests.e2e.live_policies import live_policies
+from tests.ganeti.real_ganeti import RELEASE
+from tests.strategies import Document
 
 pytestmark = pytest.mark.e2e
 

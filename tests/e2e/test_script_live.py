@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from carried_out import Way, write_policy
-from live_cluster import LiveCluster, content, differing, gpolicy
-from strategies import document
+
+from tests.e2e.carried_out import Way, write_policy
+from tests.e2e.live_cluster import LiveCluster, content, differing, gpolicy
+from tests.strategies import document
 
 pytestmark = pytest.mark.e2e
 

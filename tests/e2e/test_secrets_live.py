@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-from carried_out import Way, write_policy
-from live_cluster import MASTER_ADDRESS, LiveCluster, Run, gpolicy_process
-from raw_rapi import ask
-from strategies import document
+
+from tests.e2e.carried_out import Way, write_policy
+from tests.e2e.live_cluster import MASTER_ADDRESS, LiveCluster, Run, gpolicy_process
+from tests.e2e.raw_rapi import ask
+from tests.strategies import document
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("ssh")]
 

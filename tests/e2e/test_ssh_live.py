@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from carried_out import Way, write_policy
-from live_cluster import LiveCluster, content, differing, gpolicy, gpolicy_process
-from strategies import document
 
 from gpolicy.apply.lock import lock_name
+from tests.e2e.carried_out import Way, write_policy
+from tests.e2e.live_cluster import LiveCluster, content, differing, gpolicy, gpolicy_process
+from tests.strategies import document
 
 SECONDS = 120
 ELSEWHERE = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /run && exec "$@"', "sh")

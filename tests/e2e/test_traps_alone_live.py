@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from carried_out import Way, write_policy
-from given_directly import WARNING, Real, bounds
-from live_cluster import LiveCluster
-from raw_rapi import ask
-from strategies import document
 
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
+from tests.e2e.carried_out import Way, write_policy
+from tests.e2e.given_directly import WARNING, Real, bounds
+from tests.e2e.live_cluster import LiveCluster
+from tests.e2e.raw_rapi import ask
+from tests.strategies import document
 
 pytestmark = pytest.mark.e2e
 

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from carried_out import Way, write_policy
-from given_directly import Real, bounds
-from live_cluster import LiveCluster, gpolicy
-from raw_rapi import ask, job
-from strategies import document
 
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
+from tests.e2e.carried_out import Way, write_policy
+from tests.e2e.given_directly import Real, bounds
+from tests.e2e.live_cluster import LiveCluster, gpolicy
+from tests.e2e.raw_rapi import ask, job
+from tests.strategies import document
 
 pytestmark = pytest.mark.e2e
 

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 import yaml
-from carried_out import ROUTES, Way, write_policy
-from given_directly import Real
-from live_cluster import LiveCluster, entered, gpolicy, gpolicy_process
-from strategies import document
 
 from gpolicy.ganeti.parameter import Path as ValuePath
+from tests.e2e.carried_out import ROUTES, Way, write_policy
+from tests.e2e.given_directly import Real
+from tests.e2e.live_cluster import LiveCluster, entered, gpolicy, gpolicy_process
+from tests.strategies import document
 
 pytestmark = pytest.mark.e2e
 

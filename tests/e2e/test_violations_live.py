@@ -11,19 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from carried_out import ROUTES, Way, write_policy
-from changes import violation_change
-from crowded import crowd
-from given_directly import Real, bounds
-from live_cluster import LiveCluster
-from messages import breaches_told, violated
-from policy_cases import policy
-from strategies import Document, document
-from transcripts import separate_messages
 
 from gpolicy.analysis.violations import ParameterBreach
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
+from tests.e2e.carried_out import ROUTES, Way, write_policy
+from tests.e2e.crowded import crowd
+from tests.e2e.given_directly import Real, bounds
+from tests.e2e.live_cluster import LiveCluster
+from tests.impact.changes import violation_change
+from tests.impact.messages import breaches_told, violated
+from tests.impact.policy_cases import policy
+from tests.impact.transcripts import separate_messages
+from tests.strategies import Document, document
 
 pytestmark = pytest.mark.e2e
 

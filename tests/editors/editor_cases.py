@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from gpolicy.writing.documents import SCHEMA_FILE, modelines
 
 if TYPE_CHECKING:
-    from language_server import LanguageServer
+    from tests.editors.language_server import LanguageServer
 
 MODELINES: Final = "".join(f"{line}\n" for line in modelines(SCHEMA_FILE))
 _CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c\n"

@@ -1,4 +1,4 @@
-"""Record what the YAML server answers to the named cases: `GPOLICY_YAML_SERVER=DIR python tests/editors/record.py`."""
+"""Record what the YAML server answers to the named cases: `GPOLICY_YAML_SERVER=DIR python -m tests.editors.record`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from editor_cases import CASES, answer_of
-from language_server import LanguageServer, server_script, server_version
-
 from gpolicy.writing.documents import SCHEMA_FILE, schema_text
+from tests.editors.editor_cases import CASES, answer_of
+from tests.editors.language_server import LanguageServer, server_script, server_version
 
 
 def main() -> int:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from editor_cases import CASES
 
 from gpolicy.policy.schema_kinds import whole_schema
+from tests.editors.editor_cases import CASES
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "recorded.json").read_text(encoding="utf-8"))
 SNIPPETS_OF_THE_SERVER = ("object(", "gpolicy: a document")
@@ -43,7 +43,7 @@ def enumerations(value: Any) -> list[set[str]]:
 
 
 def test_every_case_is_recorded() -> None:
-    assert set(RECORDED["answers"]) == set(CASES), "record them: python tests/editors/record.py"
+    assert set(RECORDED["answers"]) == set(CASES), "record them: python -m tests.editors.record"
     assert RECORDED["server"].startswith("yaml-language-server ")
 
 
@@ -61,7 +61,7 @@ def test_a_word_that_came_to_a_list_is_recorded(name: str) -> None:
     offered = set(RECORDED["answers"][name])
     for choice in enumerations(whole_schema()):
         if len(choice & offered) > 0.8 * len(choice) > 4:  # a short list may share its words with another
-            assert choice <= offered, "record the answers anew: python tests/editors/record.py"
+            assert choice <= offered, "record the answers anew: python -m tests.editors.record"
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.ask == "marks"])

@@ -8,10 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hail_cases import HSPACE, HTOOLS, document, real_hail
-from hspace_cases import from_text, text_of
-from htools.random_clusters import TEMPLATES, random_cluster
-from real_ganeti import TREES, real_ganeti
 
 from gpolicy.allocator.evacuation import EvacuationMode
 from gpolicy.analysis.allocator_input import cluster_data
@@ -23,6 +19,10 @@ from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest, Mov
 from gpolicy.what_if.load import elsewhere, failed_over, offline
 from gpolicy.what_if.supposing import suppose
 from gpolicy.what_if.words import WhatIf
+from tests.analysis.hail_cases import HSPACE, HTOOLS, document, real_hail
+from tests.analysis.hspace_cases import from_text, text_of
+from tests.ganeti.real_ganeti import TREES, real_ganeti
+from tests.htools.random_clusters import TEMPLATES, random_cluster
 
 pytestmark = [
     pytest.mark.htools,

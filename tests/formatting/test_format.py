@@ -8,8 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from test_format_laws import comments, roots
-from written_policies import shown
 
 from gpolicy.adopt.adopting import adopt
 from gpolicy.cluster.sources import read_state
@@ -17,6 +15,8 @@ from gpolicy.formatting.formatting import format_text
 from gpolicy.starter.starter_policy import starter_files
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import SuggestRequest
+from tests.formatting.test_format_laws import comments, roots
+from tests.formatting.written_policies import shown
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = sorted((ROOT / "policies").rglob("*.yaml"))

@@ -8,10 +8,19 @@ from typing import Any
 
 import yaml
 from hypothesis import HealthCheck, given, settings
-from written_policies import AFTER, BEFORE, BEHIND, ON, Written, pointers_by_line, shown, written_policies
 
 from gpolicy.formatting.formatting import format_text
 from gpolicy.policy.yaml_reader import read_yaml
+from tests.formatting.written_policies import (
+    AFTER,
+    BEFORE,
+    BEHIND,
+    ON,
+    Written,
+    pointers_by_line,
+    shown,
+    written_policies,
+)
 
 LAWS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 

@@ -1,4 +1,4 @@
-"""Feed the compiled engine: `python -m engine_feeding FIRST COUNT` prints the result for each seed.
+"""Feed the compiled engine: `python -m tests.fuzz.engine_feeding FIRST COUNT` prints the result for each seed.
 
 A line is JSON: the statuses of the answers, or the fault. Each seed is a cluster, as Python's values or as streams of
 numbers, sound or damaged, and some questions one after the other on one engine. GPOLICY_SANITIZED names another library
@@ -17,11 +17,6 @@ import traceback
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-
-import sanitizers
-from engine_inputs import Values, damaged, some_values
-from htools.three_ways import by_the_law
-from patience import TooSlow, within
 
 from gpolicy.allocator.balancing import EngineSearch, Goal, Search, law_search
 from gpolicy.allocator.balancing import balance as balance_nodes
@@ -48,6 +43,10 @@ from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.errors import InputError
+from tests import sanitizers
+from tests.fuzz.engine_inputs import Values, damaged, some_values
+from tests.fuzz.patience import TooSlow, within
+from tests.htools.three_ways import by_the_law
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 

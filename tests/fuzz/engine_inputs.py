@@ -12,8 +12,6 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any
 
-from htools.random_clusters import TEMPLATES, random_cluster
-
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import Cluster, merge
@@ -23,6 +21,7 @@ from gpolicy.allocator.node_changes import remove_primary
 from gpolicy.allocator.placement import Candidates, PairCandidates, SingleCandidates
 from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.htools.text_format import parse_cluster
+from tests.htools.random_clusters import TEMPLATES, random_cluster
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 

@@ -16,9 +16,9 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from mutating import damaged
-from patience import TooSlow, within
-from targets import TARGETS, Target
+from tests.fuzz.mutating import damaged
+from tests.fuzz.patience import TooSlow, within
+from tests.fuzz.targets import TARGETS, Target
 
 MEMORY = 2 * 1024**3  # bytes of address space
 _MOST_FAULTS = 20

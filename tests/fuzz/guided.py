@@ -1,4 +1,6 @@
-"""Feed one target with inputs that reach new code: `guided.py TARGET SECONDS CORPUS FOUND`, by atheris (libFuzzer).
+"""Feed one target with inputs that reach new code, by atheris (libFuzzer).
+
+`python -m tests.fuzz.guided TARGET SECONDS CORPUS FOUND`.
 
 For long runs by hand: `pip install atheris` first. The damage is that of `mutating.py`, chosen by what it reaches.
 Inputs that reach new code are kept in CORPUS, inputs that end in a fault in FOUND; the run goes on behind a fault.
@@ -14,9 +16,10 @@ import time
 from pathlib import Path
 
 import atheris  # type: ignore[import-untyped]
-from feeding import fault_of, prepare, tell
-from mutating import LONGEST, damaged
-from targets import TARGETS
+
+from tests.fuzz.feeding import fault_of, prepare, tell
+from tests.fuzz.mutating import LONGEST, damaged
+from tests.fuzz.targets import TARGETS
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 

@@ -14,19 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from feeding import fault_of
-from mutating import damaged
-from targets import TARGETS
+
+from tests.fuzz.feeding import fault_of
+from tests.fuzz.mutating import damaged
+from tests.fuzz.targets import TARGETS
 
 HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
 FOUND = sorted(path.relative_to(HERE / "found").as_posix() for path in (HERE / "found").rglob("*") if path.is_file())
 MOST_MEMORY = 400  # MiB
 
 
 def fed(target: str, inputs: int, first: int, directory: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return the count of a run, and its faults."""
-    command = [sys.executable, str(HERE / "feeding.py"), target, str(inputs), str(first), str(directory)]
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1])}
+    command = [sys.executable, "-m", "tests.fuzz.feeding", target, str(inputs), str(first), str(directory)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert done.stdout, done.stderr
     *faults, count = [json.loads(line) for line in done.stdout.splitlines()]
@@ -72,7 +74,7 @@ def test_damage_is_the_same_for_the_same_seed() -> None:
 
 def test_the_fuzzer_detects_a_fault(tmp_path: Path) -> None:
     """The harness detects an exception, an endless loop and too much memory."""
-    from targets import Target
+    from tests.fuzz.targets import Target
 
     def endless(_: bytes, __: Path) -> None:
         while True:
@@ -89,6 +91,6 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     code = "import feeding; feeding.prepare(); bytearray(3 * 1024**3)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=HERE, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": f"{HERE}:{HERE.parents[1]}"},
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert "MemoryError" in done.stderr

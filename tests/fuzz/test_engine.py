@@ -1,6 +1,6 @@
 """No input breaks the compiled engine: it answers as the law does, or refuses.
 
-`python -m engine_feeding SEED 1` (with tests, tests/fuzz and . in PYTHONPATH) repeats a seed. scripts/sanitize runs
+`python -m tests.fuzz.engine_feeding SEED 1` repeats a seed. scripts/sanitize runs
 these tests against a build that also sees reads and writes beyond the engine's memory, and what C leaves undefined.
 """
 
@@ -13,10 +13,11 @@ import subprocess
 import sys
 
 import pytest
-import sanitizers
-from children import Died, in_children
 
-FEEDING = ["-m", "engine_feeding"]
+from tests import sanitizers
+from tests.children import Died, in_children
+
+FEEDING = ["-m", "tests.fuzz.engine_feeding"]
 PARTS = 4
 INPUTS = 5000  # of each part
 

@@ -1,6 +1,6 @@
 """Values of hypervisor parameters to ask about, and what real Ganetis answered (`tests/data/hypervisors`, by release).
 
-`python tests/ganeti/hypervisor_questions.py` asks again where Ganeti is installed, and writes the answers.
+`python -m tests.ganeti.hypervisor_questions` asks again where Ganeti is installed, and writes the answers.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def pairs() -> Iterator[tuple[str, Values]]:
 
 def ask() -> dict[str, Any]:
     """Return the answers of the installed Ganeti: what it takes of each parameter alone, which pairs it refuses."""
-    from real_ganeti import RELEASE, real_ganeti
+    from tests.ganeti.real_ganeti import RELEASE, real_ganeti
 
     ganeti = real_ganeti()
     taken: dict[str, Any] = {}
@@ -147,6 +147,6 @@ def as_text(answers: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    from real_ganeti import RELEASE
+    from tests.ganeti.real_ganeti import RELEASE
 
     (DIRECTORY / f"{RELEASE}.json").write_text(as_text(ask()), encoding="utf-8")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import os
 
 import pytest
-from assignment_strategies import VERSION, WIDE_PAIR, assignments, object_names, tags, wild_assignments
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from real_ganeti import RefusedError, needs_ganeti, real_ganeti, values_of
 
 from gpolicy.ganeti.commands import (
     Command,
@@ -27,6 +25,8 @@ from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.values import canonical
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
+from tests.ganeti.assignment_strategies import VERSION, WIDE_PAIR, assignments, object_names, tags, wild_assignments
+from tests.ganeti.real_ganeti import RefusedError, needs_ganeti, real_ganeti, values_of
 
 pytestmark = needs_ganeti
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from real_ganeti import RefusedError, needs_ganeti, real_ganeti, values_of
 
 from gpolicy.ganeti.commands import (
     add_tags,
@@ -22,6 +21,7 @@ from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.ganeti.values import canonical
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, DEFAULT_MAX, DEFAULT_MIN
+from tests.ganeti.real_ganeti import RefusedError, needs_ganeti, real_ganeti, values_of
 
 pytestmark = needs_ganeti
 

@@ -9,10 +9,8 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypervisor_questions import ALL, KNOWN, RELEASES, TOGETHER, Values, alone, ask, pairs, parameters, recorded
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from real_ganeti import RELEASE, needs_ganeti, real_ganeti
 
 from gpolicy.adopt.soundness import policy_of
 from gpolicy.checking.checking import check_policy
@@ -20,6 +18,19 @@ from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.parameters import default_in
 from gpolicy.policy.conformance import Test, compile_schema
 from gpolicy.policy.schema_files import schema_of
+from tests.ganeti.hypervisor_questions import (
+    ALL,
+    KNOWN,
+    RELEASES,
+    TOGETHER,
+    Values,
+    alone,
+    ask,
+    pairs,
+    parameters,
+    recorded,
+)
+from tests.ganeti.real_ganeti import RELEASE, needs_ganeti, real_ganeti
 
 EXAMPLES = int(os.environ.get("GPOLICY_LAW_EXAMPLES", "50"))
 

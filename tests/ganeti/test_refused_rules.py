@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from real_ganeti import RefusedError, needs_ganeti, real_ganeti
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.tags import declared_tags
@@ -16,6 +15,7 @@ from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.rapi_calls import fields
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Declared
+from tests.ganeti.real_ganeti import RefusedError, needs_ganeti, real_ganeti
 
 pytestmark = needs_ganeti
 

@@ -8,14 +8,14 @@ from pathlib import Path as FilePath
 from typing import Any, Final
 
 import pytest
-from real_ganeti import RefusedError, needs_ganeti, real_ganeti
-from strategies import document
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.findings import Severity
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type
 from gpolicy.ganeti.parameters import known_in, parameters_of
 from gpolicy.policy.loading import load_policy
+from tests.ganeti.real_ganeti import RefusedError, needs_ganeti, real_ganeti
+from tests.strategies import document
 
 pytestmark = needs_ganeti
 

@@ -6,12 +6,12 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from real_ganeti import RELEASE, RefusedError, needs_ganeti, real_ganeti
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.examples import CLUSTER
+from tests.ganeti.real_ganeti import RELEASE, RefusedError, needs_ganeti, real_ganeti
 
 pytestmark = [
     *needs_ganeti,

@@ -8,7 +8,6 @@ import subprocess
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from real_ganeti import TREES
 
 from gpolicy.checking.node_limits import total_disk
 from gpolicy.cluster.terms import VolumeTerms
@@ -16,6 +15,7 @@ from gpolicy.findings import Span
 from gpolicy.ganeti.volume_arithmetic import largest_disk, sizes_differ, usable_size, volumes_needed
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
+from tests.ganeti.real_ganeti import TREES
 
 MIB = st.integers(2, 64 * 1024**2)
 TIB = 1024**2
@@ -52,9 +52,9 @@ def test_margin_and_reserve_are_three_percent(volume: int) -> None:
 ANSWER = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from ganeti import objects
-from ganeti.storage.bdev import LogicalVolume
-from ganeti.utils import lvm
+from tests.ganeti import objects
+from tests.ganeti.storage.bdev import LogicalVolume
+from tests.ganeti.utils import lvm
 for line in sys.stdin:
     small, large, size = json.loads(line)
     volumes = [objects.LvmPvInfo(size=float(small)), objects.LvmPvInfo(size=float(large))]

@@ -12,9 +12,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
-import states
-
-from policies import listed
+from tests.hostile import states
+from tests.hostile.policies import listed
 
 Files = dict[str, Any]
 Maker = Callable[[int], Files]
@@ -130,7 +129,7 @@ ANSWERS: Final[dict[str, Callable[[int, Any], Any]]] = {
 @cache
 def _plan() -> dict[str, Any]:
     """Return a plan that gpolicy makes, of three changes to the recorded cluster."""
-    from corpus import ALLOW, SMALL
+    from tests.hostile.corpus import ALLOW, SMALL
 
     source = f"config:{FULL / 'config.data'}"
     with tempfile.TemporaryDirectory() as directory:

@@ -59,9 +59,9 @@ class Runner:
     """A process that forks a bounded child for each command line."""
 
     def __enter__(self) -> Self:
-        environment = {**os.environ, "PYTHONPATH": f"{_HERE.parents[1]}", "PYTHONHASHSEED": "0"}
+        environment = {**os.environ, "PYTHONPATH": str(_HERE.parents[1]), "PYTHONHASHSEED": "0"}
         self._process = subprocess.Popen(
-            [sys.executable, str(_HERE / "bounded.py")],
+            [sys.executable, "-m", "tests.hostile.bounded"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
         )  # fmt: skip
         return self

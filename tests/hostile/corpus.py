@@ -7,10 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import answers
-import states
-
-import policies
+from tests.hostile import answers, policies, states
 
 SNAPSHOT: Final = f"snapshot:{states.ROOT}/policies/two-groups.snapshot.json"
 ALLOW: Final = ("--allow", "right-cluster")

@@ -8,14 +8,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import answers
 import pytest
-from bounded import Runner
-from rapi_server import Server, serve
-from test_hostile_inputs import CPU, faults, laid_out
 
 from gpolicy.apply.journal import read_history
 from gpolicy.errors import InputError
+from tests.cluster.rapi_server import Server, serve
+from tests.hostile import answers
+from tests.hostile.bounded import Runner
+from tests.hostile.test_hostile_inputs import CPU, faults, laid_out
 
 SIZE = 60_000
 

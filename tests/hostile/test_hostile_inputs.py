@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import states
-from bounded import Ended, Runner
-from corpus import CASES, SMALL, Case
+
+from tests.hostile import states
+from tests.hostile.bounded import Ended, Runner
+from tests.hostile.corpus import CASES, SMALL, Case
 
 CPU = 25
 """Seconds of processor time. Most inputs take under one, the longest some ten on a slow machine."""
@@ -100,7 +101,7 @@ def test_impossible_numbers_in_text(runner: Runner, tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("letters", ["a", "\t", "0", "-", ",", ":", "/", ".", "[", "*", "(a+)+", "1G", "%", " x", "\n"])
 def test_a_long_text_in_each_place_of_a_policy(letters: str, runner: Runner, tmp_path: Path) -> None:
-    from policies import places, with_value
+    from tests.hostile.policies import places, with_value
 
     found = []
     for kind, place, schema in places():

@@ -15,10 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from children import Died, in_children
-
-from .random_requests import KINDS, make_case
-from .three_ways import CRASHED, DIFFERENT, EQUAL, INSTALLED, SKIPPED, compare
+from tests.children import Died, in_children
+from tests.htools.random_requests import KINDS, make_case
+from tests.htools.three_ways import CRASHED, DIFFERENT, EQUAL, INSTALLED, SKIPPED, compare
 
 PATIENCE = 120.0  # seconds after which a case of ours has not ended
 
@@ -59,7 +58,9 @@ def in_child(chunk: Chunk) -> Found:
     """Let a child process do the chunk; a crash of ours is a difference."""
     found, counts = Found(chunk), Counter[str]()
     settings = [chunk.kind, str(chunk.most_nodes), str(chunk.law_every), str(chunk.seconds)]
-    for seed, line in in_children(["-m", "htools.campaign", "chunk", *settings], chunk.first, chunk.count, PATIENCE):
+    for seed, line in in_children(
+        ["-m", "tests.htools.campaign", "chunk", *settings], chunk.first, chunk.count, PATIENCE
+    ):
         outcome, difference, law = (DIFFERENT, f"ours: {line}", False) if isinstance(line, Died) else json.loads(line)
         counts[outcome] += 1
         found.law += law

@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from gpolicy.htools.text_format import parse_cluster
-
-from .random_clusters import RandomCluster
+from tests.htools.random_clusters import RandomCluster
 
 if TYPE_CHECKING:
     import random

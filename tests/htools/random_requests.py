@@ -12,10 +12,9 @@ from typing import Any
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, NodeData
 from gpolicy.allocator.enumerations import NO_NODE, InstanceStatus
 from gpolicy.htools.text_format import parse_cluster
-
-from . import rapi_documents
-from .random_balancing import balancing_files, balancing_options
-from .random_clusters import INSTANCE_TAGS, TEMPLATES, RandomCluster, random_cluster
+from tests.htools import rapi_documents
+from tests.htools.random_balancing import balancing_files, balancing_options
+from tests.htools.random_clusters import INSTANCE_TAGS, TEMPLATES, RandomCluster, random_cluster
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .recorded import DATA, Case, call
+from tests.htools.recorded import DATA, Case, call
 
 if TYPE_CHECKING:
     from pathlib import Path

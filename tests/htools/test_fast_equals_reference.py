@@ -34,9 +34,8 @@ from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.errors import InputError
 from gpolicy.htools.text_format import parse_cluster
-
-from .random_clusters import TEMPLATES, random_cluster
-from .three_ways import by_the_law
+from tests.htools.random_clusters import TEMPLATES, random_cluster
+from tests.htools.three_ways import by_the_law
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from gpolicy.htools.text_format import parse_cluster
-
-from .random_requests import document
-from .recorded import call
+from tests.htools.random_requests import document
+from tests.htools.recorded import call
 
 # four equal nodes, two equal pairs on the first two of them
 NODES = "".join(

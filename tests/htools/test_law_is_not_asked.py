@@ -13,9 +13,8 @@ import pytest
 from gpolicy.allocator import balancing, dedicated_nodes, engines, evacuation, redundancy
 from gpolicy.allocator.repeated_allocation import ReferenceEngine
 from gpolicy.cli.running import run
-
-from .random_requests import KINDS, make_case
-from .three_ways import ask_ours, write_files
+from tests.htools.random_requests import KINDS, make_case
+from tests.htools.three_ways import ask_ours, write_files
 
 POLICIES = Path(__file__).parents[2] / "policies"
 STATE = ("--state", f"snapshot:{POLICIES / 'two-groups.snapshot.json'}")

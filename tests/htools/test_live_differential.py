@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from .campaign import Chunk, in_child
-from .random_requests import BALANCE, FROM_DOCUMENT, KINDS, Case
-from .three_ways import EQUAL, INSTALLED, compare
+from tests.htools.campaign import Chunk, in_child
+from tests.htools.random_requests import BALANCE, FROM_DOCUMENT, KINDS, Case
+from tests.htools.three_ways import EQUAL, INSTALLED, compare
 
 pytestmark = [
     pytest.mark.htools,

@@ -13,10 +13,9 @@ import pytest
 from gpolicy.errors import InputError
 from gpolicy.ganeti.vocabulary import RAPI_READS
 from gpolicy.htools.rapi import parse_rapi, read_rapi
-
-from .random_requests import FROM_RAPI, Case
-from .recorded import DATA, call
-from .three_ways import EQUAL, INSTALLED, ask_real, compare, write_files
+from tests.htools.random_requests import FROM_RAPI, Case
+from tests.htools.recorded import DATA, call
+from tests.htools.three_ways import EQUAL, INSTALLED, ask_real, compare, write_files
 
 CLUSTERS = DATA.parent / "clusters"
 RECORDED = json.loads((DATA / "hspace-from-rapi.json").read_text())

@@ -11,8 +11,7 @@ from gpolicy.allocator.cluster_score import COMPONENTS, component_values, statis
 from gpolicy.allocator.ghc_numbers import fixed
 from gpolicy.allocator.merge import merge
 from gpolicy.htools.text_format import parse_cluster
-
-from .recorded import DATA, Case, call, load_cases, unpack
+from tests.htools.recorded import DATA, Case, call, load_cases, unpack
 
 if TYPE_CHECKING:
     from pathlib import Path

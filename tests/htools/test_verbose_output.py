@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .recorded import Case, call, load_cases, unpack
+from tests.htools.recorded import Case, call, load_cases, unpack
 
 if TYPE_CHECKING:
     from pathlib import Path

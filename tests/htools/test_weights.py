@@ -16,8 +16,7 @@ from gpolicy.allocator.placement import Attempt, NoCandidatesError, candidate_no
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.htools.text_format import parse_cluster
-
-from .random_clusters import TEMPLATES, random_cluster
+from tests.htools.random_clusters import TEMPLATES, random_cluster
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 

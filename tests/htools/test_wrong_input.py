@@ -13,9 +13,8 @@ import pytest
 from gpolicy import htools
 from gpolicy.errors import InputError, UsageError
 from gpolicy.htools.text_values import parse_float, parse_int, parse_size, wrapped
-
-from .random_requests import make_case
-from .recorded import call
+from tests.htools.random_requests import make_case
+from tests.htools.recorded import call
 
 if TYPE_CHECKING:
     from pathlib import Path

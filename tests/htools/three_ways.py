@@ -14,9 +14,8 @@ from pathlib import Path
 from unittest.mock import patch
 
 from gpolicy.allocator import compiled_allocation, engines
-
-from .random_requests import Case
-from .recorded import call
+from tests.htools.random_requests import Case
+from tests.htools.recorded import call
 
 HSPACE = shutil.which("hspace")
 HTOOLS = Path(HSPACE).resolve() if HSPACE else Path("htools")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from strategies import base_cluster
-
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Instance, Node, PhysicalVolume
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
+from tests.strategies import base_cluster
 
 
 def cluster(

@@ -5,11 +5,10 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from strategies import base_cluster
-
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Instance, Node
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.values import canonical, fill
+from tests.strategies import base_cluster
 
 AMOUNTS = {
     "memory-size": (128, 255, 256, 257, 512, 1024),

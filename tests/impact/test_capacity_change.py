@@ -4,8 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from changes import capacity_change
-from hspace_cases import DATA, from_text, text_of
 
 from gpolicy.allocator.cluster_data import Spec, SpecPair
 from gpolicy.allocator.dedicated_nodes import allocation_vector, sample_instances
@@ -24,6 +22,8 @@ from gpolicy.cluster.state import ClusterState, Group, Identity
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.impact.fit_change import CapacityChange, GroupCapacityChange, matched_pairs
+from tests.analysis.hspace_cases import DATA, from_text, text_of
+from tests.impact.changes import capacity_change
 
 
 def spec(memory: int, cpus: int, disk: int, spindles: int = 1) -> dict[str, Value]:

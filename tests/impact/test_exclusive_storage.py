@@ -7,10 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pytest
-from changes import exclusive_storage_change
-from clusters_by_hand import cluster
-from strategies import instance
-from transcripts import CLUSTERS
 
 from gpolicy.cluster.master import read_master
 from gpolicy.cluster.physical_volumes import from_master
@@ -33,6 +29,10 @@ from gpolicy.impact.storage_findings import (
 )
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
+from tests.impact.changes import exclusive_storage_change
+from tests.impact.clusters_by_hand import cluster
+from tests.impact.transcripts import CLUSTERS
+from tests.strategies import instance
 
 EXCLUSIVE = ("ndparams", "exclusive_storage")
 ON: Values = {EXCLUSIVE: True}

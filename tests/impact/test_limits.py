@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hspace_cases import from_text, text_of
 
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import GroupTerms, Limits, Terms, with_limits
 from gpolicy.impact.declared_guards import declared_guards, guard_impact
 from gpolicy.policy.loading import load_policy
+from tests.analysis.hspace_cases import from_text, text_of
 
 
 def cluster(most: int, limits: Limits | None = None, nodes: int = 4) -> ClusterState:

@@ -7,9 +7,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
-from changes import location_change
-from clusters_by_hand import cluster
-from strategies import instance
 
 from gpolicy.allocator.cluster_score import COMPONENTS, component_values, statistics
 from gpolicy.allocator.merge import merge
@@ -25,6 +22,9 @@ from gpolicy.analysis.location import (
 from gpolicy.cluster.state import ClusterState, Identity, Instance, Resources
 from gpolicy.ganeti.parameter import Values
 from gpolicy.impact.location_change import Compared, LocationChange
+from tests.impact.changes import location_change
+from tests.impact.clusters_by_hand import cluster
+from tests.strategies import instance
 
 RACKS = "htools:nlocation:rack"
 ROOMS = "htools:nlocation:room"

@@ -8,13 +8,13 @@ import json
 from typing import Any
 
 import pytest
-from changes import violation_change
-from messages import breaches_told, violated
-from transcripts import DATA, separate_messages
 
 from gpolicy.analysis.violations import ParameterBreach
 from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.state import ClusterState
+from tests.impact.changes import violation_change
+from tests.impact.messages import breaches_told, violated
+from tests.impact.transcripts import DATA, separate_messages
 
 Row = dict[str, Any]
 

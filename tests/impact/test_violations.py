@@ -7,11 +7,6 @@ import re
 from dataclasses import replace
 
 import pytest
-from changes import violation_change, violations_of
-from clusters_by_hand import cluster
-from messages import breaches_told, violated
-from strategies import instance
-from transcripts import CLUSTERS, Flat, Recorded, recorded_commands, state_of
 
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.violations import ParameterBreach
@@ -20,6 +15,11 @@ from gpolicy.cluster.text import read_text_file
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.impact.violation_change import InstanceViolation, ViolationChange
+from tests.impact.changes import violation_change, violations_of
+from tests.impact.clusters_by_hand import cluster
+from tests.impact.messages import breaches_told, violated
+from tests.impact.transcripts import CLUSTERS, Flat, Recorded, recorded_commands, state_of
+from tests.strategies import instance
 
 MINMAX = ("ipolicy", "minmax")
 TEMPLATES = ("ipolicy", "disk-templates")

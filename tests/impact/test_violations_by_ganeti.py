@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from changes import violation_change
-from messages import breaches_told, violated
-from policy_cases import instances_of, state_of
-from real_ganeti import TREES, needs_ganeti
 
 from gpolicy.cluster.state import ClusterState, Instance
 from gpolicy.ganeti.values import unflatten
+from tests.ganeti.real_ganeti import TREES, needs_ganeti
+from tests.impact.changes import violation_change
+from tests.impact.messages import breaches_told, violated
+from tests.impact.policy_cases import instances_of, state_of
 
 pytestmark = needs_ganeti
 

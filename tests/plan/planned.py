@@ -8,8 +8,6 @@ from datetime import date
 from pathlib import Path as FilePath
 from tempfile import TemporaryDirectory
 
-from strategies import base_cluster
-
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Identity, Instance, Node, Unreadable
@@ -20,6 +18,7 @@ from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
+from tests.strategies import base_cluster
 
 CLUSTERS = FilePath(__file__).parent.parent / "data" / "clusters"
 HEAD = "gpolicy: v1\nkind: Cluster\nname: cluster.example.org\n"

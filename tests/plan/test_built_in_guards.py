@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from planned import cluster, failed, plan_for, recorded
-from strategies import instance
 
 from gpolicy.cluster.state import Instance, Unreadable
 from gpolicy.errors import UsageError
@@ -17,6 +15,8 @@ from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE, check_allowed
 from gpolicy.policy.guard import Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Located
+from tests.plan.planned import cluster, failed, plan_for, recorded
+from tests.strategies import instance
 
 ALLOWED = ("ipolicy", "disk-templates")
 POOL = ("diskparams", "rbd", "pool")

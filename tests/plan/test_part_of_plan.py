@@ -8,9 +8,6 @@ from pathlib import Path
 import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
-from planned import cluster, policy_of
-from strategies import GeneratedPolicy
-from test_plan_laws import RISKS, carried_out, cases, law, loaded, plan_of
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UsageError
@@ -19,6 +16,9 @@ from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.plan_json import plan_text
 from gpolicy.policy.model import Policy
+from tests.plan.planned import cluster, policy_of
+from tests.plan.test_plan_laws import RISKS, carried_out, cases, law, loaded, plan_of
+from tests.strategies import GeneratedPolicy
 
 POLICY = (
     "Cluster\nname: cluster.example.org\nipolicy: {vcpu-ratio: 7}\ncandidate_pool_size: 5",

@@ -15,10 +15,6 @@ from typing import Any, Final
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from mutations import at, mutated, places
-from planned import cluster, plan_for, recorded, with_group_tags, with_node
-from strategies import HOSTILE_NAMES, GeneratedPolicy, document, instance, written, yaml_text
-from test_plan_laws import cases, law, plan_of
 
 from gpolicy import __version__
 from gpolicy.cluster import unreadable
@@ -34,6 +30,10 @@ from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan, rebuilt_plan
 from gpolicy.plan.plan_json import plan_as_json, plan_text
 from gpolicy.policy.loading import load_policy
+from tests.plan.mutations import at, mutated, places
+from tests.plan.planned import cluster, plan_for, recorded, with_group_tags, with_node
+from tests.plan.test_plan_laws import cases, law, plan_of
+from tests.strategies import HOSTILE_NAMES, GeneratedPolicy, document, instance, written, yaml_text
 
 MUTATIONS: Final = int(os.environ.get("GPOLICY_PLAN_MUTATIONS", "800"))
 SOURCES: Final = ((), unreadable.RAPI, unreadable.text(cluster_policy=True), unreadable.text(cluster_policy=False))

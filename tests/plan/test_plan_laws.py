@@ -8,11 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 from typing import Any
 
-from ganeti_model import ModelCluster, Tree, rapi_job, tools_job
 from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
-from real_ganeti import needs_ganeti, real_ganeti
-from strategies import HOSTILE_NAMES, OWNED, PLAIN_NAMES, GeneratedPolicy, adopted, cluster_states, policies
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Command
@@ -22,6 +19,9 @@ from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_json import plan_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
+from tests.ganeti.real_ganeti import needs_ganeti, real_ganeti
+from tests.plan.ganeti_model import ModelCluster, Tree, rapi_job, tools_job
+from tests.strategies import HOSTILE_NAMES, OWNED, PLAIN_NAMES, GeneratedPolicy, adopted, cluster_states, policies
 
 EXAMPLES = int(os.environ.get("GPOLICY_LAW_EXAMPLES", "40"))
 RISKS = frozenset({"disks-stay", "exclusive-storage", "master-network"})

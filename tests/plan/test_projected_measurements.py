@@ -9,8 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from planned import cluster, plan_for
-from real_ganeti import TREES, needs_ganeti
 
 from gpolicy.cluster.state import ClusterState, Node, PhysicalVolume, Resources
 from gpolicy.cluster.terms import VolumeTerms
@@ -20,6 +18,8 @@ from gpolicy.ganeti.parameter import Values
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import before_and_after, projected, resources_when_turned
 from gpolicy.policy.loading import load_policy
+from tests.ganeti.real_ganeti import TREES, needs_ganeti
+from tests.plan.planned import cluster, plan_for
 
 TIB = 1024**2
 MEASURED = Resources(memory_total=1000, memory_free=500, disk_total=3000, disk_free=2500, cpu_total=8)
@@ -138,8 +138,8 @@ physical_volumes: {{exclude: [/dev/sd0], margin: {margin}}}
 ANSWER = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from ganeti import objects
-from ganeti.storage.bdev import LogicalVolume
+from tests.ganeti import objects
+from tests.ganeti.storage.bdev import LogicalVolume
 for line in sys.stdin:
     volumes = [
         objects.LvmPvInfo(name=f"/dev/sd{n}", vg_name="x", size=float(size), free=float(size - used), attributes="a--")

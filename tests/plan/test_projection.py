@@ -6,9 +6,6 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import Phase, event, find, given, settings
-from planned import CLUSTERS, cluster, plan_for, recorded
-from strategies import GeneratedPolicy, cluster_states, instance
-from test_plan_laws import _told, carried_out, cases, differences, law, loaded, plan_of
 
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.state import ClusterState, Group, Unreadable
@@ -18,6 +15,9 @@ from gpolicy.ganeti.values import fill
 from gpolicy.plan.change import ChangeAction
 from gpolicy.plan.diff import diff
 from gpolicy.plan.projection import projected
+from tests.plan.planned import CLUSTERS, cluster, plan_for, recorded
+from tests.plan.test_plan_laws import _told, carried_out, cases, differences, law, loaded, plan_of
+from tests.strategies import GeneratedPolicy, cluster_states, instance
 
 ES = ("ndparams", "exclusive_storage")
 RATIO = ("ipolicy", "vcpu-ratio")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from planned import change, cluster, plan_for
-from strategies import instance
 
 from gpolicy.plan.change import Risk
+from tests.plan.planned import change, cluster, plan_for
+from tests.strategies import instance
 
 CLUSTER = "Cluster\nname: cluster.example.org\n"
 

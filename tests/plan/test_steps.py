@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from planned import argv, cluster, plan_for, undo, with_group_tags
-from strategies import instance
 
 from gpolicy.cluster.state import Unreadable
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.plan.step import Wave
 from gpolicy.plan.steps import _rename_order
+from tests.plan.planned import argv, cluster, plan_for, undo, with_group_tags
+from tests.strategies import instance
 
 ALLOWED = ("ipolicy", "disk-templates")
 CLUSTER = "Cluster\nname: cluster.example.org\n"

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from planned import argv, change, cluster, complaints, failed, plan_for, undo, with_group_tags, with_node
-from strategies import instance
 
 from gpolicy.cluster.state import Unreadable
 from gpolicy.ganeti.parameter import Level, TakesEffect, Value
@@ -14,6 +12,8 @@ from gpolicy.ganeti.vocabulary import DEFAULT_MIN
 from gpolicy.plan.change import ChangeAction, Risk
 from gpolicy.plan.diff import TOOL_TAGS
 from gpolicy.plan.step import Wave
+from tests.plan.planned import argv, change, cluster, complaints, failed, plan_for, undo, with_group_tags, with_node
+from tests.strategies import instance
 
 CLUSTER = "Cluster\nname: cluster.example.org\n"
 ALLOWED = ("ipolicy", "disk-templates")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from planned import argv, change, cluster, complaints, failed, plan_for, recorded, undo, with_node
-from strategies import instance
 
 from gpolicy.cluster.snapshot import state_digest
 from gpolicy.cluster.state import Identity, Unreadable
@@ -14,6 +12,8 @@ from gpolicy.ganeti.parameter import Level, TakesEffect, Value, Values
 from gpolicy.ganeti.values import flatten
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
 from gpolicy.plan.change import ChangeAction, Risk
+from tests.plan.planned import argv, change, cluster, complaints, failed, plan_for, recorded, undo, with_node
+from tests.strategies import instance
 
 CLUSTER = "Cluster\nname: cluster.example.org\n"
 RATIO = ("ipolicy", "vcpu-ratio")

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mutated import DOCUMENTS
 
 from gpolicy.errors import InputError
 from gpolicy.findings import Severity
@@ -19,6 +18,7 @@ from gpolicy.ganeti.units import format_size, parse_size
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import INHERIT, Policy
+from tests.policy.mutated import DOCUMENTS
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"

@@ -10,13 +10,13 @@ from typing import Any
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mutated import DOCUMENTS, mutations
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.json_values import json_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.findings_json import findings_data
 from gpolicy.report.findings_text import findings_text
+from tests.policy.mutated import DOCUMENTS, mutations
 
 
 def check_everything(directory: Path, text: str) -> None:

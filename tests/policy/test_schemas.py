@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import assume, example, given, settings
 from jsonschema import Draft7Validator
-from mutated import DOCUMENTS, mutations
 from referencing import Registry
 from referencing.jsonschema import DRAFT7
 
@@ -16,6 +15,7 @@ from gpolicy.policy.kinds import KIND_NAMES
 from gpolicy.policy.schema_errors import shape_findings
 from gpolicy.policy.schema_files import file_name, schema_of
 from gpolicy.policy.schema_kinds import schemas, whole_schema
+from tests.policy.mutated import DOCUMENTS, mutations
 
 SCHEMAS = schemas()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_edits import applied
 
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.misspelt import surely_meant
+from tests.policy.test_edits import applied
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c\n"
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"

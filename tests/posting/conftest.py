@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from comment_server import server
+from tests.posting.comment_server import server
 
 __all__ = ["server"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from comment_server import BOT, STRANGER, TOKEN, Comments
 
 from gpolicy.posting.__main__ import main
+from tests.posting.comment_server import BOT, STRANGER, TOKEN, Comments
 
 SERVICES = ("github", "gitlab")
 MARK = "<!-- gpolicy: drift-of-ham -->"

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from comment_server import APP, BOT, STRANGER, TOKEN, Comments, running
 
 from gpolicy.posting.__main__ import main
 from gpolicy.posting.posted_texts import marker
+from tests.posting.comment_server import APP, BOT, STRANGER, TOKEN, Comments, running
 
 SERVICES = ("github", "gitlab")
 

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from reference.markdown import anchor
+
+from scripts.reference.markdown import anchor
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(ROOT.glob("*.md"))

@@ -5,12 +5,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from reference.commands import verbs
-from reference.man import man_pages
-from reference.roff import man_page
 
 from gpolicy.cli.app import VERBS
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
+from scripts.reference.commands import verbs
+from scripts.reference.man import man_pages
+from scripts.reference.roff import man_page
 
 PAGES = man_pages("2026-01-31")
 

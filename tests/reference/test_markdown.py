@@ -1,8 +1,7 @@
 from __future__ import annotations
 
-from reference.markdown import anchor, markdown
-
 from gpolicy.reference.blocks import Heading, Link, PageTable, Paragraph
+from scripts.reference.markdown import anchor, markdown
 
 
 def test_what_is_no_markup_is_escaped() -> None:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from reference.output import definition_keys, output_schemas
-from reference.pages import pages
-from reference.parameters import parameter_sections
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.ganeti.parameters import PARAMETERS
@@ -15,6 +12,9 @@ from gpolicy.policy.schema_errors import shape_findings
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.reference.blocks import Heading, PageListing
 from gpolicy.reference.keys import keys_of
+from scripts.reference.output import definition_keys, output_schemas
+from scripts.reference.pages import pages
+from scripts.reference.parameters import parameter_sections
 
 PAGES = {path.rpartition("/")[2]: text for path, text in pages().items()}
 

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from reference.site_hooks import ROOT, on_page_markdown
+
+from scripts.reference.site_hooks import ROOT, on_page_markdown
 
 
 @dataclass

@@ -6,7 +6,6 @@ import random
 from pathlib import Path
 
 import pytest
-from htools.random_clusters import random_cluster
 
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.pair_names import PairNames
@@ -14,6 +13,7 @@ from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.remedy.remedy import RemedyReport, find_remedy
+from tests.htools.random_clusters import random_cluster
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from broken_clusters import broken, remedied
-from real_ganeti import needs_ganeti, real_ganeti
-from test_legal_sizes import cure_of, pair
-
 from gpolicy.ganeti.commands import Command
+from tests.ganeti.real_ganeti import needs_ganeti, real_ganeti
+from tests.remedy.broken_clusters import broken, remedied
+from tests.remedy.test_legal_sizes import cure_of, pair
 
 pytestmark = needs_ganeti
 SEEDS = (1, 3, 5, 14, 17, 20, 21, 33, 36)

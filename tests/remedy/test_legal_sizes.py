@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from broken_clusters import remedied
 
 from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.parameter import Values
 from gpolicy.remedy.legal_sizes import SizeCure
+from tests.remedy.broken_clusters import remedied
 
 SNAPSHOT = Path(__file__).resolve().parents[2] / "policies/two-groups.snapshot.json"
 LOW = {"memory-size": 128, "cpu-count": 1, "disk-size": 1024, "disk-count": 1, "nic-count": 0, "spindle-use": 1}

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from broken_clusters import remedied
 
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, Resources
@@ -14,6 +13,7 @@ from gpolicy.remedy.remedy import RemedyReport
 from gpolicy.report.remedy_answer import remedy_answer
 from gpolicy.what_if.hardware import moved
 from gpolicy.what_if.load import offline
+from tests.remedy.broken_clusters import remedied
 
 SNAPSHOT = Path(__file__).resolve().parents[2] / "policies/two-groups.snapshot.json"
 

@@ -7,7 +7,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from broken_clusters import broken, remedied
 
 from gpolicy.allocator.balancing import EngineSearch, Goal, balance
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
@@ -20,6 +19,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.remedy.faults import FaultKind, Layout, Places, find_faults
 from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial
 from gpolicy.remedy.remedy import RemedyReport
+from tests.remedy.broken_clusters import broken, remedied
 
 SEEDS = [*range(25), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(25, 1_000))]
 OF_TAGS = {"exclusion", "exclusion-domain", "failure-domain", "migration"}

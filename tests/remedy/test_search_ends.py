@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from broken_clusters import broken, remedied
 
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.terms import Limits, limited
 from gpolicy.remedy.remedy import find_remedy
 from gpolicy.report.remedy_answer import remedy_answer
+from tests.remedy.broken_clusters import broken, remedied
 
 SEED = 14  # several moves, and something left
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from impact_samples import Named, plain
-
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.rapi_calls import RapiCall
@@ -11,6 +9,7 @@ from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, NotCompared, Risk
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Inverse, PlannedCommand, Step, Wave
+from tests.report.impact_samples import Named, plain
 
 HOSTILE = (
     "a|b",

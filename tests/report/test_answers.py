@@ -7,9 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from command_line import ROOT
-from plan_samples import HOSTILE
-from rendered import Page, html_of, markdown_of, mentions, page_of_markdown, text_of
 
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import DiskTemplate
@@ -41,6 +38,9 @@ from gpolicy.report.suggest_answer import suggest_answer
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import SuggestRequest
 from gpolicy.testing.outcome import Check, Outcome
+from tests.cli.command_line import ROOT
+from tests.report.plan_samples import HOSTILE
+from tests.report.rendered import Page, html_of, markdown_of, mentions, page_of_markdown, text_of
 
 FORMS: tuple[Callable[[Answer], Page], ...] = (
     lambda answer: page_of_markdown(markdown_of(answer)),

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft7Validator
-from plan_samples import HOSTILE
-from rendered import Page, html_of, markdown_of, mentions, page_of_markdown, text_of
 
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, capacity
@@ -20,6 +18,8 @@ from gpolicy.json_values import json_text
 from gpolicy.printable import terminal_text
 from gpolicy.report.capacity_answer import capacity_answer
 from gpolicy.report.capacity_json import capacity_data
+from tests.report.plan_samples import HOSTILE
+from tests.report.rendered import Page, html_of, markdown_of, mentions, page_of_markdown, text_of
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "schemas/output/capacity.json").read_text(encoding="utf-8"))

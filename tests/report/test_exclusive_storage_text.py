@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from impact_samples import full_impact
-
 from gpolicy.impact.storage_findings import ExclusiveStorageChange, GroupVolumes
 from gpolicy.report.answer import plain_text
 from gpolicy.report.exclusive_storage_section import exclusive_storage_section
+from tests.report.impact_samples import full_impact
 
 
 def rows(change: ExclusiveStorageChange, title: str) -> list[list[str]]:

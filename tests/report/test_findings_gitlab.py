@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from findings_samples import FINDINGS, OVERLAP, PLACE, WITHOUT_PLACE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
@@ -11,6 +10,7 @@ from jsonschema import Draft7Validator
 from gpolicy.checking.fingerprint import unique_fingerprints
 from gpolicy.findings import Finding, Severity
 from gpolicy.report.findings_gitlab import findings_gitlab
+from tests.report.findings_samples import FINDINGS, OVERLAP, PLACE, WITHOUT_PLACE
 
 # What GitLab's page "Code Quality" says of a report: these properties, paths that are relative and do not begin with
 # "./", and no byte order mark.

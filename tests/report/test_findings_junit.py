@@ -2,13 +2,13 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from findings_samples import FINDINGS, OVERLAP, WITHOUT_PLACE
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jenkins import accepted_by_jenkins
 
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.report.junit import findings_junit
+from tests.report.findings_samples import FINDINGS, OVERLAP, WITHOUT_PLACE
+from tests.report.jenkins import accepted_by_jenkins
 
 WARNING = Finding("GP202", "spec-order", Severity.WARNING, "1 < 2 & 3", Span("b.yaml", 4, 1, 4, 2))
 

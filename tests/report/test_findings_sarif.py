@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from findings_samples import FINDINGS, OVERLAP, PLACE, WITHOUT_PLACE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
@@ -12,6 +11,7 @@ from jsonschema import Draft4Validator
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.report.findings_sarif import FINGERPRINT, Catalogue, findings_sarif
+from tests.report.findings_samples import FINDINGS, OVERLAP, PLACE, WITHOUT_PLACE
 
 SCHEMA = Path(__file__).resolve().parents[1] / "data/sarif/sarif-2.1.0-rtm.5.json"
 VALIDATOR = Draft4Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
-from impact_samples import full_impact
-from plan_samples import HOSTILE, empty_plan, full_plan, hostile
 
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.printable import printable
 from gpolicy.report.github import MOST_SHOWN, findings_github
 from gpolicy.report.plan_github import plan_github
+from tests.report.impact_samples import full_impact
+from tests.report.plan_samples import HOSTILE, empty_plan, full_plan, hostile
 
 PLACE = Span("policies/gold.yaml", 3, 7, 3, 11)
 

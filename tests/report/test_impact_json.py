@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from impact_samples import SCORE, capacity_change, full_impact
 from jsonschema import Draft7Validator
 
 from gpolicy.analysis.pair_names import pair_names
@@ -18,6 +17,7 @@ from gpolicy.plan.plan_json import plan_text
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.impact_json import impact_data
+from tests.report.impact_samples import SCORE, capacity_change, full_impact
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "schemas/output/plan.json").read_text(encoding="utf-8"))

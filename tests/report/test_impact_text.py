@@ -3,9 +3,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from impact_samples import capacity_change, full_impact, remedy_change
-from rendered import text_of
-
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.impact.fit_change import GroupCapacityChange
 from gpolicy.impact.impact import PARTS, Impact
@@ -15,6 +12,8 @@ from gpolicy.printable import terminal_text
 from gpolicy.report.answer import Answer, Section, Table, plain_text, with_content
 from gpolicy.report.capacity_section import capacity_section
 from gpolicy.report.plan_answer import impact_section
+from tests.report.impact_samples import capacity_change, full_impact, remedy_change
+from tests.report.rendered import text_of
 
 
 def text(impact: Impact, *, colour: bool = False) -> str:

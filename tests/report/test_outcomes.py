@@ -7,9 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from jenkins import accepted_by_jenkins
 from jsonschema import Draft7Validator
-from rendered import text_of
 
 from gpolicy.findings import Span
 from gpolicy.json_values import json_text
@@ -19,6 +17,8 @@ from gpolicy.report.junit import outcomes_junit
 from gpolicy.report.outcomes_answer import outcomes_answer, summary_line
 from gpolicy.report.outcomes_json import outcomes_data
 from gpolicy.testing.outcome import Check, Outcome
+from tests.report.jenkins import accepted_by_jenkins
+from tests.report.rendered import text_of
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "schemas" / "output" / "test.json").read_text())
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from command_line import ROOT, gpolicy
 
 from gpolicy.ganeti.grammar import shell_line
+from tests.cli.command_line import ROOT, gpolicy
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs selenium (the extra `test`)")
 from selenium.webdriver.chrome.service import Service  # noqa: E402

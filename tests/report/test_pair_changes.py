@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from plan_samples import pair
-
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.plan.change import Change, Risk
 from gpolicy.report.plan_words import pair_changes
+from tests.report.plan_samples import pair
 
 SMALL, LARGE = pair(128, 1024), pair(4096, 8192)
 

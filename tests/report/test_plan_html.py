@@ -9,12 +9,8 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from changes import location_change
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from impact_samples import capacity_change, full_impact
-from plan_samples import HOSTILE, empty_plan, full_plan, hostile
-from rendered import Page, html_of
 
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.sources import SourceOptions, read_state
@@ -30,6 +26,10 @@ from gpolicy.report.capacity_section import capacity_section
 from gpolicy.report.cluster_picture import MOST_ROWS, domain_pictures, group_pictures
 from gpolicy.report.plan_answer import Sides, plan_answer
 from gpolicy.report.spec_picture import Box, spec_pictures
+from tests.impact.changes import location_change
+from tests.report.impact_samples import capacity_change, full_impact
+from tests.report.plan_samples import HOSTILE, empty_plan, full_plan, hostile
+from tests.report.rendered import Page, html_of
 
 
 def plan_html(

@@ -7,9 +7,6 @@ from itertools import chain
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from impact_samples import full_impact
-from plan_samples import HOSTILE, empty_plan, full_plan, hostile
-from rendered import markdown_of, mentions, page_of_markdown, unfolded
 
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import Fit
@@ -25,6 +22,9 @@ from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET
 from gpolicy.report.impact_sections import impact_sections
 from gpolicy.report.markdown import LONGEST_TEXT, cell, code, prose, row, table_head
 from gpolicy.report.plan_answer import plan_answer
+from tests.report.impact_samples import full_impact
+from tests.report.plan_samples import HOSTILE, empty_plan, full_plan, hostile
+from tests.report.rendered import markdown_of, mentions, page_of_markdown, unfolded
 
 ELEMENTS = {
     "h3", "h4", "p", "strong", "em", "ul", "li", "table", "thead", "tbody", "tr", "th", "td",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from command_line import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,6 +14,7 @@ from gpolicy.printable import columns
 from gpolicy.report.answer_text import table_lines
 from gpolicy.report.capacity_answer import capacity_answer
 from gpolicy.report.forms import Display, render
+from tests.cli.command_line import ROOT
 
 WORDS = st.lists(st.sampled_from(["node1.example.org", "64G", "·", "界界", "of", "12"]), max_size=6).map(" ".join)
 ROWS = st.integers(1, 4).flatmap(lambda width: st.lists(st.lists(WORDS, min_size=width, max_size=width), min_size=1))

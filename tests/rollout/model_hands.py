@@ -8,9 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from model_runner import KilledError, ModelRunner, MortalJournal, history, run
-from pretend_ganeti import PretendGaneti
-
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.journal import Direction, History
 from gpolicy.apply.journal_file import read_journal
@@ -22,6 +19,8 @@ from gpolicy.rollout.next_action import Action
 from gpolicy.rollout.rollout_journal import RolloutHistory, read_rollout
 from gpolicy.rollout.rollout_run import Member, RolloutRun, RunResult, lost_journals
 from gpolicy.settings.rollout_settings import RolloutWave
+from tests.apply.model_runner import KilledError, ModelRunner, MortalJournal, history, run
+from tests.apply.pretend_ganeti import PretendGaneti
 
 
 @dataclass

@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import pretend_rapi
 import pytest
-from command_line import FOUR_STEPS, HEEDING, ROOT, gpolicy
-from pretend_ganeti import fails
-from pretend_rapi import PASSWORD, USER, Server
+
+from tests.apply import pretend_rapi
+from tests.apply.pretend_ganeti import fails
+from tests.apply.pretend_rapi import PASSWORD, USER, Server
+from tests.cli.command_line import FOUR_STEPS, HEEDING, ROOT, gpolicy
 
 FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
 WAVES = 'waves = ["stage=canary", "name=*"]'

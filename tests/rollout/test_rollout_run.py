@@ -10,10 +10,6 @@ from tempfile import TemporaryDirectory
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_hands import Fleet, OneCluster, Told
-from model_runner import KilledError, ModelRunner, MortalJournal, plan_for
-from planned import policy_of
-from pretend_ganeti import PretendGaneti, fails, then
 
 from gpolicy.apply import journal_file
 from gpolicy.apply.journal import Direction
@@ -23,6 +19,10 @@ from gpolicy.rollout.next_action import PlanStage
 from gpolicy.rollout.rollout_journal import read_rollout
 from gpolicy.rollout.rollout_run import RolloutRun, lost_journals
 from gpolicy.settings.rollout_settings import RolloutWave
+from tests.apply.model_runner import KilledError, ModelRunner, MortalJournal, plan_for
+from tests.apply.pretend_ganeti import PretendGaneti, fails, then
+from tests.plan.planned import policy_of
+from tests.rollout.model_hands import Fleet, OneCluster, Told
 
 POLICIES = {
     "ham": (

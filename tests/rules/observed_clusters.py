@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from run_rules import cluster, with_instance, with_resources
-
 from gpolicy.cluster.state import ClusterObject, ClusterState, PhysicalVolume
 from gpolicy.ganeti.parameter import Values
+from tests.rules.run_rules import cluster, with_instance, with_resources
 
 
 def with_volumes(state: ClusterState, *sizes: int) -> ClusterState:

@@ -7,10 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from run_rules import TODAY
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.policy.loading import load_policy
+from tests.rules.run_rules import TODAY
 
 CASES = sorted((Path(__file__).parent / "cases").glob("*.yaml"))
 

@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from run_rules import TODAY, check
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.findings import Severity
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.examples import bounds
+from tests.rules.run_rules import TODAY, check
 
 CLUSTER: Final = 'gpolicy: v1\nkind: Cluster\nname: c.example.org\nganeti_version: "3.0"\n'
 GROUP: Final = "---\ngpolicy: v1\nkind: NodeGroup\nname: g\n"

@@ -12,10 +12,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from run_rules import TODAY, check, cluster, codes
-from test_baseline import TEXT, checked, write
-from test_examples import MIXED, STATES, UNIFORM
-from test_fleet import found as found_in_fleet
 
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES
 from gpolicy.checking.checking import check_policy
@@ -27,6 +23,10 @@ from gpolicy.findings import RuleInfo
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.yaml_reader import MAX_DEPTH
 from gpolicy.rules.examples import bounds
+from tests.checking.test_baseline import TEXT, checked, write
+from tests.rules.fleet.test_fleet import found as found_in_fleet
+from tests.rules.run_rules import TODAY, check, cluster, codes
+from tests.rules.test_examples import MIXED, STATES, UNIFORM
 
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 Show = Callable[[bool, Path], list[str]]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from observed_clusters import OBSERVED
-from run_rules import check, cluster, codes, with_instance, with_resources
 
 from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import RuleInfo, Severity
+from tests.rules.observed_clusters import OBSERVED
+from tests.rules.run_rules import check, cluster, codes, with_instance, with_resources
 
 WITHOUT_EXAMPLE = {
     "GP001": "needs a file that cannot be read",

@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from run_rules import check, codes
+
+from tests.rules.run_rules import check, codes
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 

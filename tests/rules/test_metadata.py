@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from observed_clusters import with_volumes
-from run_rules import check, cluster
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.ganeti.parameter import Values
 from gpolicy.rules.examples import GROUP
+from tests.rules.observed_clusters import with_volumes
+from tests.rules.run_rules import check, cluster
 
 TEXT = f"{GROUP}diskparams:\n  drbd: {{metavg: ssdvg}}\nphysical_volumes: {{volume_groups: {{ssdvg: [/dev/sdb]}}}}\n"
 OWN: Values = {("volume_group_name",): "xenvg"}

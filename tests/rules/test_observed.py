@@ -7,8 +7,6 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from observed_clusters import with_enabled, with_volumes
-from run_rules import check, cluster, codes, with_instance, with_resources
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.sources import SourceOptions, read_state
@@ -17,6 +15,8 @@ from gpolicy.findings import Severity
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.examples import bounds
+from tests.rules.observed_clusters import with_enabled, with_volumes
+from tests.rules.run_rules import check, cluster, codes, with_instance, with_resources
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GOLD = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"

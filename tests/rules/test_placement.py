@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from run_rules import TODAY, check, cluster, with_instance
 
 from gpolicy.checking.repository import check_by_settings
 from gpolicy.cluster.state import ClusterState
 from gpolicy.policy.loading import load_policy
+from tests.rules.run_rules import TODAY, check, cluster, with_instance
 
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 RACKS = "---\ngpolicy: v1\nkind: TagRules\nowns: [{prefix: 'rack:', on: [node]}]\nfailure_domains: [rack]\n"

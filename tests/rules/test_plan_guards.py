@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from run_rules import TODAY, check, cluster, codes, with_instance
 
 from gpolicy.checking.repository import check_by_settings
 from gpolicy.cluster.state import ClusterObject, ClusterState
@@ -15,6 +14,7 @@ from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.examples import bounds
+from tests.rules.run_rules import TODAY, check, cluster, codes, with_instance
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"

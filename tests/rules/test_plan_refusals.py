@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_rules import TODAY
 
 from gpolicy.adopt.adopting import adopt
 from gpolicy.checking.checking import check_policy
@@ -19,6 +18,7 @@ from gpolicy.fit.terms import terms_of
 from gpolicy.impact.declared_guards import prospect
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
+from tests.rules.run_rules import TODAY
 
 STATE = read_state(f"snapshot:{Path(__file__).parents[2] / 'policies' / 'two-groups.snapshot.json'}")
 GUARDS = """\

@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from run_rules import check, cluster, codes, with_instance
 
 from gpolicy.cluster.state import ClusterObject
+from tests.rules.run_rules import check, cluster, codes, with_instance
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_rules import check, codes
 
 from gpolicy.findings import Severity
 from gpolicy.policy.source_file import SourceFile
 from gpolicy.rules.examples import bounds
+from tests.rules.run_rules import check, codes
 
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 SPECS = GROUP + "ipolicy:\n  minmax:\n"

@@ -8,11 +8,11 @@ from string import Template
 from typing import Final
 
 import pytest
-from run_rules import TODAY
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
+from tests.rules.run_rules import TODAY
 
 _SIZES: Final = """\
   minmax:

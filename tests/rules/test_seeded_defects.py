@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from defects.bases import TOP, good_policies
-from defects.measuring import Mutant, mutants, sound
-from defects.page import page
-from defects.reasons import REASONS
-from defects.seeding import DEFECTS, Base, chosen
+
+from tests.rules.defects.bases import TOP, good_policies
+from tests.rules.defects.measuring import Mutant, mutants, sound
+from tests.rules.defects.page import page
+from tests.rules.defects.reasons import REASONS
+from tests.rules.defects.seeding import DEFECTS, Base, chosen
 
 BASES = good_policies()
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from run_rules import check, cluster, with_instance
 
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.examples import bounds
+from tests.rules.run_rules import check, cluster, with_instance
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GOLD = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"

@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from observed_clusters import with_volumes
-from run_rules import check, cluster, codes
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.ganeti.parameter import Values
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 from gpolicy.rules.exclusive_storage.examples import EXCLUSIVE, WHOLE_NODES
+from tests.rules.observed_clusters import with_volumes
+from tests.rules.run_rules import check, cluster, codes
 
 OWN: Values = {("volume_group_name",): "xenvg", ("diskparams", "drbd", "metavg"): "xenvg"}
 TWO = cluster({"gold": {}, "silver": {}}, {"n1": "gold", "n2": "gold", "n3": "silver"})

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from run_rules import check, cluster, codes, with_instance, with_resources
 
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.ganeti.parameter import Values
+from tests.rules.run_rules import check, cluster, codes, with_instance, with_resources
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_rules import check
+
+from tests.rules.run_rules import check
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 RULES = "gpolicy: v1\nkind: TagRules\n"

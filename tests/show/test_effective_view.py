@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from jsonschema import Draft7Validator
-from rendered import Page, html_of, markdown_of, page_of_markdown, text_of
 
 from gpolicy.data import data_directory
 from gpolicy.ganeti.parameter import Level
@@ -21,6 +20,7 @@ from gpolicy.policy.model import INHERIT, Policy
 from gpolicy.report.show_answer import show_answer
 from gpolicy.report.show_json import show_data
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, effective_view
+from tests.report.rendered import Page, html_of, markdown_of, page_of_markdown, text_of
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"
 RATIO: ValuePath = ("ipolicy", "vcpu-ratio")

@@ -7,19 +7,18 @@ import signal
 from random import Random
 from typing import Any, Final
 
-from argument_lists import opcode_of
-from ganeti_model import rapi_job
-from scenarios import LEVEL_VALUES, TAGS
-from simulated_ganeti import Fate, SimulatedGaneti
-from simulated_machine import KilledError
-from simulated_world import World
-from sites import Fault, Site
-
 from gpolicy.apply.transient import passes
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.ganeti.values import unflatten
 from gpolicy.plan.step import PlannedCommand
+from tests.plan.ganeti_model import rapi_job
+from tests.simulator.argument_lists import opcode_of
+from tests.simulator.scenarios import LEVEL_VALUES, TAGS
+from tests.simulator.simulated_ganeti import Fate, SimulatedGaneti
+from tests.simulator.simulated_machine import KilledError
+from tests.simulator.simulated_world import World
+from tests.simulator.sites import Fault, Site
 
 STATUSES: Final = (400, 401, 403, 404, 408, 429, 500, 502, 503, 504)
 _ERRORS: Final = (

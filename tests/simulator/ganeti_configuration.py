@@ -6,11 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ganeti_model import ModelCluster
-
 from gpolicy.cluster.state import Disk, Instance
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import flatten
+from tests.plan.ganeti_model import ModelCluster
 
 _STATES: Final = ("hv_state", "disk_state")
 _HIDDEN: Final = (*_STATES, "modify_etc_hosts")

@@ -6,18 +6,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from scenarios import Scenario
-from simulated_ganeti import Job, SimulatedGaneti
-
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.cluster import unreadable
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.contents import Contents, shown_by
 from gpolicy.plan.effects import Effect
+from tests.simulator.scenarios import Scenario
+from tests.simulator.simulated_ganeti import Job, SimulatedGaneti
 
 if TYPE_CHECKING:
-    from simulated_machine import ApplyProcess
-    from simulated_world import Ended
+    from tests.simulator.simulated_machine import ApplyProcess
+    from tests.simulator.simulated_world import Ended
 
 _LONGEST_STEP: Final = 8000.0  # virtual seconds that one step may take: six attempts, each lost and looked for
 _STATES: Final = (("hv_state",), ("disk_state",))

@@ -11,19 +11,18 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from mischief import drawn
-from rollout_truth import Course, RolloutJudge
-from scenarios import SITES, scenario
-from simulated_world import Ended
-from simulation import Simulation
-from strands import Strand
-
 from gpolicy.apply.shared_stop import SharedStopRequests
 from gpolicy.cli import rolling_out
 from gpolicy.cli.options import RolledOutClusters
 from gpolicy.fleet.workers import Failed
 from gpolicy.report.forms import Display
 from gpolicy.rollout.rollout_journal import NAME
+from tests.simulator.mischief import drawn
+from tests.simulator.rollout_truth import Course, RolloutJudge
+from tests.simulator.scenarios import SITES, scenario
+from tests.simulator.simulated_world import Ended
+from tests.simulator.simulation import Simulation
+from tests.simulator.strands import Strand
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 

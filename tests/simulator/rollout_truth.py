@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ground_truth import is_there
-from simulated_machine import ApplyProcess
-from simulated_world import Ended
-from sites import Site
-
 from gpolicy.fleet.workers import Failed
 from gpolicy.rollout.looking import LookResult
+from tests.simulator.ground_truth import is_there
+from tests.simulator.simulated_machine import ApplyProcess
+from tests.simulator.simulated_world import Ended
+from tests.simulator.sites import Site
 
 
 @dataclass(slots=True)

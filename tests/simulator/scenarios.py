@@ -10,10 +10,6 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from ganeti_configuration import config_data, instance_of
-from ganeti_model import ModelCluster
-from strategies import ALLOWED, ENABLED, base_cluster, document, yaml_text
-
 from gpolicy.cluster.config_data import parse_config
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Identity, Instance, Node
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
@@ -23,6 +19,9 @@ from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.plan_json import plan_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Inherit, Policy
+from tests.plan.ganeti_model import ModelCluster
+from tests.simulator.ganeti_configuration import config_data, instance_of
+from tests.strategies import ALLOWED, ENABLED, base_cluster, document, yaml_text
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
-from rollout_simulation import RolloutSimulation
-from simulation import ApplySimulation, Report, simulate
+from tests.simulator.rollout_simulation import RolloutSimulation
+from tests.simulator.simulation import ApplySimulation, Report, simulate
 
 Schedule = Callable[..., Report]
 

@@ -6,8 +6,8 @@ import subprocess
 from collections.abc import Callable
 from typing import Final
 
-from simulated_programs import Program
-from virtual_time import Clock
+from tests.simulator.simulated_programs import Program
+from tests.simulator.virtual_time import Clock
 
 FIRST_PIPE: Final = 1_000_000  # numbers that no descriptor has
 

@@ -13,14 +13,13 @@ from functools import partial
 from random import Random
 from typing import Any
 
-import ganeti_configuration as forms
-from ganeti_model import BrokenError, ModelCluster, RefusedError
-from virtual_time import Clock
-
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.values import canonical, flatten
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
 from gpolicy.plan.contents import Contents
+from tests.plan.ganeti_model import BrokenError, ModelCluster, RefusedError
+from tests.simulator import ganeti_configuration as forms
+from tests.simulator.virtual_time import Clock
 
 Tree = dict[str, Any]
 Leaf = tuple[str, tuple[str, ...]]

@@ -17,11 +17,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol, TextIO, cast
 
-from simulated_children import FIRST_PIPE, Child, LockChild, Pipe
-from virtual_time import Clock
-
 from gpolicy.cluster import https
 from gpolicy.plan.contents import Contents
+from tests.simulator.simulated_children import FIRST_PIPE, Child, LockChild, Pipe
+from tests.simulator.virtual_time import Clock
 
 _FIRST_PID: Final = 1000
 _TICK: Final = 1e-4  # seconds that the shortest sleep takes

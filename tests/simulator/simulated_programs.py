@@ -11,8 +11,8 @@ from collections.abc import Callable, Generator, Sequence
 from random import Random
 from typing import Final
 
-from argument_lists import ArgumentsError, opcode_of
-from simulated_ganeti import Job, SimulatedGaneti
+from tests.simulator.argument_lists import ArgumentsError, opcode_of
+from tests.simulator.simulated_ganeti import Job, SimulatedGaneti
 
 Said = float | tuple[str, bytes]
 Program = Generator[Said, None, int]

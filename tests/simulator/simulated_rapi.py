@@ -7,10 +7,9 @@ from random import Random
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from ganeti_model import rapi_job
-from simulated_ganeti import Job, SimulatedGaneti
-
 from gpolicy.ganeti.rapi_calls import RapiCall
+from tests.plan.ganeti_model import rapi_job
+from tests.simulator.simulated_ganeti import Job, SimulatedGaneti
 
 
 def answer(ganeti: SimulatedGaneti, method: str, address: str, body: bytes | None, random: Random) -> tuple[int, bytes]:

@@ -12,15 +12,14 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from mischief import BLOCKING, Mischief
-from scenarios import Scenario
-from simulated_children import Child
-from simulated_machine import ApplyProcess, Machine
-from simulated_programs import beyond_ssh
-from sites import Site
-from virtual_time import Clock
-
 from gpolicy.cluster import https
+from tests.simulator.mischief import BLOCKING, Mischief
+from tests.simulator.scenarios import Scenario
+from tests.simulator.simulated_children import Child
+from tests.simulator.simulated_machine import ApplyProcess, Machine
+from tests.simulator.simulated_programs import beyond_ssh
+from tests.simulator.sites import Site
+from tests.simulator.virtual_time import Clock
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 

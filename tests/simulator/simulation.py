@@ -14,18 +14,17 @@ from random import Random
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from disturbances import Disturbances
-from mischief import drawn
-from scenarios import scenario
-from simulated_machine import ApplyProcess, KilledError
-from simulated_world import MOST_POINTS, Ended, EndlessError
-from sites import Site
-from stand_ins import under_simulation
-
 from gpolicy.cli import applying as cli_applying
 from gpolicy.cli.terminal import complain
 from gpolicy.cluster.sources import SourceOptions
 from gpolicy.errors import GpolicyError
+from tests.simulator.disturbances import Disturbances
+from tests.simulator.mischief import drawn
+from tests.simulator.scenarios import scenario
+from tests.simulator.simulated_machine import ApplyProcess, KilledError
+from tests.simulator.simulated_world import MOST_POINTS, Ended, EndlessError
+from tests.simulator.sites import Site
+from tests.simulator.stand_ins import under_simulation
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 

@@ -10,19 +10,18 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 from urllib.parse import parse_qs, urlsplit
 
-import simulated_rapi
-from ground_truth import Judge
-from scenarios import Scenario
-from simulated_children import Child, LockChild
-from simulated_ganeti import SimulatedGaneti
-from simulated_programs import MasterNode
-from stand_ins import over_the_wire
-
 from gpolicy.cluster import https
 from gpolicy.errors import InputError, UnreachableError
+from tests.simulator import simulated_rapi
+from tests.simulator.ground_truth import Judge
+from tests.simulator.scenarios import Scenario
+from tests.simulator.simulated_children import Child, LockChild
+from tests.simulator.simulated_ganeti import SimulatedGaneti
+from tests.simulator.simulated_programs import MasterNode
+from tests.simulator.stand_ins import over_the_wire
 
 if TYPE_CHECKING:
-    from simulated_world import World
+    from tests.simulator.simulated_world import World
 
 _LONGEST_ARRIVAL: Final = 1.5  # seconds that an accepted request may be under way after its sender lost the connection
 

@@ -25,10 +25,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, Self
 
-from simulated_children import Pipe
-from simulated_machine import Machine
-from virtual_time import Clock, VirtualTime
-
 import gpolicy.apply
 from gpolicy.cli import interrupts as cli_interrupts
 from gpolicy.cli import rolling_out
@@ -39,6 +35,9 @@ from gpolicy.plan import contents as plan_contents
 from gpolicy.plan import plan_file as cli_reading
 from gpolicy.provenance import Provenance
 from gpolicy.rollout import rollout_run
+from tests.simulator.simulated_children import Pipe
+from tests.simulator.simulated_machine import Machine
+from tests.simulator.virtual_time import Clock, VirtualTime
 
 
 class _Selector:

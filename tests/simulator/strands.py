@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from threading import Semaphore, Thread
 
-from virtual_time import Clock
+from tests.simulator.virtual_time import Clock
 
 
 class Strand:

@@ -10,9 +10,6 @@ from functools import partial
 from typing import Any, Final
 
 import pytest
-from disturbances import modification
-from rollout_simulation import RolloutSimulation, Worker
-from simulation import simulate
 
 from gpolicy.apply.chain import Chain, ChainEnd
 from gpolicy.apply.journal import Direction, History
@@ -27,6 +24,9 @@ from gpolicy.rollout.next_action import Action, Carry, PlanStage, next_back, nex
 from gpolicy.rollout.rollout_journal import RolloutEvent
 from gpolicy.rollout.rollout_run import RolloutRun
 from gpolicy.settings.rollout_settings import RolloutWave
+from tests.simulator.disturbances import modification
+from tests.simulator.rollout_simulation import RolloutSimulation, Worker
+from tests.simulator.simulation import simulate
 
 FIRST: Final = int(os.environ.get("GPOLICY_SEED") or 0)
 FOUND: Final = {

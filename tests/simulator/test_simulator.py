@@ -9,12 +9,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 import pytest
-from argument_lists import opcode_of
-from disturbances import opcode_for
-from ganeti_model import ModelCluster
-from mischief import APART
-from scenarios import scenario
-from simulation import simulate
 
 from gpolicy.apply import plan_run, rapi_runner
 from gpolicy.apply.carrying import Carrier
@@ -25,6 +19,12 @@ from gpolicy.apply.runner import JobOutcome, JobResult, Watch
 from gpolicy.apply.staleness import ClusterIdentity
 from gpolicy.cli import applying as cli_applying
 from gpolicy.plan.step import PlannedCommand
+from tests.plan.ganeti_model import ModelCluster
+from tests.simulator.argument_lists import opcode_of
+from tests.simulator.disturbances import opcode_for
+from tests.simulator.mischief import APART
+from tests.simulator.scenarios import scenario
+from tests.simulator.simulation import simulate
 
 FIRST: Final = int(os.environ.get("GPOLICY_SEED") or 0)
 FOUND: Final = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from strands import Strand
+    from tests.simulator.strands import Strand
 
 _Queue = list[tuple[float, int, Callable[[], object]]]
 _START = 1_790_000_000.0  # a time of day in 2026

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from groups_of_nodes import Hardware, group
 
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import Disk, Instance
@@ -15,6 +14,7 @@ from gpolicy.suggest import real_mix
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import Suggestion, SuggestRequest
 from gpolicy.what_if.load import with_all
+from tests.suggest.groups_of_nodes import Hardware, group
 
 GIB = 1024
 NODE = Hardware(memory=64 * GIB + 1024, kept=1024, disk=1024 * GIB, cpus=16, own_cpus=0)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from groups_of_nodes import Hardware, group
 
 from gpolicy.analysis.binding import Cause
 from gpolicy.cluster.config_data import read_config_file
@@ -16,6 +15,7 @@ from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.suggest.size_names import divisor_of, parse_mix, parse_sizes, size_name
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import Mix, Suggestion, SuggestRequest
+from tests.suggest.groups_of_nodes import Hardware, group
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "policies" / "two-groups.snapshot.json"

@@ -6,7 +6,6 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from groups_of_nodes import Hardware, group, hardware
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
@@ -30,6 +29,7 @@ from gpolicy.policy.model import Policy
 from gpolicy.suggest.document import declared_values
 from gpolicy.suggest.suggesting import suggest, with_values
 from gpolicy.suggest.suggestion import Size, Suggestion, SuggestRequest
+from tests.suggest.groups_of_nodes import Hardware, group, hardware
 
 WRITTEN = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from policy_tests import SMALL, outcome, outcomes, problems
 
 from gpolicy.analysis.binding import Cause
 from gpolicy.policy.schema_expectations import REFUSALS
+from tests.testing.policy_tests import SMALL, outcome, outcomes, problems
 
 TWO_NODES = "on: {simulate: {memory: 20G, cpus: 8, disk: 300G, nodes: 2}}\n"
 ONE_NODE = "on: {simulate: {memory: 20G, cpus: 8, disk: 300G, nodes: [{name: a}]}}\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from policy_tests import CLUSTER, SMALL, outcome, policy_of, problems, with_tests
 
 from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.sources import read_state
@@ -14,6 +13,7 @@ from gpolicy.ganeti.volume_arithmetic import usable_size
 from gpolicy.policy.model import Policy
 from gpolicy.testing.running_tests import run_tests
 from gpolicy.testing.stage import Stages
+from tests.testing.policy_tests import CLUSTER, SMALL, outcome, policy_of, problems, with_tests
 
 GIB = 1024
 

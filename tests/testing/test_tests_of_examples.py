@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 import pytest
-from policy_tests import policy_of, problems
 
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.forms import Display, render
 from gpolicy.report.outcomes_answer import outcomes_answer
 from gpolicy.testing.running_tests import run_tests
+from tests.testing.policy_tests import policy_of, problems
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = policy_roots(ROOT / "policies")

@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hspace_cases import from_text, hspace_keys, hspace_text, text_of, tiered
 
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
@@ -23,6 +22,7 @@ from gpolicy.ganeti.parameter import Values
 from gpolicy.what_if.load import instances_on
 from gpolicy.what_if.supposing import suppose
 from gpolicy.what_if.words import WhatIf, read_more, read_move, read_upgrade
+from tests.analysis.hspace_cases import from_text, hspace_keys, hspace_text, text_of, tiered
 
 GIB = 1024
 POLICY = "4096,2,20480,1,1,1|512,1,1024,1,1,1;8192,4,102400,4,1,2|plain,drbd|4.0|32.0"

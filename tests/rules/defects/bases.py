@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from defects.seeding import Base
 from gpolicy.starter.starter_policy import starter_files
+from tests.rules.defects.seeding import Base
 
 TOP = Path(__file__).resolve().parents[3]
 

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from defects.seeding import Base, Document, Seed, defect, mib, slips, typo
+from tests.rules.defects.seeding import Base, Document, Seed, defect, mib, slips, typo
 
 
 def _real(base: Base) -> list[Document]:

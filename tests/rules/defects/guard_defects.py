@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from defects.seeding import Base, Document, Seed, defect, leaves, slips, typo
+from tests.rules.defects.seeding import Base, Document, Seed, defect, leaves, slips, typo
 
 
 def _guards(base: Base) -> Iterator[tuple[Document, int, dict[str, Any]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from defects.seeding import Base, Document, Seed, at, defect, mib
+from tests.rules.defects.seeding import Base, Document, Seed, at, defect, mib
 
 
 def _promised(base: Base) -> Iterator[tuple[Document, dict[str, Any], list[Any]]]:

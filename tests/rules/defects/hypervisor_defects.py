@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from defects.seeding import Base, Seed, defect
+from tests.rules.defects.seeding import Base, Seed, defect
 
 _CLOSED: Final = {
     "kvm": (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from defects.seeding import Base, Data, Document, Seed, defect
+from tests.rules.defects.seeding import Base, Data, Document, Seed, defect
 
 
 def _nodes(base: Base) -> Iterator[tuple[Document, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from defects.seeding import Base, Pointer, Seed, defect, keys, shown, slips, typo
+from tests.rules.defects.seeding import Base, Pointer, Seed, defect, keys, shown, slips, typo
 
 _FREE = ("candidates", "lost_allocations", "specs", "binding", "failing", "plain", "preference")
 """Mappings whose keys are names that the policy chooses."""

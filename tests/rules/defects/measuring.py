@@ -6,7 +6,11 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from defects import (  # noqa: F401 (each registers its defects)
+from gpolicy.checking.checking import check_policy
+from gpolicy.findings import Finding, Severity
+from gpolicy.policy.files import policy_roots
+from gpolicy.policy.loading import load_policy
+from tests.rules.defects import (  # noqa: F401 (each registers its defects)
     group_defects,
     guard_defects,
     hardware_defects,
@@ -23,12 +27,8 @@ from defects import (  # noqa: F401 (each registers its defects)
     unit_defects,
     value_defects,
 )
-from defects.bases import good_policies
-from defects.seeding import DEFECTS, MOST_SEEDS, Base, Defect, chosen
-from gpolicy.checking.checking import check_policy
-from gpolicy.findings import Finding, Severity
-from gpolicy.policy.files import policy_roots
-from gpolicy.policy.loading import load_policy
+from tests.rules.defects.bases import good_policies
+from tests.rules.defects.seeding import DEFECTS, MOST_SEEDS, Base, Defect, chosen
 
 TODAY = date(2026, 6, 15)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from defects.tables import CLUSTER, GROUP, NODES, kvm, lxc, one, sow, xen
+from tests.rules.defects.tables import CLUSTER, GROUP, NODES, kvm, lxc, one, sow, xen
 
 DRBD = "diskparams.drbd."
 ON = {f"{DRBD}dynamic-resync": True, f"{DRBD}c-plan-ahead": 20}

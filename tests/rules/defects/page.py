@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Final
 
-from defects.measuring import Mutant
-from defects.seeding import DEFECTS
+from tests.rules.defects.measuring import Mutant
+from tests.rules.defects.seeding import DEFECTS
 
 _HEAD: Final = """\
 # Seeded mistakes

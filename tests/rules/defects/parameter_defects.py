@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from defects.seeding import Base, Document, Seed, defect, mib
+from tests.rules.defects.seeding import Base, Document, Seed, defect, mib
 
 
 def _disks(base: Base) -> Iterator[Document]:

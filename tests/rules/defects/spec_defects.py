@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from defects.seeding import Base, Document, Seed, defect, mib
+from tests.rules.defects.seeding import Base, Document, Seed, defect, mib
 
 _SIZES = ("memory-size", "disk-size")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from defects.seeding import Base, Document, Seed, brief, defect
+from tests.rules.defects.seeding import Base, Document, Seed, brief, defect
 
 Values = dict[str, Any]
 Row = tuple[str, str, tuple[Values, ...]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from defects.seeding import Base, Document, Seed, at, defect, slips, typo
+from tests.rules.defects.seeding import Base, Document, Seed, at, defect, slips, typo
 
 
 def _node_tags(base: Base) -> Iterator[tuple[Document, int, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from defects.seeding import Base, Document, Seed, defect
+from tests.rules.defects.seeding import Base, Document, Seed, defect
 
 
 def _allowing(base: Base) -> Iterator[tuple[Document, list[str]]]:

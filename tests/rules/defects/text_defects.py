@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from defects.seeding import Base, Seed, defect
+from tests.rules.defects.seeding import Base, Seed, defect
 
 _KEY_AND_WORD = re.compile(r"^( *)([A-Za-z_-]+): ([^ \[{#\"'][^#\[{]*?) *(#.*)?$")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from defects.seeding import Base, Pointer, Seed, defect
+from tests.rules.defects.seeding import Base, Pointer, Seed, defect
 
 Values = tuple[tuple[Pointer, Any], ...]
 

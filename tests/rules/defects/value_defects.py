@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from defects.seeding import Base, Document, Pointer, Seed, at, defect, keys, leaves, shown, slips, typo
+from tests.rules.defects.seeding import Base, Document, Pointer, Seed, at, defect, keys, leaves, shown, slips, typo
 
 _WORDS = {
     "drbd", "plain", "preferred", "last_resort", "kvm", "three-quarter-full", "quarter-full", "half-full", "empty",

@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from run_rules import TODAY
 
 from gpolicy.checking.catalogue import FLEET_RULES
 from gpolicy.checking.checking import check_fleet, check_policy
@@ -14,6 +13,7 @@ from gpolicy.checking.fleet import Fleet, FleetHit
 from gpolicy.findings import RuleInfo
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
+from tests.rules.run_rules import TODAY
 
 BASE = "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\nbeparams: {vcpus: 1}\n"
 

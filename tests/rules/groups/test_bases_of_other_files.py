@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_rules import TODAY
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.policy.loading import load_policy
+from tests.rules.run_rules import TODAY
 
 _BASE = "gpolicy: v1\nkind: NodeGroup\nname: media\nalloc_policy: preferred\n"
 _GROUP = "gpolicy: v1\nkind: NodeGroup\nname: east\nextends: ../base.yaml#media\nnodes: [n1]\n"

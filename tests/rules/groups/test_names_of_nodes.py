@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_rules import check, cluster, codes
 
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.findings import Severity
+from tests.rules.run_rules import check, cluster, codes
 
 HEAD = "gpolicy: v1\nkind: "
 CLUSTER = f"{HEAD}Cluster\nname: c.example.org\n---\n"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_rules import check
+
+from tests.rules.run_rules import check
 
 HEAD = "gpolicy: v1\nkind: "
 GROUP = f'{HEAD}NodeGroup\nname: gold\nnodes: ["web[1-4].a.example.org", db.a.example.org]\n---\n'

@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
-from run_rules import check, codes
 
 from gpolicy.rules.examples import bounds
 from gpolicy.testing.small_tests import MOST_TESTS
+from tests.rules.run_rules import check, codes
 
 HEAD = "gpolicy: v1\nkind: "
 GROUP = (

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_rules import TODAY, check, codes
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.checking.consequences import one_for_each_missing
@@ -18,6 +17,7 @@ from gpolicy.checking.value_schema import DEEPEST
 from gpolicy.errors import InputError, UsageError
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
+from tests.rules.run_rules import TODAY, check, codes
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nipolicy: {vcpu-ratio: 4}\n"
 GOLD = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"

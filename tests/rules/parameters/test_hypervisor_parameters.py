@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from run_rules import check, cluster, codes
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.ganeti.parameter import Values
+from tests.rules.run_rules import check, cluster, codes
 
 HEAD = "gpolicy: v1\nkind: Cluster\nname: c.example.org\nhvparams:\n  kvm: "
 

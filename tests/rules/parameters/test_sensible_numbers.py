@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_rules import check
 
 from gpolicy.findings import Finding, Severity
 from gpolicy.ganeti.parameter import Parameter, Type
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from tests.rules.run_rules import check
 
 NUMBERS = (Type.INT, Type.SIZE, Type.MIB, Type.FLOAT)
 WITHOUT_RANGE = {

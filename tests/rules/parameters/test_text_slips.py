@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_rules import check
 
 from gpolicy.findings import Severity
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from tests.rules.run_rules import check
 
 
 def serious(text: str, directory: Path) -> list[str]:

@@ -8,14 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from real_ganeti import TREES
-from run_rules import check, cluster, with_resources
 
 from gpolicy.cluster.state import ClusterObject
 from gpolicy.findings import Severity
 from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 from gpolicy.rules.parameters.paths import FORBIDDEN
+from tests.ganeti.real_ganeti import TREES
+from tests.rules.run_rules import check, cluster, with_resources
 
 V31 = 'ganeti_version: "3.1"\n'
 
@@ -288,8 +288,8 @@ def test_what_the_cluster_has_counts(tmp_path: Path) -> None:
 ANSWER = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from ganeti import constants, uidpool
-from ganeti.storage import filestorage
+from tests.ganeti import constants, uidpool
+from tests.ganeti.storage import filestorage
 ports = [port for _, port in constants.DAEMONS_PORTS.values()]
 drbd = [constants.FIRST_DRBD_PORT, constants.LAST_DRBD_PORT]
 uidpool.CheckUidPool([(0, 99)])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_rules import check
 
 from gpolicy.findings import Severity
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from tests.rules.run_rules import check
 
 FULL, HALF = ("16 16", "7000G 7950G", "8 8"), ("8 8", "3500G 3970G", "4 4")
 HARDWARE = "hardware: {memory: 128G, cpus: 18, pv_count: 8, pv_size: 1T}\n"

@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from run_rules import check, cluster, codes, with_resources
 
 from gpolicy.findings import Severity
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from tests.rules.run_rules import check, cluster, codes, with_resources
 
 HARDWARE = "hardware: {memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}\n"
 KEPT = "hv_state:\n  kvm: {mem_node: 4G, mem_hv: 1G, cpu_node: 2}\n"

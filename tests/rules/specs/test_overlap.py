@@ -8,12 +8,12 @@ from pathlib import Path
 import yaml
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from run_rules import check
 
 from gpolicy.checking.pairs import Pair, describe_region
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.model import Leaf
 from gpolicy.policy.source_file import SourceFile, YamlDocument
+from tests.rules.run_rules import check
 
 Box = tuple[tuple[int, int], ...]
 """Lowest and highest value in each of the six dimensions."""

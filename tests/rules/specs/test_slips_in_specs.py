@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_rules import check, codes
 
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from tests.rules.run_rules import check, codes
 
 _RATIOS = f"{GROUP}ipolicy: {{vcpu-ratio: 16, spindle-ratio: 4}}\n"
 

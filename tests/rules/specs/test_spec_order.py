@@ -3,11 +3,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from run_rules import check, codes
 
 from gpolicy.checking.pairs import MAX_PAIRS
 from gpolicy.findings import Severity
 from gpolicy.rules.examples import bounds
+from tests.rules.run_rules import check, codes
 
 LARGE = bounds("16G 32G", "8 16", "200G 400G")
 MEDIUM = bounds("8G 12G", "4 6", "100G 150G")

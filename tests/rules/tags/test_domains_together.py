@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 
 import pytest
-from run_rules import check, codes
+
+from tests.rules.run_rules import check, codes
 
 HEAD = "gpolicy: v1\nkind: "
 GROUP = f"{HEAD}NodeGroup\nname: gold\nnodes: [n1, n2, n3, n4]\n"

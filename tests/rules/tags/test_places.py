@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from run_rules import check, cluster, codes
+
+from tests.rules.run_rules import check, cluster, codes
 
 HEAD = "gpolicy: v1\nkind: "
 GROUP = f'{HEAD}NodeGroup\nname: gold\nnodes: ["n*"]\n'
