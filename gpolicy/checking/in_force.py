@@ -129,8 +129,17 @@ def groups_where(context: Context, declared: Declared, leaf: Leaf) -> list[Group
         return [declared]
     if not isinstance(declared, NodeSetPolicy):
         return [group for group in context.groups if context.own(group, leaf.path) is None]
+    homes = context.once(_groups_of_nodes)
     names = {group.value for group in declared.groups}
-    nodes = {name for pattern in declared.nodes for name in written_out(pattern.value) or ()}
-    return [
-        group for group in context.groups if group.name in names or not nodes.isdisjoint(promised_nodes(group) or ())
-    ]
+    for entry in declared.nodes:
+        names.update(home for name in written_out(entry.value) or () for home in homes.get(name, ()))
+    return [group for group in context.groups if group.name in names]
+
+
+def _groups_of_nodes(context: Context) -> dict[str, list[str]]:
+    """Return the nodes that groups surely name, each with those groups: one, or the policy is wrong."""
+    homes: dict[str, list[str]] = {}
+    for group in context.groups:
+        for name in promised_nodes(group) or ():
+            homes.setdefault(name, []).append(group.name)
+    return homes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Final
 
@@ -10,6 +11,9 @@ from gpolicy.guessing import closest
 
 MOST_GUESSES: Final = 100
 """The greatest number of unknown words that are compared: more are not misspellings."""
+
+MOST_ALIKE: Final = 60
+"""The greatest number of names that are compared with one another."""
 
 _LEAST_LETTERS: Final = 4  # shorter words have too many neighbours
 
@@ -34,6 +38,11 @@ def is_one_slip(word: str, known: str) -> bool:
     return word != known and len(word) <= 100 and _distance(_plain(word), _plain(known)) <= 1
 
 
+def is_typing_slip(word: str, known: str) -> bool:
+    """Return whether letters of a known word are exchanged, missing or twice; another letter makes another word."""
+    return is_one_slip(word, known) and (len(word) != len(known) or sorted(word) == sorted(known))
+
+
 def name_meant(name: str, known: Iterable[str]) -> str | None:
     """Return the only known name within one slip of `name`; None if there is none or more than one.
 
@@ -46,6 +55,17 @@ def name_meant(name: str, known: Iterable[str]) -> str | None:
 def _in_one_series(one: str, other: str) -> bool:
     (words, marks), (other_words, other_marks) = _split(one), _split(other)
     return words == other_words and marks != other_marks
+
+
+def rarer_slips(uses: Counter[str]) -> dict[str, str]:
+    """Return the names that are one slip away from one that is used more often, each with that one.
+
+    None of more than MOST_ALIKE names: those are a series.
+    """
+    if len(uses) > MOST_ALIKE:
+        return {}
+    found = {name: name_meant(name, [other for other in uses if uses[other] > uses[name]]) for name in uses}
+    return {name: near for name, near in found.items() if near is not None}
 
 
 _PARTS: Final = re.compile(r"[^\W\d_]+|\d+")

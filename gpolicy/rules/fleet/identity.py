@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -56,23 +56,18 @@ class NodeInTwoClusters(FleetRule):
             first: dict[str, _Named] = {}
             wild: list[_Named] = []
             left = _MOST_NAMES
-            for number in members:
-                for group in fleet.policies[number].groups.values():
-                    for node in group.nodes or ():
-                        named = _Named(number, group.label, node.value, node.span)
-                        if is_glob(node.value) and "." not in node.value:
-                            continue  # a wide one, such as node*
-                        names = (written_out(node.value) if is_glob(node.value) and left > 0 else None) or (node.value,)
-                        left -= len(names)
-                        others = [first.setdefault(name, named) for name in names]
-                        is_wild = names == (node.value,) and is_glob(node.value)
-                        others += [item for item in wild if any(matches(item.value, name) for name in names)]
-                        if is_wild and len(wild) < _MOST_PATTERNS:
-                            others += [item for name, item in first.items() if matches(node.value, name)]
-                            wild.append(named)
-                        other = next((item for item in others if named.meets(item)), None)
-                        if other is not None:
-                            yield self._twice(fleet, named, other)
+            for named in _named_nodes(fleet, members):
+                written = written_out(named.value) if is_glob(named.value) and left > 0 else None
+                names = written or [named.value]
+                left -= len(names)
+                others = [first.setdefault(name, named) for name in names]
+                others += [item for item in wild if any(matches(item.value, name) for name in names)]
+                if is_glob(named.value) and not written and len(wild) < _MOST_PATTERNS:
+                    others += [item for name, item in first.items() if matches(named.value, name)]
+                    wild.append(named)
+                other = next((item for item in others if named.meets(item)), None)
+                if other is not None:
+                    yield self._twice(fleet, named, other)
 
     def _twice(self, fleet: Fleet, named: _Named, other: _Named) -> FleetHit:
         what = "a pattern" if is_glob(other.value) else "a node"
@@ -94,6 +89,15 @@ class _Named:
     def meets(self, other: _Named) -> bool:
         """Return whether another one is of another cluster, and not the same text of a base."""
         return self.policy != other.policy and place_of(self.span) != place_of(other.span)
+
+
+def _named_nodes(fleet: Fleet, members: Iterable[int]) -> Iterator[_Named]:
+    """Yield the nodes that groups of these policies name, without patterns that are too wide, such as node*."""
+    for number in members:
+        for group in fleet.policies[number].groups.values():
+            for node in group.nodes or ():
+                if "." in node.value or not is_glob(node.value):
+                    yield _Named(number, group.label, node.value, node.span)
 
 
 _MOST_NAMES: Final = 200_000

@@ -58,12 +58,14 @@ class BaseTakenForGroup(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
+        paths = set(context.policy.paths)
         for group in context.groups:
-            documents = {id(leaf.document): leaf.document for leaf in group.leaves.values()}
-            for base in documents.values():
-                is_outside = base is not group.document and base not in context.policy.documents
+            outside = {
+                id(leaf.document): leaf.document for leaf in group.leaves.values() if leaf.document.file not in paths
+            }
+            for base in outside.values():
                 is_group = base.root["kind"] == "NodeGroup" and "nodes" not in base.root
-                if is_outside and is_group and base.root.get("template") is not True:
+                if is_group and base.root.get("template") is not True:
                     message = f"group {base.root['name']} of another file has no nodes, and {name_of(group)} extends it"
                     yield self.hit(group, message, group.document.value_span(("extends",)), hint=_HINT)
         bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]

@@ -16,7 +16,7 @@ from gpolicy.findings import AMBIGUOUS, Related, Span, error_rule, warning_rule
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy import edits
-from gpolicy.policy.misspelt import MOST_GUESSES, is_one_slip, name_meant
+from gpolicy.policy.misspelt import MOST_GUESSES, is_typing_slip, name_meant
 from gpolicy.policy.model import Declared, GroupPolicy, NodeSetPolicy
 from gpolicy.policy.promised import unlikely, written_out
 from gpolicy.policy.source_file import Located
@@ -317,19 +317,14 @@ def _stems_meant(context: Context) -> Iterator[tuple[GroupPolicy, Located[str], 
     entries = [(group, entry) for group in context.groups for entry in group.nodes or () if not unlikely(entry.value)]
     stems = {entry.value: match[0] for _, entry in entries if (match := _STEM.match(entry.value))}
     uses = Counter(stems.values())
-    usual = [stem for stem, count in uses.most_common(_MOST_DOMAINS)]
+    usual = {stem for stem, count in uses.most_common(_MOST_DOMAINS) if count > 1}
     rare = ((group, entry, stem) for group, entry in entries if uses[stem := stems.get(entry.value, "")] == 1)
     for group, entry, stem in islice(rare, MOST_GUESSES):
-        words = {word for word in re.findall("[a-z]+", group.name.lower()) if f"{word}s" != stem and word != f"{stem}s"}
-        others = {other for other in usual if uses[other] > 1 and f"{other}s" != stem and other != f"{stem}s"}
-        known = {word for word in words | others if word != stem and _is_typing_slip(stem, word)}
-        if len(known) == 1 and stem not in words:
-            yield group, entry, stem, known.pop()
-
-
-def _is_typing_slip(written: str, word: str) -> bool:
-    """Return whether letters of a word are exchanged, missing or twice; another letter makes another word."""
-    return is_one_slip(written, word) and (len(written) != len(word) or sorted(written) == sorted(word))
+        of_group = set(re.findall("[a-z]+", group.name.lower()))
+        others = (of_group | usual) - {stem, f"{stem}s", stem.removesuffix("s")}
+        known = [word for word in others if is_typing_slip(stem, word)]
+        if len(known) == 1 and stem not in of_group:
+            yield group, entry, stem, known[0]
 
 
 _DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")

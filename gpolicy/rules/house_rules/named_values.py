@@ -85,33 +85,37 @@ _KINDS: Final = {
 _KINDS_OF_FACTS: Final = {"name": _TEXT, "group": _TEXT, "tags": _LIST, "nodes": _LIST}
 
 
+def _schemas_of_values(house_rule: HouseRule) -> Iterator[tuple[str, Parameter | None, Mapping[str, Any], Pointer]]:
+    """Yield the schemas about values of the object: the value's path and parameter, the schema and its place."""
+    for found, place in _of_the_object(house_rule.schema):
+        for name, schema in found.get("properties", {}).items():
+            parameter = parameter_at(tuple(name.split(".")))
+            for inner, step in _of_the_object(schema):
+                yield name, parameter, inner, (*place, "properties", name, *step)
+
+
 def idle_keywords(house_rule: HouseRule) -> Iterator[tuple[str, str, str, Pointer]]:
     """Yield the keywords of a sound schema that are about another kind of value than the one they stand at.
 
     Each is the path of the value, its kind in words, the keyword, and the place in the schema.
     """
-    for found, place in _of_the_object(house_rule.schema):
-        for name, schema in found.get("properties", {}).items():
-            parameter = parameter_at(tuple(name.split(".")))
-            kind = _KINDS_OF_FACTS.get(name) or (_KINDS[parameter.type] if parameter is not None else "")
-            for inner, step in _of_the_object(schema) if kind else ():
-                for keyword, bound in inner.items():
-                    if _KEYWORDS.get(keyword, kind) != kind or _demands_nothing(parameter, keyword, bound):
-                        yield name, kind, keyword, (*place, "properties", name, *step, keyword)
+    for name, parameter, schema, place in _schemas_of_values(house_rule):
+        kind = _KINDS_OF_FACTS.get(name) or (_KINDS[parameter.type] if parameter is not None else "")
+        for keyword, bound in schema.items() if kind else ():
+            if _KEYWORDS.get(keyword, kind) != kind or _demands_nothing(parameter, keyword, bound):
+                yield name, kind, keyword, (*place, keyword)
 
 
 def impossible_words(house_rule: HouseRule) -> Iterator[tuple[str, str, tuple[str, ...], Pointer]]:
     """Yield the words of a sound schema that a value never is: its path, the word, what it can be, and the place."""
-    for found, place in _of_the_object(house_rule.schema):
-        for name, schema in found.get("properties", {}).items():
-            parameter = parameter_at(tuple(name.split(".")))
-            is_one = parameter is not None and parameter.type is Type.CHOICE
-            for inner, step in _of_the_object(schema) if parameter is not None and is_one else ():
-                wanted = [("const", inner["const"])] if "const" in inner else []
-                wanted += [("enum", word) for word in inner.get("enum", ())]
-                for keyword, word in wanted:
-                    if parameter is not None and word not in parameter.choices:
-                        yield name, str(word), parameter.choices, (*place, "properties", name, *step, keyword)
+    for name, parameter, schema, place in _schemas_of_values(house_rule):
+        if parameter is None or parameter.type is not Type.CHOICE:
+            continue
+        wanted = [("const", schema["const"])] if "const" in schema else []
+        wanted += [("enum", word) for word in schema.get("enum", ())]
+        for keyword, word in wanted:
+            if word not in parameter.choices:
+                yield name, str(word), parameter.choices, (*place, keyword)
 
 
 def _demands_nothing(parameter: Parameter | None, keyword: str, bound: object) -> bool:

@@ -56,13 +56,16 @@ class RuleUnknownValue(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for house_rule in sound_rules(context.policy):
             known, kind = known_values(house_rule.kind.value), house_rule.kind.value
-            unknown = dict(reversed([*unknown_values(house_rule)]))  # each at the first of its places
-            other = next((word for word in KINDS if unknown.keys() <= known_values(word).keys()), None)
-            if len(unknown) > 1 and other is not None:
+            unknown: dict[str, Pointer] = {}  # each with the first of its places
+            for name, pointer in unknown_values(house_rule):
+                unknown.setdefault(name, pointer)
+            others = KINDS if len(unknown) > 1 else ()
+            other = next((word for word in others if unknown.keys() <= known_values(word).keys()), None)
+            if other is not None:
                 message = f"house rule {house_rule.name.value}: no {kind} has values {', '.join(sorted(unknown))}"
                 yield self.hit(_label(house_rule), message, house_rule.kind.span, hint=f"Did you mean `{other}`?")
                 continue
-            for name, pointer in reversed(unknown.items()):
+            for name, pointer in unknown.items():
                 message = f"house rule {house_rule.name.value}: no {kind} has a value {name!r}"
                 ends = [path for path in known if path.endswith(f".{name}")]
                 guess = f"Did you mean `{ends[0]}`?" if ends else did_you_mean(name, known, _SHOW)
@@ -122,12 +125,11 @@ class RuleMatchesNothing(Rule):
             if policy.is_part:
                 continue
             kind, names = house_rule.kind, [item.name for item in objects_of(policy, house_rule.kind.value)]
-            looked_at = {item.label for item in subjects(house_rule, policy)}
-            almost = [*self._almost_tagged(policy, house_rule, looked_at)]
+            almost = [*self._almost_tagged(policy, house_rule)]
             yield from almost
             if almost or house_rule.document.file not in policy.paths:
                 continue
-            if looked_at:
+            if any(subjects(house_rule, policy)):
                 for glob in house_rule.names:  # another policy may have a name that is like none here
                     near = None if is_glob(glob.value) or glob.value in names else name_meant(glob.value, names)
                     if near is not None:
@@ -145,17 +147,20 @@ class RuleMatchesNothing(Rule):
             message = f"house rule {house_rule.name.value} looks at nothing: {message}"
             yield self.hit(_label(house_rule), message, span, hint=hint)
 
-    def _almost_tagged(self, policy: Policy, house_rule: HouseRule, looked_at: set[str]) -> Iterator[Hit]:
+    def _almost_tagged(self, policy: Policy, house_rule: HouseRule) -> Iterator[Hit]:
         """Yield the tags of objects that a rule leaves out, but which are almost a tag that it looks for."""
         wanted = [glob.value for glob in house_rule.tags if not is_glob(glob.value)]
-        left_out = [item for item in objects_of(policy, house_rule.kind.value) if item.label not in looked_at]
-        words = dict.fromkeys(tag.value for item in left_out if wanted for tag in tags_of(item, policy))
+        if not wanted:
+            return
+        looked_at = {item.label for item in subjects(house_rule, policy)}
+        left_out = (item for item in objects_of(policy, house_rule.kind.value) if item.label not in looked_at)
+        tagged = [(item, tag) for item in left_out for tag in tags_of(item, policy)]
+        words = dict.fromkeys(tag.value for _, tag in tagged)
         meant = {word: name_meant(word, wanted) for word in islice(words, MOST_GUESSES)}
-        for item in left_out if any(meant.values()) else ():
-            for tag in tags_of(item, policy):
-                if near := meant.get(tag.value):
-                    message = f"house rule {house_rule.name.value} looks at {near}, and not at {tag.value}"
-                    yield self.hit(item, message, tag.span, hint=f"Did you mean `{near}`?")
+        for item, tag in tagged:
+            if near := meant.get(tag.value):
+                message = f"house rule {house_rule.name.value} looks at {near}, and not at {tag.value}"
+                yield self.hit(item, message, tag.span, hint=f"Did you mean `{near}`?")
 
 
 class RuleNamedTwice(Rule):

@@ -185,10 +185,10 @@ def _unlike(written: str, words: _Words) -> str:
     word = words.ignored.sub("", written)
     if words.what == "machine type" and re.search("440|q-?35", word.lower()) and not written.startswith("pc-"):
         return "" if written == "q35" else "write pc-i440fx or pc-q35, with or without a version: pc-q35-7.2"
-    other = {"CPU model": ("pc-", "q35"), "machine type": tuple(KVM_CPU_MODELS)}.get(words.what, ())
-    if written and (word in other or (words.what == "CPU model" and word.startswith(other))):
-        kinds = ["machine type", "CPU model"] if words.what == "CPU model" else ["CPU model", "machine type"]
-        return f"it is a {kinds[0]}: write a {kinds[1]}"
+    if words.what == "CPU model" and word.startswith(("pc-", "q35")):
+        return "it is a machine type: write a CPU model"
+    if words.what == "machine type" and word in KVM_CPU_MODELS:
+        return "it is a CPU model: write a machine type"
     if not written or word in words.known:
         version = re.match(r"pc-(?:i440fx|q35)-([0-9]+)", written)
         return f"there is no version {version[1]}" if version and int(version[1][:9]) > _NEWEST else ""

@@ -187,8 +187,8 @@ def _mistyped(path: Path, text: str) -> str:
         glued = next((word for word in sorted(known, key=len, reverse=True) if part.startswith(word)), "")
         if place == 1 and len(parts) == 2 and glued and path[-1] not in _DIRECTORIES:
             return f"/{glued}/{part.removeprefix(glued)}"
-    meant = {part: word for part in parts if part not in _WORDS and (word := surely_meant(part, _WORDS))}
-    return "/".join(meant.get(part, part) for part in parts) if meant.keys() - {"image"} else ""
+    meant = {part: word for part in parts if part not in (*_WORDS, "image") and (word := surely_meant(part, _WORDS))}
+    return "/".join(meant.get(part, part) for part in parts) if meant else ""
 
 
 _WORDS: Final = ("ganeti", "hugepages", "images")

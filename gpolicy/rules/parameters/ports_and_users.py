@@ -13,7 +13,7 @@ from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import GANETI_PORTS, INSTANCE_PORTS, SERVICE_PORTS
-from gpolicy.policy.misspelt import is_one_slip
+from gpolicy.policy.misspelt import is_typing_slip
 from gpolicy.printable import count as in_words
 from gpolicy.rules.examples import CLUSTER
 
@@ -57,11 +57,7 @@ class PortTaken(Rule):
             if user:
                 message = f"{leaf.dotted} is {leaf.value}, a port of {user}"
                 yield self.hit(declared, message, leaf.span, hint="write a port that nothing else on the nodes uses")
-            elif (
-                usual
-                and is_one_slip(str(leaf.value), usual)
-                and (len(usual) != len(str(leaf.value)) or sorted(usual) == sorted(str(leaf.value)))
-            ):
+            elif usual and is_typing_slip(str(leaf.value), usual):
                 message = f"{leaf.dotted} is {leaf.value}, which is almost the usual port"
                 yield self.hit(declared, message, leaf.span, hint=f"Did you mean `{usual}`?")
 

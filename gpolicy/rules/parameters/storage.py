@@ -15,7 +15,7 @@ from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
 from gpolicy.fit.terms import volume_terms
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.text_forms import IPV4
-from gpolicy.policy.misspelt import name_meant
+from gpolicy.policy.misspelt import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.rules.examples import CLUSTER, GROUP
@@ -116,17 +116,15 @@ class VolumeGroupLookAlike(Rule):
         self, context: Context, others: dict[str, list[tuple[Declared, Leaf, Span]]], wanted: str
     ) -> Iterator[Hit]:
         """Yield names, beside the cluster's own, that are almost another one which is written more often."""
-        written: list[tuple[str, Declared, Span]]
-        written = [(name, item, span) for name, uses in others.items() for item, _, span in uses]
+        written = [(name, item.label, span) for name, uses in others.items() for item, _, span in uses]
         for declared in context.cluster_and_groups:
             if place := declared.physical_volumes.get("volume_groups"):
-                written += [(name, declared, place.span) for name in place.value]
-        often = Counter(name for name, _, _ in written)
-        for name, item, span in written:
-            near = name_meant(name, [other for other in often if often[other] > often[name] and other != wanted])
-            if near is not None and name != wanted:
+                written += [(name, declared.label, place.span) for name in place.value]
+        meant = rarer_slips(Counter(name for name, _, _ in written if name != wanted))
+        for name, label, span in written:
+            if near := meant.get(name):
                 message = f"a volume group is called {name} here, but {near} elsewhere"
-                yield self.hit(item, message, span, hint=f"Did you mean `{near}`?")
+                yield self.hit(label, message, span, hint=f"Did you mean `{near}`?")
 
 
 def _volume_groups_of(leaf: Leaf) -> Iterator[tuple[str, Span]]:

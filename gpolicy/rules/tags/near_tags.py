@@ -12,13 +12,11 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS
 from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Level
-from gpolicy.policy.misspelt import name_meant
+from gpolicy.policy.misspelt import name_meant, rarer_slips
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.tags.domains import domains
 
 _OF_TOOLS: Final = (HTOOLS, "ganeti:")
-_MOST_WORDS: Final = 60
-"""Prefixes, or tags of one prefix, that are compared with one another; more are names of a series."""
 _MOST_PREFIXES: Final = 20
 """Prefixes whose tags are compared."""
 _OTHERS: Final = "".join(f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\ntags: [tier:web]\n" for name in ("a", "b"))
@@ -41,18 +39,19 @@ class TagAlmostAnother(Rule):
         tags = [tag for tag in context.tags if ":" in tag.text and not tag.text.startswith(_OF_TOOLS)]
         prefixes = Counter(_prefix(tag.text) for tag in tags)
         prefixes.update(owned.prefix.rstrip(":") for owned in context.policy.owned if owned.prefix.endswith(":"))
-        meant = {f"{word}:": f"{near}:" for word, near in _slips(prefixes).items()}
+        meant = {f"{word}:": f"{near}:" for word, near in rarer_slips(prefixes).items()}
         texts: dict[str, Counter[str]] = {}
         for tag in tags:
             texts.setdefault(_prefix(tag.text), Counter())[tag.text] += 1
         for uses in islice(texts.values(), _MOST_PREFIXES):
-            meant |= _slips(uses)
+            meant |= rarer_slips(uses)
         for tag in tags if meant else ():
             prefix = _prefix(tag.text)
-            if tag.level is Level.NODE and (prefix in domain_names or name_meant(prefix, domain_names)):
-                continue  # GP522
             near = meant.get(f"{prefix}:") or meant.get(tag.text)
-            if near is not None:
+            if near is None:
+                continue
+            of_domain = prefix in domain_names or name_meant(prefix, domain_names)
+            if tag.level is not Level.NODE or not of_domain:  # else GP522
                 shown = f"{near}…" if near.endswith(":") else near
                 message = f"the tag {tag.text} is almost {shown}, which others of the policy have"
                 yield self.hit(tag.label, message, tag.span, hint=f"Did you mean `{near}`?")
@@ -60,11 +59,3 @@ class TagAlmostAnother(Rule):
 
 def _prefix(text: str) -> str:
     return text.partition(":")[0]
-
-
-def _slips(uses: Counter[str]) -> dict[str, str]:
-    """Return the words that are one slip away from one that is used more often, each with that one."""
-    if len(uses) > _MOST_WORDS:
-        return {}
-    found = {word: name_meant(word, [other for other in uses if uses[other] > uses[word]]) for word in uses}
-    return {word: near for word, near in found.items() if near is not None}
