@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parents[1]
+RUFF: Final = Path(sys.executable).with_name("ruff")
 ALWAYS: Final = ("tests/test_architecture.py", "tests/test_generated.py")
 _EVERYWHERE: Final = frozenset({"gpolicy", "tests", "data", "docs", "scripts"})
 """Names of folders that say nothing: too much lies in them."""
@@ -83,8 +84,7 @@ def _text(module: str) -> str:
 
 def import_graph() -> dict[str, list[str]]:
     """Return each module of the repository with those that it imports, as ruff reads them."""
-    ruff = Path(sys.executable).with_name("ruff")
-    graph: dict[str, list[str]] = json.loads("".join(_lines(str(ruff), "analyze", "graph", "--quiet")))
+    graph: dict[str, list[str]] = json.loads("".join(_lines(str(RUFF), "analyze", "graph", "--quiet")))
     return graph
 
 
