@@ -6,7 +6,7 @@ import io
 import os
 import traceback
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -266,3 +266,14 @@ def simulate(
 ) -> Report:
     """Run the schedule of a seed, if wanted without some of its mischief, or without the memory that makes it fast."""
     return of(seed, Path(folder().name), route=route, without=without).run(remembering=remembering)
+
+
+def violations(schedule: Callable[[str], Report], seeds: Iterable[int]) -> dict[str, list[str]]:
+    """Return what did not hold, by the seed of the schedule."""
+    reports = (schedule(str(seed)) for seed in seeds)
+    return {report.seed: report.violations for report in reports if report.violations}
+
+
+def seed_that_shows(what: str, schedule: Callable[[str], Report], seeds: Iterable[int]) -> int | None:
+    """Return the first seed whose schedule has a violation that says so."""
+    return next((seed for seed in seeds if any(what in text for text in schedule(str(seed)).violations)), None)

@@ -32,9 +32,11 @@ from gpolicy.cli.targets import rollout_near
 from gpolicy.cluster import https, json_input, master, process, rapi, rapi_answers, rapi_client
 from gpolicy.fleet import workers
 from gpolicy.plan import contents as plan_contents
-from gpolicy.plan import plan_file as cli_reading
+from gpolicy.plan import plan_file
 from gpolicy.provenance import Provenance
+from gpolicy.remedy import remedy_file
 from gpolicy.rollout import rollout_run
+from tests.simulator.scenarios import PLANS
 from tests.simulator.simulated_children import Pipe
 from tests.simulator.simulated_machine import Machine
 from tests.simulator.virtual_time import Clock, VirtualTime
@@ -185,7 +187,16 @@ def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     yield once(rapi_answers, "_group", lambda record, own: (id(record.fields), id(own)))
     yield once(master, "parse_config", lambda data, **options: (data, *options.values()))
     yield once(plan_contents, "_leaves", lambda own, tags: (id(own), tags))
-    yield once(cli_reading, "read_plan", lambda path, signers=None: (path.read_bytes(), signers))
+    for module in (plan_file, remedy_file):
+        yield module, "read_procedure_file", _read_plan
+
+
+def _read_plan(path: Path, *how: Any) -> Any:
+    content = path.read_bytes() if path.is_file() else b""
+    return PLANS.get(content) or _read_procedure_file(path, *how)
+
+
+_read_procedure_file: Final = plan_file.read_procedure_file
 
 
 def _on(current: Callable[[], Machine], name: str) -> Callable[..., Any]:
