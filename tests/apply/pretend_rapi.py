@@ -35,9 +35,15 @@ def make_certificate(directory: Path) -> Path:
     return file
 
 
+def _fresh() -> PretendGaneti:
+    ganeti = PretendGaneti.recorded()
+    ganeti.model.own = deepcopy(ganeti.model.own)
+    return ganeti
+
+
 @dataclass
 class Server:
-    ganeti: PretendGaneti
+    ganeti: PretendGaneti = field(default_factory=_fresh)
     port: int = 0
     asked: list[str] = field(default_factory=list)
     cut: list[str] = field(default_factory=list)  # the next requests of these methods get no answer, but are obeyed
@@ -109,7 +115,7 @@ def job(ganeti: PretendGaneti, number: int) -> Any:
     }
 
 
-def _answer(server: Server, path: str) -> Any:
+def _shown(server: Server, path: str) -> Any:
     ganeti, parts = server.ganeti, urlsplit(path)
     match parts.path.split("/")[2:]:
         case ["info"]:
@@ -138,11 +144,24 @@ def _call(method: str, address: str, body: Any) -> tuple[RapiCall, str]:
     return RapiCall(method, parts.path + (f"?{left}" if left else ""), body), dict(arguments)["reason"]
 
 
-def _handler(  # noqa: C901 (one class, which must know the server)
-    server: Server, context: ssl.SSLContext
-) -> type[BaseHTTPRequestHandler]:
-    expected = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+def answer(server: Server, method: str, path: str, body: Any, authorization: str | None) -> tuple[int, Any] | None:
+    """Return status and content of the answer to a request. None: the server obeys, and ends the connection."""
+    server.asked.append(f"{method} {path}")
+    if authorization != "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode():
+        return 401, {"code": 401, "message": "Unauthorized", "explain": "No permission"}
+    if method == "GET":
+        shown = _shown(server, path)
+        return (404, {"code": 404, "message": "Not Found"}) if shown is None else (200, shown)
+    if server.answers:
+        return server.answers.pop(0)
+    made = server.ganeti.submit(*_call(method, path, body))
+    if method in server.cut:
+        server.cut.remove(method)
+        return None
+    return server.afterwards.pop(0) if server.afterwards else (200, str(made.number))
 
+
+def _handler(server: Server, context: ssl.SSLContext) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def setup(self) -> None:
             self.request = context.wrap_socket(self.request, server_side=True)
@@ -155,44 +174,20 @@ def _handler(  # noqa: C901 (one class, which must know the server)
         def log_message(self, *_: object) -> None:
             pass
 
-        def send(self, status: int, value: Any) -> None:
-            body = json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def allowed(self) -> bool:
-            server.asked.append(f"{self.command} {self.path}")
-            if self.headers.get("Authorization") == expected:
-                return True
-            self.send(401, {"code": 401, "message": "Unauthorized", "explain": "No permission"})
-            return False
-
         def do_GET(self) -> None:
-            if self.allowed():
-                answer = _answer(server, self.path)
-                self.send(404, {"code": 404, "message": "Not Found"}) if answer is None else self.send(200, answer)
-
-        def submit(self) -> None:
-            if self.allowed():
-                self.take()
-
-        def take(self) -> None:
             length = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(length)) if length else None
-            if server.answers:
-                status, value = server.answers.pop(0)
-                self.send(status, value)
-                return
-            made = server.ganeti.submit(*_call(self.command, self.path, body))
-            if self.command in server.cut:
-                server.cut.remove(self.command)
+            told = answer(server, self.command, self.path, body, self.headers.get("Authorization"))
+            if told is None:
                 self.close_connection = True
                 return
-            self.send(*server.afterwards.pop(0) if server.afterwards else (200, str(made.number)))
+            content = json.dumps(told[1]).encode()
+            self.send_response(told[0])
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
 
-        do_PUT = do_POST = do_DELETE = submit  # noqa: N815 (the names that http.server looks for)
+        do_PUT = do_POST = do_DELETE = do_GET  # noqa: N815 (the names that http.server looks for)
 
     return Handler
 
@@ -205,18 +200,16 @@ class _Quiet(ThreadingHTTPServer):
 
 
 @contextmanager
-def serve(certificate: Path) -> Iterator[Server]:
-    """Run a server with the certificate (and its key, in the same file)."""
+def serve(certificate: Path, server: Server) -> Iterator[None]:
+    """Let a server listen, with the certificate (and its key, in the same file)."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
-    server = Server(PretendGaneti.recorded())
-    server.ganeti.model.own = deepcopy(server.ganeti.model.own)
     with _Quiet(("127.0.0.1", 0), _handler(server, context)) as listener:
         server.port = listener.server_address[1]
         thread = threading.Thread(target=listener.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:
-            yield server
+            yield
         finally:
             listener.shutdown()
             thread.join()

@@ -1,4 +1,7 @@
-"""`gpolicy apply --all` as a user runs it: a process of its own, against servers that speak as Ganeti's remote API."""
+"""`gpolicy apply --all` as a user runs it, against servers that speak as Ganeti's remote API.
+
+Where it gets signals it is a process of its own, with a process for each cluster, and the servers listen.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,7 +22,8 @@ import pytest
 from tests.apply import pretend_rapi
 from tests.apply.pretend_ganeti import fails
 from tests.apply.pretend_rapi import PASSWORD, USER, Server
-from tests.cli.command_line import FOUR_STEPS, HEEDING, ROOT, gpolicy
+from tests.apply.same_process import gpolicy, reach_directly, wait_for, wait_for_nothing, work_in_turn
+from tests.cli.command_line import FOUR_STEPS, HEEDING, ROOT
 
 FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
 WAVES = 'waves = ["stage=canary", "name=*"]'
@@ -93,9 +96,20 @@ class Bench:
         done = self.run("plan", "--all", "--detailed-exitcode")
         assert done.returncode == FINE, done.stdout
 
-    def slow(self, seconds: float, *names: str) -> None:
-        for name in names or NAMES:
-            self.servers[name].ganeti.seconds = seconds
+    def slow(self, *names: str) -> None:
+        """Let the jobs of clusters not end."""
+        for name in names:
+            self.servers[name].ganeti.seconds = 600.0
+
+    def resume(self) -> None:
+        """Go on with no job that takes long: every step was done once."""
+        for server in self.servers.values():
+            server.ganeti.seconds = 0.0
+            for job in server.ganeti.jobs:
+                job.ends = 0.0
+        done = self.apply("--resume")
+        assert done.returncode == FINE, done.stderr
+        self.expect_all_done()
 
 
 @pytest.fixture(scope="session")
@@ -104,20 +118,33 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, certificate: Path) -> Iterator[Bench]:
+def bench(tmp_path: Path, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """All runs are in this process, and wait for nothing."""
+    servers = {name: Server(port=port) for port, name in enumerate(NAMES, start=1)}
+    reach_directly(monkeypatch, [*servers.values()])
+    wait_for_nothing(monkeypatch)
+    work_in_turn(monkeypatch)
+    yield Bench(tmp_path, servers, certificate)
+    remove_locks()
+
+
+@pytest.fixture
+def served(tmp_path: Path, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """The servers listen, for processes that are started."""
+    servers = {name: Server() for name in NAMES}
+    reach_directly(monkeypatch, [*servers.values()])
+    work_in_turn(monkeypatch)
     with ExitStack() as stack:
-        servers = {name: stack.enter_context(pretend_rapi.serve(certificate)) for name in NAMES}
+        for server in servers.values():
+            stack.enter_context(pretend_rapi.serve(certificate, server))
         yield Bench(tmp_path, servers, certificate)
-        for lock in Path("/run").glob("gpolicy-apply-*.lock"):
-            if not lock.read_bytes():
-                lock.unlink(missing_ok=True)
+        remove_locks()
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.01)
+def remove_locks() -> None:
+    for lock in Path("/run").glob("gpolicy-apply-*.lock"):
+        if not lock.read_bytes():
+            lock.unlink(missing_ok=True)
 
 
 def begun(journal: Path, lines: int = 3) -> Callable[[], bool]:
@@ -255,74 +282,70 @@ def test_a_journal_that_ends_within_its_first_line_stops_neither_resume_nor_roll
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_the_running_steps_and_begins_no_other_cluster(bench: Bench, number: signal.Signals) -> None:
-    bench.slow(1.0, "ham")
-    process = bench.start()
-    wait_for(begun(bench.journal("ham")))
+def test_a_signal_ends_the_running_steps_and_begins_no_other_cluster(served: Bench, number: signal.Signals) -> None:
+    served.slow("ham")
+    process = served.start()
+    wait_for(begun(served.journal("ham")))
     process.send_signal(number)
-    out, said = process.communicate(timeout=60)
+    assert process.stderr is not None
+    said = ""
+    while "stopping after the running step" not in said:
+        said += process.stderr.readline()
+    served.servers["ham"].ganeti.jobs[0].ends = 0.0
+    out, more = process.communicate(timeout=60)
     assert process.returncode == FINDINGS
-    assert said.count("stopping after the running step") == 1
+    assert (said + more).count("stopping after the running step") == 1
     assert "1 partly done" in out
-    assert bench.jobs() == {"ham": 1, "ber": 0, "cam": 0}
-    bench.slow(0.0)
-    assert bench.apply("--resume").returncode == FINE
-    bench.expect_all_done()
+    assert served.jobs() == {"ham": 1, "ber": 0, "cam": 0}
+    served.resume()
 
 
-def test_a_second_signal_does_not_wait_for_the_jobs(bench: Bench) -> None:
-    bench.slow(6.0, "ham")
-    process = bench.start()
-    wait_for(begun(bench.journal("ham")))
-    began = time.monotonic()
+def test_a_second_signal_does_not_wait_for_the_jobs(served: Bench) -> None:
+    served.slow("ham")
+    process = served.start()
+    wait_for(begun(served.journal("ham")))
     process.send_signal(signal.SIGTERM)
-    time.sleep(0.2)
+    assert process.stderr is not None
+    while "stopping after the running step" not in process.stderr.readline():
+        pass
     process.send_signal(signal.SIGTERM)
     out, _ = process.communicate(timeout=60)
-    assert time.monotonic() - began < 5
     assert "job 1 goes on in Ganeti" in out
-    bench.slow(0.0)
-    assert bench.apply("--resume").returncode == FINE
-    bench.expect_all_done()
+    served.resume()
 
 
-def test_the_roll_out_is_killed_and_its_clusters_end_their_step(bench: Bench) -> None:
+def test_the_roll_out_is_killed_and_its_clusters_end_their_step(served: Bench) -> None:
     """While they do, nobody else can go on with the roll-out; afterwards it goes on, and no job runs twice."""
-    bench.slow(600.0, "ber", "cam")
-    process = bench.start("--jobs", "2")
-    wait_for(begun(bench.journal("ber")))
-    wait_for(begun(bench.journal("cam")))
+    served.slow("ber", "cam")
+    process = served.start("--jobs", "2")
+    wait_for(begun(served.journal("ber")))
+    wait_for(begun(served.journal("cam")))
     process.kill()
-    early = bench.apply("--resume")
+    early = served.apply("--resume")
     assert early.returncode == COULD_NOT_RUN
     assert "another roll-out of plans is under way" in early.stderr
     for name in ("ber", "cam"):
-        (job,) = bench.servers[name].ganeti.jobs
+        (job,) = served.servers[name].ganeti.jobs
         job.ends = 0.0
     process.communicate(timeout=60)  # until the last of them has closed its output
     for name in ("ber", "cam"):
-        last = json.loads(bench.journal(name).read_text().splitlines()[-1])
+        last = json.loads(served.journal(name).read_text().splitlines()[-1])
         assert (last["event"], last["outcome"]) == ("end", "stopped")
-    assert bench.jobs() == {"ham": 4, "ber": 1, "cam": 1}
-    bench.slow(0.0)
-    done = bench.apply("--resume")
-    assert done.returncode == FINE, done.stderr
-    bench.expect_all_done()
+    assert served.jobs() == {"ham": 4, "ber": 1, "cam": 1}
+    served.resume()
 
 
-def test_the_process_of_one_cluster_is_killed(bench: Bench) -> None:
-    bench.slow(2.0, "ham")
-    process = bench.start()
-    wait_for(begun(bench.journal("ham")))
-    pid = json.loads(bench.journal("ham").read_text().splitlines()[0])["pid"]
+def test_the_process_of_one_cluster_is_killed(served: Bench) -> None:
+    served.slow("ham")
+    process = served.start()
+    wait_for(begun(served.journal("ham")))
+    pid = json.loads(served.journal("ham").read_text().splitlines()[0])["pid"]
     assert pid != process.pid
     os.kill(pid, signal.SIGKILL)
     out, _ = process.communicate(timeout=60)
     assert process.returncode == FINDINGS
     assert "its process ended without an answer (signal 9)" in out
-    bench.slow(0.0)
-    assert bench.apply("--resume").returncode == FINE
-    bench.expect_all_done()
+    served.resume()
 
 
 def test_who_goes_on_with_one_plan_alone_does_not_confuse_the_roll_out(bench: Bench) -> None:
