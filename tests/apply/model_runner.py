@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
+
+from gpolicy.apply import journal_file
 from gpolicy.apply.final_look import FinalLook
 from gpolicy.apply.journal import Direction, History, read_history
 from gpolicy.apply.journal_file import JournalFile, read_journal
@@ -169,6 +173,16 @@ class MortalJournal(JournalFile):
             raise KilledError
 
 
+@pytest.fixture(autouse=True)
+def mortal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have all runs of a module that imports this write such a journal, which no power cut hits."""
+    monkeypatch.setattr(journal_file, "JournalFile", MortalJournal)
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+    MortalJournal.left = -1
+    yield
+    MortalJournal.left = -1
+
+
 @dataclass
 class Agreed:
     """Agrees, and records what was shown."""
@@ -188,6 +202,12 @@ def plan_for(ganeti: PretendGaneti, policy: Policy | None = None) -> Plan:
         file = Path(directory, "plan.json")
         file.write_text(plan_text(made), encoding="utf-8")
         return read_plan(file)
+
+
+@cache
+def plan_of(*documents: str) -> Plan:
+    """Return the plan that a policy makes of the pretended cluster as it is at first."""
+    return plan_for(PretendGaneti.recorded(), policy_of(*documents))
 
 
 def run(

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
 from gpolicy.cluster.config_data import read_config_file
@@ -35,6 +35,9 @@ class Job:
     ends: float = 0.0
 
 
+UUID: Final = str(uuid4())
+"""That of all pretended clusters, but no other process of tests has it: locks go by it."""
+
 Mishap = Callable[["PretendGaneti", Job], None]
 """Runs a job in its own way."""
 
@@ -49,7 +52,7 @@ class PretendGaneti:
     serials: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0  # that a job takes
     drained: int = 0  # how many more submissions are refused
-    uuid: str = field(default_factory=lambda: str(uuid4()))  # its own: tests run side by side, and locks go by it
+    uuid: str = UUID
 
     @classmethod
     def recorded(cls) -> PretendGaneti:

@@ -78,11 +78,12 @@ def reach_directly(monkeypatch: pytest.MonkeyPatch, servers: Sequence[Server]) -
 
 
 def wait_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have time pass for apply and for the pretended jobs whenever apply waits, and only then."""
+    """Have time pass for apply and for the pretended jobs when apply waits, and only then. No disk is waited for."""
     clock = Clock()
     virtual = VirtualTime(lambda: clock, clock.advance)
     for module in (carrying, rapi_runner, runner, pretend_ganeti):
         monkeypatch.setattr(module, "time", virtual)
+    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 def work_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:

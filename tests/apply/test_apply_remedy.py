@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,11 +11,10 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.apply import journal_file
 from gpolicy.apply.carrying import ApplyError, CarryingError
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.preconditions import RefusedError, can_be_carried, suppositions_hold
@@ -37,19 +36,20 @@ from gpolicy.remedy.remedy_file import read_procedure
 from gpolicy.remedy.saved_remedy import Supposed, save_remedy
 from gpolicy.report.remedy_json import remedy_data
 from tests.apply import pretend_rapi
-from tests.apply.model_runner import Agreed, KilledError, ModelRunner, MortalJournal, Quiet, killed_run, run
+from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)
+    Agreed,
+    KilledError,
+    ModelRunner,
+    MortalJournal,
+    Quiet,
+    killed_run,
+    mortal,
+    run,
+)
 from tests.apply.pretend_ganeti import PretendGaneti, fails, gone, lies, then
 from tests.apply.pretend_rapi import query
 from tests.cli.command_line import ROOT
 from tests.plan.ganeti_model import ModelCluster
-
-
-@pytest.fixture(autouse=True)
-def mortal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(journal_file, "JournalFile", MortalJournal)
-    MortalJournal.left = -1
-    yield
-    MortalJournal.left = -1
 
 
 @cache
@@ -98,7 +98,6 @@ def check_done(ganeti: PretendGaneti, remedy: Procedure) -> None:
         assert now[step.instance] == [*step.nodes_after]
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     kills=st.lists(st.tuples(st.integers(1, 35), st.booleans()), max_size=4),
     back=st.lists(st.tuples(st.integers(1, 35), st.booleans()), max_size=4),

@@ -33,6 +33,10 @@ from tests.cli.command_line import gpolicy as gpolicy_process
 FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
 
 
+PLANNED: list[str] = []
+"""The plan for FOUR_STEPS, once it was made: all clusters of these tests are the same at first."""
+
+
 class Bench:
     """A directory with a plan, and the options that reach the server."""
 
@@ -45,7 +49,10 @@ class Bench:
         secret.chmod(0o600)
         self.env = {"HOME": str(directory), "XDG_RUNTIME_DIR": str(directory)}
         self.reach = ["--rapi-credentials", str(secret), "--rapi-ca", str(certificate)]
-        assert self.make_plan(FOUR_STEPS).returncode == FINE
+        if not PLANNED:
+            assert self.make_plan(FOUR_STEPS).returncode == FINE
+            PLANNED.append(self.plan.read_text())
+        self.plan.write_text(PLANNED[0])
 
     def lock(self) -> Path:
         return lock_directory(self.env) / lock_name("cluster", self.server.ganeti.uuid)
@@ -167,8 +174,16 @@ def test_without_a_terminal_apply_does_nothing(bench: Bench) -> None:
     assert bench.server.ganeti.jobs == []
 
 
-@pytest.mark.parametrize(("answer", "code", "jobs"), [("yes", FINE, 4), ("no", FINDINGS, 0), ("y", FINDINGS, 0)])
-def test_on_a_terminal_apply_asks(served: Bench, answer: str, code: int, jobs: int) -> None:
+@pytest.mark.parametrize("answer", ["no", "y"])
+def test_on_a_terminal_only_yes_is_taken_for_a_yes(bench: Bench, answer: str) -> None:
+    done = gpolicy(*bench.call(), env=bench.env, cwd=bench.directory, answer=answer)
+    assert done.returncode == FINDINGS
+    assert bench.server.ganeti.jobs == []
+    assert "move node1 to group platinum" in done.stdout
+    assert "Only yes is taken for a yes" in done.stdout
+
+
+def test_on_a_terminal_apply_asks(served: Bench) -> None:
     ours, theirs = pty.openpty()
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), **served.env}
     with subprocess.Popen(
@@ -179,11 +194,11 @@ def test_on_a_terminal_apply_asks(served: Bench, answer: str, code: int, jobs: i
         said = b""
         while b"yes is taken" not in said:
             said += os.read(ours, 65536)
-        os.write(ours, answer.encode() + b"\n")
+        os.write(ours, b"yes\n")
         said += b"".join(written_to(ours))
-        assert process.wait(30) == code
+        assert process.wait(30) == FINE
     os.close(ours)
-    assert len(served.server.ganeti.jobs) == jobs
+    assert len(served.server.ganeti.jobs) == 4
     assert b"move node1 to group platinum" in said
 
 
@@ -526,7 +541,7 @@ def test_an_untrusted_certificate_is_no_destination(served: Bench) -> None:
     done = gpolicy_process(*words, env=served.env)
     assert done.returncode == COULD_NOT_RUN
     assert "certificate is not trusted" in done.stderr
-    assert served.server.asked[-1].startswith("GET")
+    assert served.server.asked == []
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from gpolicy.cluster.process import child_environment, run
 from gpolicy.errors import UnreachableError
+from tests.apply.same_process import gpolicy
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = "hush-5d3e90"  # noqa: S105 (of this test alone)
@@ -64,7 +64,7 @@ def root(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def gpolicy(root: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run_gpolicy(root: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     environ = {
         "PATH": f"{root / 'bin'}:{os.environ['PATH']}",
         "HOME": str(root),
@@ -73,17 +73,16 @@ def gpolicy(root: Path, *arguments: str | Path) -> subprocess.CompletedProcess[s
         "GPOLICY_RAPI_USER": "tool",
         **SECRETS,
     }
-    command = [sys.executable, "-m", "gpolicy", *map(str, arguments)]
-    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    return gpolicy(*arguments, env=environ)
 
 
 @pytest.mark.parametrize("way", ["local:", "ssh://root@master"])
 def test_no_program_gets_a_secret(root: Path, way: str) -> None:
     state = way if way == "local:" else f"{way}{root}/var/lib/ganeti/config.data"
     plan = root / "plan.json"
-    made = gpolicy(root, "plan", root / "policy.yaml", "--state", state, "-o", plan)
+    made = run_gpolicy(root, "plan", root / "policy.yaml", "--state", state, "-o", plan)
     assert plan.exists(), made.stderr
-    done = gpolicy(root, "apply", plan, "--to", state, "--yes", "--journal", root / "journal")
+    done = run_gpolicy(root, "apply", plan, "--to", state, "--yes", "--journal", root / "journal")
     assert "the job failed" in done.stderr, done.stderr
     told = {file.name.partition(".")[0] for file in (root / "told").iterdir()}
     assert told == {"gnt-node", "gnt-instance", "gnt-group", "gnt-job"} | ({"ssh", "flock"} if "ssh" in way else set())

@@ -120,7 +120,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def bench(tmp_path: Path, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     """All runs are in this process, and wait for nothing."""
-    servers = {name: Server(port=port) for port, name in enumerate(NAMES, start=1)}
+    servers = {name: server_of(name) for name in NAMES}
     reach_directly(monkeypatch, [*servers.values()])
     wait_for_nothing(monkeypatch)
     work_in_turn(monkeypatch)
@@ -131,7 +131,7 @@ def bench(tmp_path: Path, certificate: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.fixture
 def served(tmp_path: Path, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     """The servers listen, for processes that are started."""
-    servers = {name: Server() for name in NAMES}
+    servers = {name: server_of(name) for name in NAMES}
     reach_directly(monkeypatch, [*servers.values()])
     work_in_turn(monkeypatch)
     with ExitStack() as stack:
@@ -139,6 +139,12 @@ def served(tmp_path: Path, certificate: Path, monkeypatch: pytest.MonkeyPatch) -
             stack.enter_context(pretend_rapi.serve(certificate, server))
         yield Bench(tmp_path, servers, certificate)
         remove_locks()
+
+
+def server_of(name: str) -> Server:
+    server = Server(port=NAMES.index(name) + 1)
+    server.ganeti.uuid = f"{server.ganeti.uuid}-{name}"
+    return server
 
 
 def remove_locks() -> None:

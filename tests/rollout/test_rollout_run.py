@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpolicy.apply import journal_file
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.journal_file import JournalError
 from gpolicy.errors import InputError
@@ -19,9 +17,15 @@ from gpolicy.rollout.next_action import PlanStage
 from gpolicy.rollout.rollout_journal import read_rollout
 from gpolicy.rollout.rollout_run import RolloutRun, lost_journals
 from gpolicy.settings.rollout_settings import RolloutWave
-from tests.apply.model_runner import KilledError, ModelRunner, MortalJournal, plan_for
+from tests.apply.model_runner import (  # noqa: F401 (mortal is a fixture)
+    KilledError,
+    ModelRunner,
+    MortalJournal,
+    mortal,
+    plan_of,
+)
 from tests.apply.pretend_ganeti import PretendGaneti, fails, then
-from tests.plan.planned import policy_of
+from tests.laws import examples
 from tests.rollout.model_hands import Fleet, OneCluster, Told
 
 POLICIES = {
@@ -67,17 +71,9 @@ POLICIES = {
 WAVES = (RolloutWave("stage=canary", ("ham",)), RolloutWave("name=*", ("ber", "cam")))
 
 
-@pytest.fixture(autouse=True)
-def mortal(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(journal_file, "JournalFile", MortalJournal)
-    MortalJournal.left = -1
-    yield
-    MortalJournal.left = -1
-
-
 def one(name: str) -> OneCluster:
     ganeti = PretendGaneti.recorded()
-    return OneCluster(ganeti, plan_for(ganeti, policy_of(*POLICIES[name])), ModelRunner(ganeti))
+    return OneCluster(ganeti, plan_of(*POLICIES[name]), ModelRunner(ganeti))
 
 
 def fleet(directory: Path, *, child_dies: bool = False) -> Fleet:
@@ -253,7 +249,7 @@ def test_a_cluster_whose_journal_goes_during_a_rollback_is_not_taken_back(tmp_pa
     assert run.has_trouble
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(12))
 @given(
     kills=st.lists(st.tuples(st.integers(1, 60), st.booleans(), st.booleans()), max_size=4),
     back=st.lists(st.tuples(st.integers(1, 60), st.booleans(), st.booleans()), max_size=4),
