@@ -187,8 +187,8 @@ def test_a_real_lvm(locked: str | None, spindles: int, free: int, disk: int) -> 
 ANSWER = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from tests.ganeti import backend
-from tests.ganeti.storage.bdev import LogicalVolume
+from ganeti import backend
+from ganeti.storage.bdev import LogicalVolume
 for line in sys.stdin:
     rows = json.loads(line)
     LogicalVolume._GetVolumeInfo = classmethod(lambda *_: [list(row) for row in rows])

@@ -52,9 +52,9 @@ def test_margin_and_reserve_are_three_percent(volume: int) -> None:
 ANSWER = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from tests.ganeti import objects
-from tests.ganeti.storage.bdev import LogicalVolume
-from tests.ganeti.utils import lvm
+from ganeti import objects
+from ganeti.storage.bdev import LogicalVolume
+from ganeti.utils import lvm
 for line in sys.stdin:
     small, large, size = json.loads(line)
     volumes = [objects.LvmPvInfo(size=float(small)), objects.LvmPvInfo(size=float(large))]

@@ -138,8 +138,8 @@ physical_volumes: {{exclude: [/dev/sd0], margin: {margin}}}
 ANSWER = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
-from tests.ganeti import objects
-from tests.ganeti.storage.bdev import LogicalVolume
+from ganeti import objects
+from ganeti.storage.bdev import LogicalVolume
 for line in sys.stdin:
     volumes = [
         objects.LvmPvInfo(name=f"/dev/sd{n}", vg_name="x", size=float(size), free=float(size - used), attributes="a--")
