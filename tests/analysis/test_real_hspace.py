@@ -62,7 +62,7 @@ def compare(item: GroupCapacity, file: Path) -> int:
     return answers
 
 
-@pytest.mark.parametrize("part", [pytest.param(slice(0, 200, 10)), pytest.param(slice(200), marks=pytest.mark.full)])
+@pytest.mark.parametrize("part", [pytest.param(slice(0, 200, 20)), pytest.param(slice(200), marks=pytest.mark.full)])
 def test_every_number_equals_hspace(part: slice, tmp_path: Path) -> None:
     file = tmp_path / "cluster.data"
     texts = [FULL, *(case["data"] for case in recorded_cases()[part])]

@@ -19,7 +19,7 @@ from tests.analysis.hspace_cases import hspace_keys, tiered
 
 HSPACE = shutil.which("hspace")
 SPECIFICATIONS = [
-    ["p,6,204801,10241,21"],
+    ["p,3,204801,10241,21"],
     ["p,3,200g,64g,8", "last_resort,2,100G,32 gib,4,7"],
     ["a,1,1TB,16M,2,3,False", "u,2,1 t,1T,1", "preferred,0,1,1,1"],
 ]
@@ -80,7 +80,7 @@ def test_a_wrong_specification_is_one_clear_line(text: str, message: str) -> Non
 @pytest.mark.htools
 @pytest.mark.skipif(HSPACE is None, reason="Debian's ganeti-htools (hspace) is not installed")
 @pytest.mark.parametrize("template", ["drbd", "plain"])
-@pytest.mark.parametrize("specifications", [["p,6,204801,10241,21"], ["p,3,200g,64g,8", "p,2,100G,32g,4,7"]])
+@pytest.mark.parametrize("specifications", [["p,3,204801,10241,21"], ["p,3,200g,64g,8", "p,2,100G,32g,4,7"]])
 def test_hspace_simulate_gives_the_same_numbers(specifications: list[str], template: str) -> None:
     assert HSPACE is not None
     options = [f"--simulate={text}" for text in reversed(specifications)]

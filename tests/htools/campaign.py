@@ -19,12 +19,16 @@ from tests.children import Died, in_children
 from tests.htools.random_requests import KINDS, make_case
 from tests.htools.three_ways import CRASHED, DIFFERENT, EQUAL, INSTALLED, SKIPPED, compare
 
+EACH = "each kind"
 PATIENCE = 120.0  # seconds after which a case of ours has not ended
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Cases of one kind: seeds from `first` on; each is asked of real program and engine, some of the law as well."""
+    """Cases of a kind, or of EACH kind in turn: seeds from `first` on.
+
+    Each is asked of real program and engine, some of the law as well.
+    """
 
     kind: str
     first: int
@@ -32,6 +36,9 @@ class Chunk:
     most_nodes: int = 7
     law_every: int = 0
     seconds: float = 3.0
+
+    def kind_of(self, seed: int) -> str:
+        return KINDS[seed % len(KINDS)] if self.kind == EACH else self.kind
 
 
 @dataclass(slots=True)
@@ -47,7 +54,7 @@ class Found:
 def work(chunk: Chunk) -> None:
     """Compare the cases of a chunk in this process; print a line for each."""
     for seed in range(chunk.first, chunk.first + chunk.count):
-        case = make_case(chunk.kind, seed, chunk.most_nodes)
+        case = make_case(chunk.kind_of(seed), seed, chunk.most_nodes)
         law = chunk.law_every > 0 and seed % chunk.law_every == 0
         outcome, difference = compare(case, chunk.seconds, law=law)
         sys.stdout.write(json.dumps([outcome, difference, law and outcome != SKIPPED]) + "\n")
@@ -65,7 +72,7 @@ def in_child(chunk: Chunk) -> Found:
         counts[outcome] += 1
         found.law += law
         if difference:
-            found.differences.append(f"{chunk.kind}, seed {seed}: {difference}")
+            found.differences.append(f"{chunk.kind_of(seed)}, seed {seed}: {difference}")
     found.counts = dict(counts)
     return found
 
