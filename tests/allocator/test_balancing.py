@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.allocator.balancing import EngineSearch, Goal, Search, balance, law_search
@@ -98,7 +98,6 @@ def test_what_the_rules_allow(rules: MoveRules, kinds: set[MoveKind]) -> None:
     assert seen == kinds
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(min_value=0, max_value=2**32))
 def test_the_engine_takes_the_moves_of_the_law(seed: int) -> None:
     rng = random.Random(seed)
@@ -119,7 +118,6 @@ def test_the_engine_takes_the_moves_of_the_law(seed: int) -> None:
     both_ways(where, rules, replace(ANYTHING, limit=3))
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(min_value=0, max_value=2**32))
 def test_near_ties_of_equal_nodes_are_decided_by_the_last_bit(seed: int) -> None:
     rng = random.Random(seed)

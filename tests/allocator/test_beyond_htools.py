@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance
@@ -58,7 +58,6 @@ def run(where: Cluster, kind: DiskTemplate, rules: ExtendedRules, most: int | No
     return fill(where, candidates, wanted, rules, maximum_memory=most)
 
 
-@settings(max_examples=25, deadline=None)
 @given(found=clusters())
 def test_surviving_more_failures_never_gives_more_room(found: tuple[Cluster, DiskTemplate]) -> None:
     where, kind = found
@@ -66,7 +65,6 @@ def test_surviving_more_failures_never_gives_more_room(found: tuple[Cluster, Dis
     assert counts == sorted(counts, reverse=True)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     found=clusters(),
     failures=st.integers(0, 3),
@@ -113,7 +111,6 @@ def test_what_takes_minutes_is_refused() -> None:
     assert len(mirrored.placed) > 3
 
 
-@settings(max_examples=20, deadline=None)
 @given(found=clusters())
 def test_without_extra_limits_it_is_the_exact_allocation(found: tuple[Cluster, DiskTemplate]) -> None:
     where, kind = found
@@ -125,7 +122,6 @@ def test_without_extra_limits_it_is_the_exact_allocation(found: tuple[Cluster, D
     assert ours.placed == law.placed
 
 
-@settings(max_examples=20, deadline=None)
 @given(found=clusters(), ratio=st.sampled_from([0.3, 0.5, 1.0, 1.5]))
 def test_the_sum_of_maximum_memories_stays_below_the_over_subscribed_memory(
     found: tuple[Cluster, DiskTemplate], ratio: float
@@ -187,7 +183,6 @@ def test_a_stopped_instance_keeps_its_memory_but_an_offline_one_does_not() -> No
         assert where.instances[0].memory == 500  # its size is what it was, as for whoever asks what it would need
 
 
-@settings(max_examples=30, deadline=None)
 @given(cores=st.integers(0, 15), reserved=st.integers(0, 15000), overhead=st.integers(0, 3000))
 def test_reserved_cores_and_disk_only_reduce_room(cores: int, reserved: int, overhead: int) -> None:
     counts = []

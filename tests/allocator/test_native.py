@@ -27,6 +27,7 @@ from gpolicy.allocator.redundancy import CapacityRules
 from gpolicy.allocator.repeated_allocation import Allocator
 from gpolicy.errors import InputError
 from tests.allocator.helpers import allocator, cluster, instance, node, start
+from tests.laws import examples
 
 LOADED = load()
 assert LOADED.library is not None, LOADED.trouble
@@ -86,7 +87,7 @@ def test_without_the_library_the_law_answers_and_says_that_it_is_slow(monkeypatc
     assert slow.standard(start(SMALL), WANTED, 5) == fast
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.integers(min_value=0), st.integers(min_value=0))
 def test_cut_input_is_refused(integers: int, reals: int) -> None:
     numbers, _ = streams()

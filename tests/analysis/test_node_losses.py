@@ -9,7 +9,7 @@ from itertools import combinations, product
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import Instance
@@ -327,7 +327,6 @@ def groups_by_chance(draw: st.DrawFn) -> tuple[list[int], list[tuple[int, int, i
     return cpus, rows, draw(st.sampled_from(["1.0", "1.5", "0.0"]))
 
 
-@settings(max_examples=150, deadline=None)
 @given(chance=groups_by_chance(), cpus=st.booleans())
 def test_what_is_absorbed_fits_by_plain_sums(
     chance: tuple[list[int], list[tuple[int, int, int, int, str]], str], *, cpus: bool

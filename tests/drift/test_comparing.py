@@ -136,13 +136,13 @@ def test_unreadable_values_are_listed_separately() -> None:
     assert report.findings == ()  # nobody knows whether the waiver is needed
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(cluster_states())
 def test_a_cluster_that_is_as_declared_has_no_drift(state: ClusterState) -> None:
     assert find_drift(loaded(adopted(state).text), state, today=TODAY).drift == ()
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_each_change_of_a_plan_is_drift_or_accepted_once(data: st.DataObject) -> None:
     state = data.draw(cluster_states())

@@ -20,6 +20,7 @@ from gpolicy.plan.part import Key, key_of
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from tests.drift.test_comparing import TODAY
+from tests.laws import examples
 from tests.strategies import GeneratedPolicy, adopted, cluster_states, policies
 
 
@@ -86,7 +87,7 @@ def comments(policy: Policy) -> list[str]:
 
 
 @given(st.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(6), suppress_health_check=list(HealthCheck))
 def test_what_is_written_is_gone_and_nothing_else_has_changed(data: st.DataObject) -> None:
     state = data.draw(cluster_states())
     generated = data.draw(policies(state) | cluster_states().map(adopted))

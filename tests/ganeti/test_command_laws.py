@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -27,17 +25,11 @@ from gpolicy.ganeti.values import canonical
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
 from tests.ganeti.assignment_strategies import VERSION, WIDE_PAIR, assignments, object_names, tags, wild_assignments
 from tests.ganeti.real_ganeti import RefusedError, needs_ganeti, real_ganeti, values_of
+from tests.laws import examples
 
 pytestmark = needs_ganeti
 
-EXAMPLES = int(os.environ.get("GPOLICY_LAW_EXAMPLES", "50"))
-"""How many commands each law is tried on; a long run wants thousands."""
-
-many = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+law = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 def modify(level: Level, wanted: Assignments) -> Command:
@@ -57,7 +49,7 @@ def as_written(wanted: Assignments) -> Values:
 
 
 @pytest.mark.parametrize("level", list(Level))
-@many
+@law
 @given(data=st.data())
 def test_parsed_by_ganeti_the_values_are_the_same(level: Level, data: st.DataObject) -> None:
     wanted = data.draw(assignments(level))
@@ -68,7 +60,7 @@ def test_parsed_by_ganeti_the_values_are_the_same(level: Level, data: st.DataObj
     assert by_argv == by_rapi
 
 
-@many
+@law
 @given(name=object_names, wanted=assignments(Level.GROUP, resets=False, least=0))
 def test_a_new_group_gets_its_name_and_values(name: str, wanted: Assignments) -> None:
     command = group_add(name, wanted)
@@ -78,7 +70,7 @@ def test_a_new_group_gets_its_name_and_values(name: str, wanted: Assignments) ->
     assert by_argv == real_ganeti().receive(command.rapi)
 
 
-@many
+@law
 @given(name=object_names, wanted=assignments(Level.NODE))
 def test_any_name_reaches_ganeti(name: str, wanted: Assignments) -> None:
     for command in (group_modify(name, wanted), node_modify(name, wanted), group_remove(name)):
@@ -88,7 +80,7 @@ def test_any_name_reaches_ganeti(name: str, wanted: Assignments) -> None:
             assert real_ganeti().receive(command.rapi) == fields
 
 
-@many
+@law
 @given(old=object_names, new=object_names, nodes=st.lists(object_names, min_size=1, max_size=4))
 def test_renames_and_moves_name_the_same_objects_by_both_routes(old: str, new: str, nodes: list[str]) -> None:
     rename, move = group_rename(old, new), assign_nodes(old, nodes)
@@ -100,7 +92,7 @@ def test_renames_and_moves_name_the_same_objects_by_both_routes(old: str, new: s
             assert real_ganeti().receive(command.rapi) == fields
 
 
-@many
+@law
 @given(level=st.sampled_from(list(Level)), name=object_names, wanted=st.sets(tags, min_size=1, max_size=8))
 def test_tags_come_through(level: Level, name: str, wanted: set[str]) -> None:
     for make in (add_tags, remove_tags):
@@ -153,7 +145,7 @@ def at_start(data: st.DataObject, level: Level) -> dict[Path, Value]:
 
 
 @pytest.mark.parametrize("level", list(Level))
-@many
+@law
 @given(data=st.data())
 def test_ganeti_stores_the_wanted_own_values(level: Level, data: st.DataObject) -> None:
     own = at_start(data, level)
@@ -166,7 +158,7 @@ def test_ganeti_stores_the_wanted_own_values(level: Level, data: st.DataObject) 
         assert stored == after(before, wanted, level)
 
 
-@many
+@law
 @given(wanted=assignments(Level.GROUP, resets=False, sane=True, least=0))
 def test_a_new_group_stores_what_is_wanted(wanted: Assignments) -> None:
     command = group_add("g", wanted)
@@ -178,7 +170,7 @@ def test_a_new_group_stores_what_is_wanted(wanted: Assignments) -> None:
 
 
 @pytest.mark.parametrize("level", list(Level))
-@settings(many, max_examples=2 * EXAMPLES)
+@settings(law, max_examples=examples(50))
 @given(data=st.data())
 def test_ganeti_never_stores_anything_else(level: Level, data: st.DataObject) -> None:
     """A value is refused by us, refused by Ganeti, or stored exactly."""

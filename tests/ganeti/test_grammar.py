@@ -6,7 +6,7 @@ import os
 import subprocess
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.ganeti import grammar
@@ -73,7 +73,6 @@ def through_a_shell(arguments: list[str]) -> list[str]:
     return [os.fsdecode(word) for word in answer.stdout.split(b"\0")[:-1]]
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(any_argument | nasty_argument, min_size=1, max_size=10))
 def test_a_real_shell_gives_every_argument_back(arguments: list[str]) -> None:
     assert through_a_shell(arguments) == arguments

@@ -36,6 +36,7 @@ from gpolicy.errors import InputError
 from gpolicy.htools.text_format import parse_cluster
 from tests.htools.random_clusters import TEMPLATES, random_cluster
 from tests.htools.three_ways import by_the_law
+from tests.laws import examples
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 
@@ -166,7 +167,7 @@ def outcome(ask: Callable[[], Attempt | None]) -> object:
     return found if found is None else facts_of(found)
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=examples(250))
 @given(seed=SEEDS)
 @example(seed=676946)  # reserved memory refuses it before the checks with forthcoming instances
 def test_one_attempt(seed: int) -> None:
@@ -176,14 +177,6 @@ def test_one_attempt(seed: int) -> None:
         assert found is None or found == outcome(lambda: by_law(question))
 
 
-@pytest.mark.full
-@settings(max_examples=20_000, deadline=None)
-@given(seed=SEEDS)
-def test_many_attempts(seed: int) -> None:
-    test_one_attempt.hypothesis.inner_test(seed)  # type: ignore[attr-defined]
-
-
-@settings(max_examples=30, deadline=None)
 @given(seed=SEEDS)
 def test_one_attempt_on_many_nodes(seed: int) -> None:
     """So many that pairs are found by bounds and classes."""
@@ -199,7 +192,7 @@ def some_rules(rng: random.Random, where: Cluster) -> CapacityRules:
     return CapacityRules(skip_offline=rng.random() < 0.7, ignored_groups=ignored)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(50))
 @given(seed=SEEDS)
 def test_redundancy(seed: int) -> None:
     rng, where, _ = some_cluster(seed, 12)
@@ -220,7 +213,7 @@ def test_redundancy(seed: int) -> None:
         assert engine() is expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50))
 @given(seed=SEEDS)
 def test_evacuations(seed: int) -> None:
     """Of few nodes, too, where there is no pair to move to."""
@@ -241,7 +234,7 @@ def test_evacuations(seed: int) -> None:
     assert same(evacuated(), law)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(50))
 @given(seed=SEEDS, checks=st.booleans(), tiered=st.booleans())
 def test_whole_runs(seed: int, checks: bool, tiered: bool) -> None:
     rng, where, template = some_cluster(seed, 6)

@@ -21,7 +21,7 @@ from tests.impact.policy_cases import instances_of, state_of
 
 pytestmark = needs_ganeti
 
-CLUSTERS = int(os.environ.get("GPOLICY_VIOLATION_CLUSTERS", "60"))
+CLUSTERS = 60
 INSTANCES = 20
 NODES = ["node1", "node2", "node3", "node4"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path as FilePath
@@ -20,17 +19,15 @@ from gpolicy.plan.plan_json import plan_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from tests.ganeti.real_ganeti import needs_ganeti, real_ganeti
+from tests.laws import FEW
 from tests.plan.ganeti_model import ModelCluster, Tree, rapi_job, tools_job
 from tests.strategies import HOSTILE_NAMES, OWNED, PLAIN_NAMES, GeneratedPolicy, adopted, cluster_states, policies
 
-EXAMPLES = int(os.environ.get("GPOLICY_LAW_EXAMPLES", "40"))
 RISKS = frozenset({"disks-stay", "exclusive-storage", "master-network"})
 """Guards against expensive changes; the others are about what Ganeti refuses or what breaks."""
 
 law = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    derandomize=EXAMPLES <= 100,
+    derandomize=settings().max_examples == FEW,
     database=None,
     phases=[Phase.explicit, Phase.generate, Phase.shrink],
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example],

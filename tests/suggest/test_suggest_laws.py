@@ -31,7 +31,7 @@ from gpolicy.suggest.suggesting import suggest, with_values
 from gpolicy.suggest.suggestion import Size, Suggestion, SuggestRequest
 from tests.suggest.groups_of_nodes import Hardware, group, hardware
 
-WRITTEN = settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+WRITTEN = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def one(state: ClusterState, **wanted: object) -> Suggestion:
@@ -78,7 +78,6 @@ def test_with_a_mirror_both_nodes_count_in_the_spindle_ratio(ratio: float) -> No
 
 
 @given(node=hardware(), nodes=st.integers(1, 4), exclusive=st.booleans())
-@settings(deadline=None, max_examples=40)
 def test_sizes_tile_an_empty_node_within_the_stated_waste(node: Hardware, nodes: int, exclusive: bool) -> None:
     state = group(*[node] * nodes, exclusive=exclusive)
     try:
@@ -148,7 +147,6 @@ def test_capacity_says_the_same_of_the_planned_cluster(exclusive: bool, template
 
 
 @given(node=hardware(), nodes=st.integers(1, 4))
-@settings(deadline=None, max_examples=25)
 def test_disks_take_the_volumes_of_their_size_and_no_more(node: Hardware, nodes: int) -> None:
     try:
         found = one(group(*[node] * nodes, exclusive=True))
@@ -164,7 +162,6 @@ def test_disks_take_the_volumes_of_their_size_and_no_more(node: Hardware, nodes:
 
 
 @given(nodes=st.lists(hardware(), min_size=2, max_size=6), exclusive=st.booleans())
-@settings(deadline=None, max_examples=25)
 def test_without_n1_the_group_takes_the_sum_of_what_its_nodes_take(nodes: list[Hardware], exclusive: bool) -> None:
     try:
         # hspace keeps no margin: with one, a node may take an instance more than suggest promises
