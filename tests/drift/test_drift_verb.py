@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ from jsonschema import Draft7Validator
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpolicy.cli.running import run
-from tests.cli.command_line import CONFIG, STATE, gpolicy, policy
+from tests.cli.command_line import CONFIG, STATE, policy
 
 FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
 CHANGE = "candidate_pool_size: 3\n"
@@ -20,6 +23,14 @@ ACCEPTED = (
     f"{CHANGE}---\ngpolicy: v1\nkind: Waiver\nwaivers:\n"
     '  - {rule: drift, where: "cluster:candidate_pool_size", reason: agreed, until: "2099-12-31"}\n'
 )
+
+
+def gpolicy(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run gpolicy in this process and return what it did."""
+    command, out, err = [*map(str, arguments)], io.StringIO(), io.StringIO()
+    with contextlib.chdir(cwd or "."), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(command)
+    return subprocess.CompletedProcess(command, code, out.getvalue(), err.getvalue())
 
 
 def up(file: Path) -> float:
