@@ -111,7 +111,7 @@ def numbers(state: ClusterState, *, by_declaration: bool) -> dict[str, Any]:
 CASES = [case["data"] for case in recorded_cases()]
 
 
-@pytest.mark.parametrize("place_of_case", range(0, len(CASES), 5))
+@pytest.mark.parametrize("place_of_case", range(0, len(CASES), 8))
 def test_declared_values_equal_to_the_measured_ones_change_no_number(place_of_case: int) -> None:
     try:
         measured = summed(from_text(CASES[place_of_case]))

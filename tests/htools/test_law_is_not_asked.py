@@ -50,7 +50,7 @@ def without_the_law() -> Iterator[None]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_htools(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for seed in range(60):
+    for seed in range(30):
         case = make_case(kind, seed)
         if "c.mond" in case.files:  # shares of a node without CPUs in use are infinite, which the engine refuses
             continue
