@@ -89,10 +89,9 @@ def run(seeds: range, folder: Path) -> Counter[str]:
     return seen
 
 
-@pytest.mark.parametrize("count", [250, pytest.param(500, marks=pytest.mark.slow)])
-def test_random_clusters(count: int, tmp_path: Path) -> None:
-    seen = run(range(count), tmp_path)
-    assert min(seen[kind] for kind in ("score True", "score False", "lost-allocations True")) >= count // 100, seen
+def test_random_clusters(tmp_path: Path) -> None:
+    seen = run(range(250), tmp_path)
+    assert min(seen[kind] for kind in ("score True", "score False", "lost-allocations True")) >= 2, seen
 
 
 @pytest.mark.full

@@ -21,36 +21,36 @@ SLOW = {BALANCE, *FROM_DOCUMENT}
 """Kinds for which the real program takes minutes on 25 nodes."""
 
 
-def run(kind: str, count: int, most_nodes: int, *, law_every: int = 0) -> None:
+def run(kind: str, count: int, most_nodes: int, *, law_every: int = 0, seconds: float = 20.0) -> None:
     """Compare fresh cases, or those from the seed in GPOLICY_SEED on (printed, so that a failure can be repeated)."""
     first = int(os.environ.get("GPOLICY_SEED") or random.SystemRandom().randrange(10**9))
     print(f"GPOLICY_SEED={first}; one case: scripts/campaign --case KIND SEED --most-nodes {most_nodes}")  # noqa: T201
-    found = in_child(Chunk(kind, first, count, most_nodes, law_every, seconds=5.0))
+    found = in_child(Chunk(kind, first, count, most_nodes, law_every, seconds))
     print(found.counts)  # noqa: T201
     assert found.differences == []
-    assert found.counts[EQUAL] > count // 2
+    assert found.counts.get(EQUAL, 0) > count // (2 if count > 10 else 4)  # large ones are often too slow
 
 
 def test_a_few_small_clusters() -> None:
-    run(EACH, 8 * len(KINDS), 7, law_every=5)
+    run(EACH, 8 * len(KINDS), 7, law_every=5, seconds=5.0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_clusters(kind: str) -> None:
-    run(kind, 40, 7, law_every=4)
+    run(kind, 25, 7, law_every=5, seconds=5.0)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_middle_sized_clusters(kind: str) -> None:
-    run(kind, 4, 13 if kind in SLOW else 25)
+    run(kind, 3, 13 if kind in SLOW else 25)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["hspace", "allocate", "allocate-secondary"])
 def test_large_clusters(kind: str) -> None:
-    run(kind, 2, 60)
+    run(kind, 4, 60)
 
 
 @pytest.mark.parametrize("ratio", ["1" + "0" * 320, "Infinity", "NaN", "1e400"])
