@@ -488,7 +488,7 @@ CLAIMS: Final = {
 """Fields about the origin of a plan and the rest of the cluster, from which no command follows."""
 
 
-@pytest.mark.parametrize("count", [250, pytest.param(10_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [150, pytest.param(10_000, marks=pytest.mark.full)])
 def test_an_edited_plan_file_is_refused_or_means_the_same(count: int) -> None:
     rng = random.Random(count)  # noqa: S311 (no secret)
     content = honest()
@@ -511,7 +511,7 @@ def test_an_edited_plan_file_is_refused_or_means_the_same(count: int) -> None:
     assert 0 < taken < count // 2
 
 
-@pytest.mark.parametrize("count", [120, pytest.param(10_000, marks=pytest.mark.full)])
+@pytest.mark.parametrize("count", [80, pytest.param(10_000, marks=pytest.mark.full)])
 def test_a_completely_rewritten_plan_shows_its_changes(count: int) -> None:
     """A consistent forgery is another plan: plans with different commands also show different text."""
     rng = random.Random(count)  # noqa: S311 (no secret)
