@@ -21,6 +21,7 @@ from gpolicy.plan.diff import diff
 from gpolicy.policy.loading import load_policy
 from gpolicy.writing.new_files import write_files
 from gpolicy.writing.replacing import replace_drafted
+from tests.laws import examples
 from tests.strategies import cluster_states
 
 SNAPSHOT = Path(__file__).resolve().parents[2] / "policies" / "two-groups.snapshot.json"
@@ -119,7 +120,7 @@ def test_the_verb_adds_to_a_policy_and_refuses_what_is_none(tmp_path: Path, caps
 
 
 @given(st.data())
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(6), suppress_health_check=list(HealthCheck))
 def test_what_is_added_makes_no_plan_and_is_added_once(data: st.DataObject) -> None:
     state = data.draw(cluster_states())
     groups = data.draw(st.sets(st.sampled_from(sorted(state.groups)), max_size=len(state.groups) - 1))

@@ -139,7 +139,7 @@ def _files(size: int) -> Files:
 
 
 def _extends_files(size: int) -> Files:
-    count = 200
+    count = min(200, size // 100)
     names = ", ".join(f'"f{number}.yaml#x"' for number in range(90))
     padding = "# " + "x" * max(0, size // count - 1500) + "\n"
     return {

@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
+import itertools
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from gpolicy.apply.journal import read_history
-from gpolicy.errors import InputError
 from tests.cluster.rapi_server import Server, serve
 from tests.hostile import answers
-from tests.hostile.bounded import Runner
-from tests.hostile.test_hostile_inputs import CPU, faults, laid_out
+from tests.hostile.bounded import Feeder
+from tests.hostile.targets import command
 
 SIZE = 60_000
-
-
-@pytest.fixture(scope="module")
-def runner() -> Iterator[Runner]:
-    with Runner() as runner:
-        yield runner
 
 
 @pytest.fixture(scope="module")
@@ -37,38 +28,35 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
+def reading(server: Server) -> list[bytes]:
+    return [command(("snapshot", "-s", server.address, "--insecure-rapi", "-o", "new.json"))]
+
+
 @pytest.mark.parametrize("what", answers.ANSWERS)
-def test_answers_of_the_remote_api(what: str, server: Server, runner: Runner, tmp_path: Path) -> None:
+def test_answers_of_the_remote_api(what: str, server: Server, feeder: Feeder, tmp_path: Path) -> None:
     found = []
     recorded = server.answers
     for path, answer in recorded.items():
         server.answers = {**recorded, path: answers.ANSWERS[what](SIZE, answer)}
-        command = ("snapshot", "-s", server.address, "--insecure-rapi", "-o", "new.json")
         try:
-            found += [f"{path}: {fault}" for fault in faults(runner, tmp_path, (command,))]
+            found += [f"{path}: {fault}" for fault in feeder.feed("commands", reading(server), tmp_path).faults]
         finally:
             server.answers = recorded
     assert found == []
 
 
-def test_the_recorded_answers_are_read(server: Server, runner: Runner, tmp_path: Path) -> None:
-    command = ["snapshot", "-s", server.address, "--insecure-rapi", "-o", "new.json"]
-    assert runner.run(command, tmp_path, CPU).code == 0
+def test_the_recorded_answers_are_read(server: Server, feeder: Feeder, tmp_path: Path) -> None:
+    fed = feeder.feed("commands", reading(server), tmp_path)
+    assert (fed.faults, fed.answers) == ([], [0])
     assert (tmp_path / "new.json").stat().st_size > 1000
 
 
-def test_values_of_a_plan(runner: Runner, tmp_path: Path) -> None:
-    found = []
-    for name, files in answers.grown_plans(SIZE):
-        laid_out(tmp_path, files)
-        found += [f"{name}: {fault}" for fault in faults(runner, tmp_path, (("render", "plan.json"),))]
-    assert found == []
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in range(1, 4))])
+def test_values_of_a_plan(part: int, feeder: Feeder, tmp_path: Path) -> None:
+    """A quarter of the values in an ordinary run."""
+    plans = itertools.islice(answers.grown_plans(SIZE), part, None, 4)
+    assert feeder.feed("plan", plans, tmp_path).faults == []
 
 
-@pytest.mark.parametrize("name", [name for name, _ in answers.journals(1)])
-def test_journals(name: str) -> None:
-    data = dict(answers.journals(300_000))[name]
-    began = time.process_time()
-    with contextlib.suppress(InputError):
-        read_history(data, "journal")
-    assert time.process_time() - began < 3
+def test_journals(feeder: Feeder, tmp_path: Path) -> None:
+    assert feeder.feed("journal", answers.journals(300_000), tmp_path, seconds=3).faults == []

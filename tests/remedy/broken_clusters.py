@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
-
-import pytest
+from functools import cache
 
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.pair_names import PairNames
-from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.text import parse_text
 from gpolicy.errors import GpolicyError
 from gpolicy.remedy.remedy import RemedyReport, find_remedy
 from tests.htools.random_clusters import random_cluster
@@ -18,21 +16,31 @@ from tests.htools.random_clusters import random_cluster
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 
 
-def broken(seed: int, folder: Path) -> ClusterState:
-    """Return a random cluster, its conflicts and all; skip one that cannot be counted."""
+class ImpossibleError(Exception):
+    """A cluster that cannot be."""
+
+
+@cache
+def broken(seed: int) -> ClusterState:
+    """Return a random cluster, its conflicts and all. Raise `ImpossibleError` for one that Ganeti cannot have."""
     rng = random.Random(seed)
     made = random_cluster(rng, rng.choice(["drbd", "drbd", "sharedfile", "plain"]), 9, sound=rng.random() < 0.7)
-    file = folder / "cluster.txt"
-    file.write_text(made.text)
-    state = read_state(f"text:{file}", SourceOptions())
+    state = parse_text(made.text, where="a text", source="text:random", name="random")
     if any((item.disk_template == "drbd") != bool(item.secondary_nodes) for item in state.instances.values()):
-        pytest.skip("DRBD instances alone have a secondary node in Ganeti")
+        raise ImpossibleError("DRBD instances alone have a secondary node in Ganeti")
     try:
         load_state(state)
     except GpolicyError as error:
-        pytest.skip(error.message)
+        raise ImpossibleError(error.message) from None
     return state
 
 
+@cache
+def remedy_of(seed: int) -> RemedyReport:
+    """Return the remedy of such a cluster."""
+    return remedied(broken(seed))
+
+
 def remedied(state: ClusterState) -> RemedyReport:
+    """Return the remedy of a cluster."""
     return find_remedy(state, PairNames(), rate=60, seconds=600, tell=lambda _: None)

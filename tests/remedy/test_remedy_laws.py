@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -19,9 +19,8 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.remedy.faults import FaultKind, Layout, Places, find_faults
 from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial
 from gpolicy.remedy.remedy import RemedyReport
-from tests.remedy.broken_clusters import broken, remedied
+from tests.remedy.broken_clusters import ImpossibleError, broken, remedied, remedy_of
 
-SEEDS = [*range(25), *(pytest.param(seed, marks=pytest.mark.full) for seed in range(25, 1_000))]
 OF_TAGS = {"exclusion", "exclusion-domain", "failure-domain", "migration"}
 
 
@@ -74,9 +73,8 @@ def replayed(layout: Layout, report: RemedyReport) -> list[Layout]:
     return found
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_faults_are_those_of_the_impact(seed: int, tmp_path: Path) -> None:
-    state = broken(seed, tmp_path)
+def check_that_faults_are_those_of_the_impact(seed: int) -> None:
+    state = broken(seed)
     layout = layout_of(state)
     faults = find_faults(layout, Places(layout.nodes))
     facts = LocationFacts(state, {})
@@ -91,10 +89,8 @@ def test_faults_are_those_of_the_impact(seed: int, tmp_path: Path) -> None:
         assert {fault.key for fault in faults if fault.kind is FaultKind.RESERVE} == short
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_each_step_is_possible_and_keeps_redundancy(seed: int, tmp_path: Path) -> None:
-    state = broken(seed, tmp_path)
-    report = remedied(state)
+def check_that_each_step_is_possible_and_keeps_redundancy(seed: int) -> None:
+    state, report = broken(seed), remedy_of(seed)
     layouts = replayed(layout_of(state), report)
     for before, after in pairwise(layouts):
         assert lost(after)[0] <= lost(before)[0]
@@ -112,19 +108,12 @@ def test_each_step_is_possible_and_keeps_redundancy(seed: int, tmp_path: Path) -
         assert count == len(list(CONFLICTS[kind](facts))), kind
 
 
-@pytest.mark.parametrize("seed", SEEDS[:12])
-def test_the_same_input_has_the_same_answer(seed: int, tmp_path: Path) -> None:
-    state = broken(seed, tmp_path)
-    assert remedied(state) == remedied(state)
-
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_hbal_cures_no_more(seed: int, tmp_path: Path) -> None:
+def check_that_hbal_cures_no_more(seed: int) -> None:
     """Of hbal's list in each group, the longest beginning counts whose moves keep redundancy."""
-    state = broken(seed, tmp_path)
+    state = broken(seed)
     start = layout_of(state)
     places = Places(start.nodes)
-    least = len(remedied(state).faults_after)
+    least = len(remedy_of(seed).faults_after)
     silent = {index for index, node in start.nodes.items() if not state.nodes[node.facts.name].is_measured}
     movers = Movers(places, {}, frozenset(silent))
     for group in sorted({node.facts.group for node in start.nodes.values()}):
@@ -145,3 +134,29 @@ def test_hbal_cures_no_more(seed: int, tmp_path: Path) -> None:
                 break
             layout = layout.after(trial.moved)
             assert least <= len(find_faults(layout, places))
+
+
+def check_laws(seed: int) -> None:
+    check_that_faults_are_those_of_the_impact(seed)
+    check_that_each_step_is_possible_and_keeps_redundancy(seed)
+    check_that_hbal_cures_no_more(seed)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_laws_of_remedies(seed: int) -> None:
+    try:
+        check_laws(seed)
+    except ImpossibleError as error:
+        pytest.skip(str(error))
+
+
+@pytest.mark.full
+def test_laws_of_many_remedies() -> None:
+    for seed in range(25, 1_000):
+        with contextlib.suppress(ImpossibleError):
+            check_laws(seed)
+
+
+@pytest.mark.parametrize("seed", [3, 5, 14])
+def test_the_same_input_has_the_same_answer(seed: int) -> None:
+    assert remedied(broken(seed)) == remedy_of(seed)

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.terms import Limits, limited
 from gpolicy.remedy.remedy import find_remedy
 from gpolicy.report.remedy_answer import remedy_answer
-from tests.remedy.broken_clusters import broken, remedied
+from tests.remedy.broken_clusters import broken, remedied, remedy_of
 
 SEED = 14  # several moves, and something left
 
 
-def test_without_time_there_is_no_move_and_all_is_left(tmp_path: Path) -> None:
-    report = find_remedy(broken(SEED, tmp_path), PairNames(), rate=60, seconds=0, tell=lambda _: None)
+def test_without_time_there_is_no_move_and_all_is_left() -> None:
+    report = find_remedy(broken(SEED), PairNames(), rate=60, seconds=0, tell=lambda _: None)
     assert (report.steps, report.exhaustive) == ((), False)
     assert len(report.left) == len(report.faults) > 0
     assert any("the search ended early" in note for note in remedy_answer(report).notes)
 
 
 @pytest.mark.parametrize("turn", [1, 2, 3])
-def test_ctrl_c_leaves_the_best_so_far(turn: int, tmp_path: Path) -> None:
-    state, turns = broken(SEED, tmp_path), 0
+def test_ctrl_c_leaves_the_best_so_far(turn: int) -> None:
+    state, turns = broken(SEED), 0
 
     def stop(what: str) -> None:
         nonlocal turns
@@ -34,12 +32,12 @@ def test_ctrl_c_leaves_the_best_so_far(turn: int, tmp_path: Path) -> None:
 
     report = find_remedy(state, PairNames(), rate=60, seconds=600, tell=stop)
     assert not report.exhaustive
-    assert 0 < report.cured <= remedied(state).cured
+    assert 0 < report.cured <= remedy_of(SEED).cured
 
 
-def test_more_losses_at_once_are_said_not_to_be_judged(tmp_path: Path) -> None:
-    state = broken(SEED, tmp_path)
+def test_more_losses_at_once_are_said_not_to_be_judged() -> None:
+    state = broken(SEED)
     two = limited(state, Limits(max_node_failures=2))
     said = "moves are judged by the loss of one node, not of 2 at once (max-node-failures)"
     assert any(said in note for note in remedied(two).notes)
-    assert not any("max-node-failures" in note for note in remedied(state).notes)
+    assert not any("max-node-failures" in note for note in remedy_of(SEED).notes)

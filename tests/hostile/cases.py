@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from tests.hostile import answers, policies, states
 
@@ -16,19 +16,30 @@ SMALL: Final = (
     "gpolicy: v1\nkind: NodeGroup\nname: default\nipolicy: {spindle-ratio: 9}\ntags: [a]\n"
 )
 Command = tuple[str, ...]
+Text = Callable[[int], str | bytes]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """`maker(size)` returns files by name; each of `commands` is run where they are."""
 
-    maker: Callable[[int], dict[str, Any]]
+    maker: Callable[[int], Mapping[str, str | bytes]]
     commands: tuple[Command, ...]
     environ: dict[str, str] = field(default_factory=dict)
 
 
-def _in_policy(maker: policies.Maker) -> Callable[[int], dict[str, Any]]:
+def _in_policy(maker: policies.Maker) -> Callable[[int], dict[str, str | bytes]]:
     return lambda size: {f"policy/{name}": text for name, text in maker(size).items()}
+
+
+def _file(name: str, maker: Text, before: str = "") -> Callable[[int], dict[str, str | bytes]]:
+    """Return what makes one file, beside a small policy."""
+
+    def make(size: int) -> dict[str, str | bytes]:
+        made = maker(size)
+        return {name: before + made if isinstance(made, str) else made, "policy/policy.yaml": SMALL}
+
+    return make
 
 
 _POLICY_COMMANDS: Final[tuple[Command, ...]] = (
@@ -61,29 +72,37 @@ def _of_source(kind: str, name: str) -> tuple[Command, ...]:
     return tuple(tuple(f"{kind}:{name}" if word == "SRC" else word for word in command) for command in _STATE_COMMANDS)
 
 
-def _file(name: str, maker: states.Bytes) -> Callable[[int], dict[str, Any]]:
-    return lambda size: {name: maker(size), "policy/policy.yaml": SMALL}
-
-
 def _state_cases() -> dict[str, Case]:
     result: dict[str, Case] = {}
     for kind, name, makers in (
-        ("config", "config.data", {**states.DEEP, **states.CONFIGS}),
-        ("snapshot", "snapshot.json", {**states.DEEP, **states.SNAPSHOTS}),
-        ("text", "cluster.data", {**states.DEEP, **states.TEXTS}),
+        ("config", "config.data", states.CONFIGS),
+        ("snapshot", "snapshot.json", states.SNAPSHOTS),
+        ("text", "cluster.data", states.TEXTS),
     ):
-        for what, maker in makers.items():
-            commands = _of_source(kind, name)
-            if what in states.DEEP:
-                commands = commands[:1]
-            if kind == "text":
-                commands = (
-                    *commands,
-                    ("htools", "hspace", "-t", name),
-                    ("htools", "hspace", "-v", "-v", "-v", "-t", name, "-p"),
-                )
-            result[f"{kind}: {what}"] = Case(_file(name, maker), commands)
+        commands = _of_source(kind, name)
+        if kind == "text":
+            hspace = ("htools", "hspace", "-t", name)
+            commands = (*commands, hspace, (*hspace, "-v", "-v", "-v", "-p"))
+        result |= {f"{kind}: {what}": Case(_file(name, maker), commands) for what, maker in makers.items()}
     return result
+
+
+def _deep_cases() -> dict[str, Case]:
+    """Return what is no cluster, plan or baseline at all, to each reader of files."""
+    readers: dict[str, tuple[str, Command]] = {
+        "config": ("config.data", ("snapshot", "-s", "config:config.data", "-o", "new.json")),
+        "snapshot": ("snapshot.json", ("snapshot", "-s", "snapshot:snapshot.json", "-o", "new.json")),
+        "text": ("cluster.data", ("snapshot", "-s", "text:cluster.data", "-o", "new.json")),
+        "baseline": ("base.json", ("check", "--baseline", "base.json", "policy")),
+        "plan": ("plan.json", ("render", "plan.json")),
+        "hail": ("request.json", ("htools", "hail", "request.json")),
+        "hspace -I": ("request.json", ("htools", "hspace", "-I", "request.json")),
+    }
+    return {
+        f"{what}: {name}": Case(_file(file, maker), (command,))
+        for what, (file, command) in readers.items()
+        for name, maker in states.DEEP.items()
+    }
 
 
 # --- settings -------------------------------------------------------------------------------------------------------
@@ -132,50 +151,32 @@ _TOML: Final[dict[str, Callable[[int], str]]] = {
 }
 
 
+_ENTRY: Final = {"rule": "GP201", "file": "policy.yaml", "fingerprint": "00"}
+_BASELINES: Final[dict[str, Text]] = {
+    "entries": lambda size: json.dumps({"format_version": "1.0", "findings": [_ENTRY] * (size // 70)}),
+    "entries that differ": lambda size: json.dumps(
+        {"format_version": "1.0", "findings": [{**_ENTRY, "fingerprint": f"{n:032x}"} for n in range(size // 100)]}
+    ),
+}
+
+
 def _settings_cases() -> dict[str, Case]:
-    result = {
-        f"settings: {name}": Case(
-            lambda size, maker=maker: {"policy/gpolicy.toml": maker(size), "policy/policy.yaml": SMALL},  # type: ignore[misc]
-            (("check", "policy"),),
-        )
-        for name, maker in _TOML.items()
+    check = (("check", "policy"),)
+    return {
+        **{f"settings: {name}": Case(_file("policy/gpolicy.toml", maker), check) for name, maker in _TOML.items()},
+        **{
+            f"pyproject: {name}": Case(_file("policy/pyproject.toml", maker, "# gpolicy\n"), check)
+            for name, maker in _TOML.items()
+            if "keys" in name
+        },
+        **{
+            f"baseline: {name}": Case(_file("base.json", maker), (("check", "--baseline", "base.json", "policy"),))
+            for name, maker in _BASELINES.items()
+        },
     }
-    result |= {
-        f"pyproject: {name}": Case(
-            lambda size, maker=maker: {
-                "policy/pyproject.toml": "# gpolicy\n" + maker(size),
-                "policy/policy.yaml": SMALL,
-            },  # type: ignore[misc]
-            (("check", "policy"),),
-        )
-        for name, maker in _TOML.items()
-        if "keys" in name
-    }
-    entry = {"rule": "GP201", "file": "policy.yaml", "fingerprint": "00"}
-    for name, maker in {
-        **states.DEEP,
-        "entries": lambda size: json.dumps({"format_version": "1.0", "findings": [entry] * (size // 70)}).encode(),
-        "entries that differ": lambda size: json.dumps(
-            {"format_version": "1.0", "findings": [{**entry, "fingerprint": f"{n:032x}"} for n in range(size // 100)]}
-        ).encode(),
-    }.items():
-        result[f"baseline: {name}"] = Case(
-            lambda size, maker=maker: {"base.json": maker(size), "policy/policy.yaml": SMALL},  # type: ignore[misc]
-            (("check", "--baseline", "base.json", "policy"),),
-        )
-    return result
 
 
-# --- plans, journals, requests --------------------------------------------------------------------------------------
-
-
-def _plan_cases() -> dict[str, Case]:
-    result: dict[str, Case] = {}
-    for name, maker in states.DEEP.items():
-        result[f"plan: {name}"] = Case(_file("plan.json", maker), (("render", "plan.json"),))
-        result[f"hail: {name}"] = Case(_file("request.json", maker), (("htools", "hail", "request.json"),))
-        result[f"hspace -I: {name}"] = Case(_file("request.json", maker), (("htools", "hspace", "-I", "request.json"),))
-    return result
+# --- answers of programs, tests, command lines ----------------------------------------------------------------------
 
 
 def _answer_cases() -> dict[str, Case]:
@@ -188,7 +189,7 @@ def _answer_cases() -> dict[str, Case]:
         **{f"tests: {name}": Case(maker, (("test", "policy"),)) for name, maker in answers.TESTS.items()},
         **{f"line: {name}": Case(lambda _: {}, (line,)) for name, line in answers.LINES.items()},
         **{
-            f"hspace -l {length}": Case(
+            f"hspace -l: {length[:20]}": Case(
                 lambda _: {"cluster.data": text.read_bytes()},
                 (("htools", "hspace", "-t", "cluster.data", "-l", length),),
             )
@@ -201,6 +202,6 @@ CASES: Final[dict[str, Case]] = {
     **{name: Case(_in_policy(maker), _POLICY_COMMANDS) for name, maker in policies.MAKERS.items()},
     **_settings_cases(),
     **_state_cases(),
-    **_plan_cases(),
+    **_deep_cases(),
     **_answer_cases(),
 }

@@ -1,22 +1,19 @@
-"""Feed the compiled engine: `python -m tests.fuzz.engine_feeding FIRST COUNT` prints the result for each seed.
+"""Questions to the compiled engine, by seed.
 
-A line is JSON: the statuses of the answers, or the fault. Each seed is a cluster, as Python's values or as streams of
-numbers, sound or damaged, and some questions one after the other on one engine. GPOLICY_SANITIZED names another library
-than the one that is installed (tests/sanitizers.py).
+Each seed is a cluster, as Python's values or as streams of numbers, sound or damaged, and some questions one after the
+other on one engine. GPOLICY_SANITIZED names another library than the one that is installed (tests/sanitizers.py).
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import random
-import resource
-import sys
+import signal
 import threading
-import traceback
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import FrameType
 
 from gpolicy.allocator.balancing import EngineSearch, Goal, Search, law_search
 from gpolicy.allocator.balancing import balance as balance_nodes
@@ -44,13 +41,11 @@ from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.errors import InputError
 from tests import sanitizers
-from tests.fuzz.engine_inputs import Values, damaged, some_values
-from tests.fuzz.patience import TooSlow, within
+from tests.hostile.engine_inputs import Values, damaged, some_values
 from tests.htools.three_ways import by_the_law
 
 # ruff: noqa: S311 (chance is for finding mistakes here, not for secrets)
 
-MEMORY = 2 * 1024**3  # bytes of address space, where no sanitizer needs all of it
 PATIENCE = 0.3  # seconds after which the engine is stopped: a question may be a long one
 LONG = 1.0  # seconds of processor time after which nobody waits for the law
 
@@ -60,25 +55,10 @@ assert LOADED.library is not None, LOADED.trouble
 LIBRARY = LOADED.library
 
 
-def main() -> None:
-    first, count = int(sys.argv[1]), int(sys.argv[2])
-    if not sanitizers.ACTIVE:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    for seed in range(first, first + count):
-        sys.stdout.write(json.dumps(fed(seed)) + "\n")
-        sys.stdout.flush()
-
-
-def fed(seed: int) -> dict[str, object]:
-    """Ask what belongs to a seed; return the names of the statuses, or the fault."""
+def fed(seed: int) -> list[str]:
+    """Ask what belongs to a seed; return the names of the statuses."""
     rng = random.Random(seed)
-    try:
-        if rng.random() < 0.4:
-            return {"asked": by_values(rng)}
-        return {"asked": by_streams(rng)}
-    except Exception:  # noqa: BLE001 (whatever it is, it is a fault)
-        return {"fault": traceback.format_exc(limit=-6)[-2500:]}
+    return by_values(rng) if rng.random() < 0.4 else by_streams(rng)
 
 
 def streams_of(values: Values) -> tuple[Numbers, Numbers] | None:
@@ -351,5 +331,21 @@ def _answer(ask: Callable[[], object]) -> object:
         return f"{type(error).__name__}: {error}"
 
 
-if __name__ == "__main__":
-    main()
+class TooSlow(BaseException):
+    """An answer takes too long. Not an Exception, so that no handler catches it."""
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """Raise `TooSlow` in the block when it takes longer (of processor time: machines are shared)."""
+
+    def ring(_: int, __: FrameType | None) -> None:
+        raise TooSlow(f"more than {seconds} s")
+
+    before = signal.signal(signal.SIGVTALRM, ring)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 0.1)  # again: what it raised in a finalizer is lost
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
