@@ -26,19 +26,19 @@ def generated_files() -> dict[str, str]:
     return {**pages(), **schema_files()}
 
 
-def _defects_page() -> str:
+def _mistakes_page() -> str:
     """Return docs/reference/seeded-mistakes.md."""
-    from tests.rules.defects.measuring import mutants
+    from tests.rules.defects.measuring import measure
     from tests.rules.defects.page import page
     from tests.rules.defects.reasons import REASONS
 
     with tempfile.TemporaryDirectory() as directory:
-        return page(mutants(Path(directory)), REASONS)
+        return page(measure(Path(directory)), REASONS)
 
 
 def _slow_pages() -> dict[str, str]:
     """Return the pages that take long to make, each with a test of its own."""
-    return {"docs/reference/seeded-mistakes.md": _defects_page(), **{page: run_page(page) for page in PAGES}}
+    return {"docs/reference/seeded-mistakes.md": _mistakes_page(), **{page: run_page(page) for page in PAGES}}
 
 
 def _write(files: dict[str, str]) -> None:

@@ -1,15 +1,16 @@
-"""Check every mutant, and count the caught ones: those with an error or a warning that the good policy lacks."""
+"""How good the rules are: the share of mistakes that they catch (recall), and of sane policies that they accept."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
 from gpolicy.checking.checking import check_policy
+from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
+from tests.rules.case_files import cases
 from tests.rules.defects import (  # noqa: F401 (each registers its defects)
     group_defects,
     guard_defects,
@@ -29,8 +30,7 @@ from tests.rules.defects import (  # noqa: F401 (each registers its defects)
 )
 from tests.rules.defects.bases import good_policies
 from tests.rules.defects.seeding import DEFECTS, MOST_SEEDS, Base, Defect, chosen
-
-TODAY = date(2026, 6, 15)
+from tests.rules.run_rules import TODAY, check
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,40 @@ class Mutant:
     def caught(self) -> bool:
         return bool(self.found)
 
+    @property
+    def alone(self) -> bool:
+        """Return whether exactly one finding tells of the mistake."""
+        return len(self.found) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the rules find of the mistakes, and what they say of each sane policy (errors and warnings)."""
+
+    mutants: list[Mutant]
+    alarms: dict[str, list[Finding]]
+
+    @property
+    def recall(self) -> float:
+        return sum(mutant.caught for mutant in self.mutants) / len(self.mutants)
+
+    @property
+    def precision(self) -> float:
+        """Return the share of sane policies of which nothing is said."""
+        return sum(not said for said in self.alarms.values()) / len(self.alarms)
+
+
+def measure(directory: Path, most: int = MOST_SEEDS) -> Figures:
+    """Return the figures, with at most `most` mutants of a kind of mistake."""
+    for name in ("mutants", "sane"):
+        (directory / name).mkdir()
+    return Figures(mutants(directory / "mutants", most), alarms(directory / "sane"))
+
+
+def alarms(directory: Path) -> dict[str, list[Finding]]:
+    """Return the errors and warnings about each sane policy, by its name: there should be none."""
+    return {case.name: _serious_of(case.text, directory) for case in cases("sane")}
+
 
 def mutants(directory: Path, most: int = MOST_SEEDS) -> list[Mutant]:
     """Make and check all mutants in `directory`, at most `most` of a kind.
@@ -56,7 +90,7 @@ def mutants(directory: Path, most: int = MOST_SEEDS) -> list[Mutant]:
     result: list[Mutant] = []
     for base in bases:
         _write(directory / base.name, base.texts)
-    before = {base.name: _serious(directory / base.name) for base in bases}
+    before = {base.name: {_key(finding) for finding in _serious(directory / base.name)} for base in bases}
     for kind in DEFECTS:
         for base, seed in chosen(kind, bases, most):
             changed = seed.files()
@@ -64,8 +98,7 @@ def mutants(directory: Path, most: int = MOST_SEEDS) -> list[Mutant]:
                 continue
             home = directory / base.name
             _write(home, changed)
-            known = {_key(finding) for finding in before[base.name]}
-            new = tuple(finding for finding in _serious(home) if _key(finding) not in known)
+            new = tuple(finding for finding in _serious(home) if _key(finding) not in before[base.name])
             result.append(Mutant(kind, base.name, seed.where, new))
             _write(home, {file: base.texts[file] for file in changed})
     return result
@@ -83,8 +116,13 @@ def _key(finding: Finding) -> tuple[str, str]:
 
 def _serious(directory: Path) -> list[Finding]:
     """Return the findings of `gpolicy check DIRECTORY`, without infos."""
-    findings = [item for root in policy_roots(directory) for item in check_policy(load_policy(root), today=TODAY)]
+    findings = one_for_each_missing(*(check_policy(load_policy(root), today=TODAY) for root in policy_roots(directory)))
     return [finding for finding in findings if finding.severity is not Severity.INFO]
+
+
+def _serious_of(text: str, directory: Path) -> list[Finding]:
+    """Return the findings about a policy of one file, without infos."""
+    return [finding for finding in check(text, directory) if finding.severity is not Severity.INFO]
 
 
 def _write(directory: Path, files: dict[str, str]) -> None:

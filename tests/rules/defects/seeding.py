@@ -23,7 +23,7 @@ Pointer = tuple[str | int, ...]
 Change = Callable[[Data], object]
 
 SEED: Final = 6
-MOST_SEEDS: Final = 4
+MOST_SEEDS: Final = 3
 """Mutants of one defect, spread over the policies."""
 
 
@@ -230,7 +230,11 @@ def shown(pointer: Pointer) -> str:
 
 
 def brief(value: Any) -> str:
-    text = value if isinstance(value, str) else yaml.dump(value, default_flow_style=True, width=10_000)
+    text = (
+        value
+        if isinstance(value, str)
+        else yaml.dump(value, Dumper=yaml.CSafeDumper, default_flow_style=True, width=10_000)
+    )
     text = " ".join(text.replace("\n...\n", "").split())
     return text if len(text) <= 70 else f"{text[:67]}..."
 
@@ -253,4 +257,4 @@ def _read(text: str) -> tuple[Data, ...]:
 
 def dumped(documents: list[Data]) -> str:
     """Return documents as YAML."""
-    return yaml.safe_dump_all(documents, sort_keys=False, allow_unicode=True, width=10_000)
+    return yaml.dump_all(documents, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=10_000)
