@@ -203,6 +203,8 @@ def test_a_rule_that_uses_the_state_documents_it(tmp_path: Path) -> None:
         (directory / "policy.yaml").write_text(text, encoding="utf-8")
         policy = load_policy(directory)
         for rule in rules:
+            if rule.info.code in asking:
+                continue
             Watched.asked = False
             list(rule.check(Watched(policy, None, DEFAULT, TODAY)))
             if Watched.asked:

@@ -15,11 +15,11 @@ from gpolicy.checking.checking import check_policy
 from gpolicy.checking.fixing import CheckResult, applied, fix_policy
 from gpolicy.findings import Finding, Severity
 from gpolicy.policy.loading import load_policy
+from tests.rules.case_files import cases
 
 TODAY = date(2026, 6, 15)
 ROOT = Path(__file__).resolve().parents[2]
-CASES = {path.stem: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests/rules/cases").glob("*.yaml"))}
-TEXTS = {info.code: info.bad for info in CATALOGUE if info.bad} | CASES
+TEXTS = {info.code: info.bad for info in CATALOGUE if info.bad} | {case.name: case.text for case in cases()}
 POLICIES = [path for path in (ROOT / "policies").rglob("*.yaml") if not path.is_symlink()]
 
 
@@ -43,10 +43,8 @@ def keys(findings: list[Finding]) -> Counter[str]:
     return Counter(finding.code for finding in findings)
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_each_fix_alone_removes_its_finding(name: str, tmp_path: Path) -> None:
-    check = OnePolicy(TEXTS[name], tmp_path)
-    before = check({})
+def fix_each(check: OnePolicy, before: CheckResult) -> None:
+    """Each fix alone removes its finding."""
     for finding in before.findings:
         if finding.fix is None:
             continue
@@ -61,19 +59,30 @@ def test_each_fix_alone_removes_its_finding(name: str, tmp_path: Path) -> None:
         assert all(code[:3] != "GP0" for code in fewer), fewer
 
 
-@pytest.mark.parametrize("name", TEXTS)
-def test_all_fixes_together_leave_nothing_worse_and_nothing_fixable(name: str, tmp_path: Path) -> None:
-    check = OnePolicy(TEXTS[name], tmp_path)
-    before = check({})
+def fix_all(check: OnePolicy, before: CheckResult, text: str) -> None:
+    """All fixes together leave nothing worse and nothing that can be fixed."""
     result = fix_policy(check)
     assert [finding.code for finding in result.left.findings if finding.fix] == []
     assert (result.texts != {}) == any(finding.fix for finding in before.findings)
-    assert result.left.findings == check(result.texts).findings
+    assert result.left.findings == (check(result.texts) if result.texts else before).findings
     errors = [finding for finding in before.findings if finding.severity is Severity.ERROR]
     if not any(finding.code.startswith("GP0") for finding in errors):
         assert sum(finding.severity is Severity.ERROR for finding in result.left.findings) <= len(errors)
-    for text in result.texts.values():
-        assert not comments(text) - comments(TEXTS[name]), "a fix has written a comment"
+    for fixed in result.texts.values():
+        assert not comments(fixed) - comments(text), "a fix has written a comment"
+
+
+def test_fixes_remove_their_findings_and_leave_nothing_worse(tmp_path: Path) -> None:
+    failures = {}
+    for name, text in TEXTS.items():
+        check = OnePolicy(text, tmp_path)
+        before = check({})
+        try:
+            fix_each(check, before)
+            fix_all(check, before, text)
+        except AssertionError as error:
+            failures[name] = str(error)
+    assert failures == {}
 
 
 def test_there_are_fixes() -> None:

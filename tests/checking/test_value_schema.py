@@ -15,6 +15,7 @@ from gpolicy.checking.linear_pattern import LONGEST, PatternError, linear_patter
 from gpolicy.checking.value_schema import Budget, SchemaReader, TooCostlyError, breaches
 from gpolicy.policy.conformance import compile_schema
 from gpolicy.policy.schema_rules import value_schema
+from tests.laws import examples
 
 IS_SCHEMA = compile_schema({"$ref": "#/definitions/valueSchema", "definitions": {"valueSchema": value_schema()}})
 PATTERNS = ["a", "^a", "b$", "^[ab]+$", "(a|bc)*d", "x{2,3}", "^$", "^(ab?)+$"]
@@ -61,7 +62,7 @@ def schemas(below: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 SCHEMAS: st.SearchStrategy[dict[str, Any]] = st.recursive(st.just({}), schemas, max_leaves=6)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(150))
 @given(SCHEMAS, SCHEMAS, VALUES)
 def test_the_judge_says_what_jsonschema_says(schema: dict[str, Any], one: dict[str, Any], value: Any) -> None:
     whole = {**schema, "definitions": {"one": one, "two": {"type": "string"}}}
@@ -78,7 +79,7 @@ REGULAR = st.lists(st.tuples(ATOMS, QUANTIFIERS), max_size=6).map(
 )
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.lists(REGULAR, min_size=1, max_size=3).map("|".join), st.text("ab.c1\n", max_size=8))
 def test_a_pattern_matches_as_re_does(pattern: str, text: str) -> None:
     expected = re.search(

@@ -22,8 +22,6 @@ from tests.formatting.written_policies import (
     written_policies,
 )
 
-LAWS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-
 
 def roots(text: str) -> list[Any]:
     reading = read_yaml(text, "x.yaml")
@@ -45,9 +43,15 @@ def comments(text: str) -> Counter[str]:
     return Counter(found.rstrip() for part in rest for found in re.findall("#.*", part))
 
 
-@LAWS
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(written_policies())
-def test_formatting_keeps_values_and_comments_and_is_a_fixed_point(written: Written) -> None:
+def test_the_laws_of_formatting(written: Written) -> None:
+    keeps_values_and_comments_and_is_a_fixed_point(written)
+    each_comment_stays_with_its_entry(written)
+    has_the_canonical_form(written)
+
+
+def keeps_values_and_comments_and_is_a_fixed_point(written: Written) -> None:
     made = format_text(written.text, "x.yaml")
     assert made.reason == ""
     assert shown(roots(made.text)) == shown(roots(written.text))
@@ -57,9 +61,7 @@ def test_formatting_keeps_values_and_comments_and_is_a_fixed_point(written: Writ
     assert again.text == made.text
 
 
-@LAWS
-@given(written_policies())
-def test_each_comment_stays_with_its_entry(written: Written) -> None:
+def each_comment_stays_with_its_entry(written: Written) -> None:
     text = format_text(written.text, "x.yaml").text
     begin = pointers_by_line(roots(text))
     lines = text.splitlines()
@@ -111,9 +113,7 @@ def _is_end_of(pointer: tuple[Any, ...], number: int, begin: dict[int, list[Any]
     return pointer in begin.get(above, []) and "several words" in lines[above - 1]
 
 
-@LAWS
-@given(written_policies())
-def test_the_canonical_form(written: Written) -> None:
+def has_the_canonical_form(written: Written) -> None:
     text = format_text(written.text, "x.yaml").text
     assert "\r" not in text
     assert text.endswith("\n")

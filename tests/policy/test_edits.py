@@ -15,6 +15,7 @@ from gpolicy.findings import Edit
 from gpolicy.policy import edits
 from gpolicy.policy.source_file import Pointer, SourceFile
 from gpolicy.policy.yaml_reader import read_yaml
+from tests.laws import examples
 
 
 def applied(text: str, changes: tuple[Edit, ...]) -> str:
@@ -326,7 +327,7 @@ def parent_of(data: Any, pointer: Pointer) -> Any:
     return data
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(75), suppress_health_check=[HealthCheck.too_slow])
 @given(documents(), st.data())
 def test_a_removed_entry_takes_only_its_own_comments(
     written: tuple[str, dict[str, Pointer]], data: st.DataObject
@@ -347,7 +348,7 @@ def test_a_removed_entry_takes_only_its_own_comments(
     assert comments(changed) == kept
 
 
-@settings(max_examples=250, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(75), suppress_health_check=[HealthCheck.too_slow])
 @given(documents(), st.data())
 def test_a_new_value_name_or_entry_changes_nothing_else(
     written: tuple[str, dict[str, Pointer]], data: st.DataObject

@@ -72,7 +72,7 @@ def test_an_invalid_size_is_a_finding_at_its_place(written: str, tmp_path: Path)
     assert (policy.findings[0].span.line, policy.findings[0].span.column) == (4, 20)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mib=st.integers(0, MEMORY.most // 4).map(lambda n: n * 4))
 def test_every_size_that_a_cluster_can_have_loads_as_itself(tmp_path: Path, mib: int) -> None:
     policy = load(tmp_path, f"{CLUSTER}beparams: {{maxmem: {format_size(mib)}}}\n")

@@ -16,6 +16,7 @@ from gpolicy.json_values import json_text
 from gpolicy.policy.loading import load_policy
 from gpolicy.report.findings_json import findings_data
 from gpolicy.report.findings_text import findings_text
+from tests.laws import examples
 from tests.policy.mutated import DOCUMENTS, mutations
 
 
@@ -33,19 +34,19 @@ def check_everything(directory: Path, text: str) -> None:
         assert (finding.span.line, finding.span.column) <= (finding.span.end_line, finding.span.end_column)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(documents=st.lists(mutations(), min_size=1, max_size=4))
 def test_documents_with_mistakes(tmp_path: Path, documents: list[Any]) -> None:
     check_everything(tmp_path, yaml.safe_dump_all(documents, allow_unicode=True, sort_keys=False))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(15), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(documents=st.lists(st.sampled_from(DOCUMENTS), min_size=1, max_size=12))
 def test_any_sound_documents_together(tmp_path: Path, documents: list[Any]) -> None:
     check_everything(tmp_path, yaml.safe_dump_all(documents, allow_unicode=True, sort_keys=False))
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(50), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_texts_with_damage(tmp_path: Path, data: st.DataObject) -> None:
     text = yaml.safe_dump(data.draw(st.sampled_from(DOCUMENTS)), sort_keys=False)

@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from gpolicy.checking.node_patterns import share_nodes, takes_in
 from gpolicy.fit.desired import matches
 from gpolicy.rules.groups.nodes import MOST_COMPARED, _could_meet
+from tests.laws import examples
 
 PATTERNS = st.text(alphabet="ab*?[1-2]", min_size=1, max_size=6)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.lists(PATTERNS, max_size=8))
 def test_no_pair_that_shares_nodes_is_left_out(patterns: list[str]) -> None:
     compared, are_all = _could_meet(patterns, [str(place) for place in range(len(patterns))])
@@ -28,7 +29,7 @@ def test_no_pair_that_shares_nodes_is_left_out(patterns: list[str]) -> None:
     assert sharing <= set(compared)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(100))
 @given(PATTERNS, PATTERNS)
 def test_what_a_pattern_takes_in_it_matches(wide: str, narrow: str) -> None:
     names = ("".join(letters) for length in range(1, 6) for letters in product("ab12", repeat=length))

@@ -35,7 +35,6 @@ def sizes(box: Box) -> set[tuple[int, ...]]:
     return set(itertools.product(*(range(low, high + 1) for low, high in box)))
 
 
-@settings(deadline=None)  # the cores are shared
 @given(BOXES, BOXES)
 @example(((0, 1),) * 6, ((1, 2),) * 6)
 @example(((0, 0),) * 6, ((0, 0),) * 6)
@@ -47,14 +46,12 @@ def test_the_overlap_is_the_intersection(one: Box, two: Box) -> None:
         assert sizes(tuple(region[name] for name in NAMES)) == common
 
 
-@settings(deadline=None)  # the cores are shared
 @given(BOXES, BOXES)
 def test_containment_is_of_all_sizes(one: Box, two: Box) -> None:
     assert pair(one).contains(pair(two)) == (sizes(one) >= sizes(two))
     assert pair(one).same_as(pair(two)) == (sizes(one) == sizes(two))
 
 
-@settings(deadline=None)  # the cores are shared
 @given(BOXES, BOXES)
 def test_overlap_has_no_direction(one: Box, two: Box) -> None:
     assert pair(one).overlap(pair(two)) == pair(two).overlap(pair(one))
@@ -71,7 +68,7 @@ def policy(boxes: list[Box]) -> str:
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(boxes=st.lists(BOXES, min_size=2, max_size=4))
 def test_at_most_one_rule_reports_two_specs(tmp_path: Path, boxes: list[Box]) -> None:
     found = check(policy(boxes), tmp_path)
