@@ -77,9 +77,13 @@ def cases(pattern: str = "*") -> tuple[Case, ...]:
 
 def _cases(name: str, body: str) -> list[Case]:
     policy, *rows = re.split("^#- ", body, flags=re.MULTILINE)
-    text = Template(policy).safe_substitute(TEXTS)
-    text = re.sub("^kind:", "gpolicy: v1\nkind:", text, flags=re.MULTILINE)
-    return [Case(f"{name}: {row.rstrip()}", _with_row(text, row)) for row in rows] or [Case(name, text)]
+    found = [Case(f"{name}: {row.rstrip()}", _with_row(policy, row)) for row in rows] or [Case(name, policy)]
+    return [Case(case.name, _whole(case.text)) for case in found]
+
+
+def _whole(text: str) -> str:
+    text = Template(text).safe_substitute(TEXTS)
+    return re.sub("^kind:", "gpolicy: v1\nkind:", text, flags=re.MULTILINE)
 
 
 def _with_row(text: str, row: str) -> str:
