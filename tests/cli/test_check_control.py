@@ -6,7 +6,6 @@ import json
 import os
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -320,15 +319,12 @@ def test_the_diff_is_what_fix_writes(tmp_path: Path) -> None:
     write(tmp_path / "a", SLIP.replace("gold", "silver").removesuffix("\n"), "q.yaml")
     write(tmp_path / "a", SLIP.replace("gold", "bronze").replace("\n", "\r\n"), "crlf.yaml")
     before = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}
-    done = subprocess.run(
-        ["env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "gpolicy", "check", "--diff", "a"],
-        cwd=tmp_path, capture_output=True, check=False,
-    )  # fmt: skip
+    done = gpolicy("check", "--diff", "a", cwd=tmp_path)
     assert done.returncode == 1
-    assert done.stderr == b"--fix would fix 3 findings in 3 files; none would remain\n"
+    assert done.stderr == "--fix would fix 3 findings in 3 files; none would remain\n"
     assert {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()} == before
     patched = subprocess.run(
-        ["patch", "-p0", "--binary"], cwd=tmp_path, input=done.stdout, capture_output=True, check=False
+        ["patch", "-p0", "--binary"], cwd=tmp_path, input=done.stdout.encode(), capture_output=True, check=False
     )
     assert patched.returncode == 0, patched.stdout
     wanted = {path.name: path.read_bytes() for path in (tmp_path / "a").iterdir()}

@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from gpolicy.cli.running import run
-from tests.cli.command_line import CONFIG, GOOD, ROOT, STATE, gpolicy, policy, written_to
+from tests.cli.command_line import CONFIG, GOOD, HEEDING, ROOT, STATE, gpolicy, gpolicy_child, policy, written_to
 
 FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
 CHANGE = "candidate_pool_size: 3\n"
@@ -219,14 +219,9 @@ def test_a_reader_that_closes_the_pipe(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_is_one_line(tmp_path: Path) -> None:
-    # a background job inherits that interrupts are ignored
-    heeding = (
-        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler);"
-        "from gpolicy.__main__ import main; sys.exit(main())"
-    )
     with socket.create_server(("127.0.0.1", 0)) as silent:
         state = f"rapi://127.0.0.1:{silent.getsockname()[1]}"
-        call = [sys.executable, "-c", heeding, "snapshot", "--state", state, "-o", str(tmp_path / "out")]
+        call = [sys.executable, "-c", HEEDING, "snapshot", "--state", state, "-o", str(tmp_path / "out")]
         with subprocess.Popen(call, env={"PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True) as process:
             connection, _ = silent.accept()
             with connection:
@@ -239,7 +234,7 @@ def test_an_interrupt_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_any_locale_works(tmp_path: Path, encoding: str) -> None:
-    done = gpolicy("plan", policy(tmp_path, CHANGE), "--state", STATE, env={"PYTHONIOENCODING": encoding})
+    done = gpolicy_child("plan", policy(tmp_path, CHANGE), "--state", STATE, env={"PYTHONIOENCODING": encoding})
     assert (done.returncode, "→" in done.stdout) == (FINE, True)
 
 

@@ -1,27 +1,14 @@
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.cli.command_line import GOOD, ROOT, gpolicy
+from tests.cli.command_line import GOOD, gpolicy, gpolicy_child
 
 LOOSE = "# top\nname:   'c'   \nkind: Cluster\ngpolicy: v1\n\n\nipolicy: {vcpu-ratio: 4}  # why\n"
 IN_FORM = "# top\ngpolicy: v1\nkind: Cluster\nname: c\n\nipolicy: {vcpu-ratio: 4}  # why\n"
-
-
-def from_standard_input(data: bytes, *options: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-m", "gpolicy", "fmt", "-", *options],
-        input=data,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        check=False,
-        timeout=60,
-    )
 
 
 def test_files_below_a_directory_are_formatted_and_named(tmp_path: Path) -> None:
@@ -79,18 +66,18 @@ def test_nothing_is_written_through_a_link(tmp_path: Path) -> None:
 
 
 def test_standard_input_to_standard_output() -> None:
-    run = from_standard_input(LOOSE.encode())
-    assert (run.returncode, run.stdout, run.stderr) == (0, IN_FORM.encode(), b"")
-    assert from_standard_input(LOOSE.encode(), "--check").returncode == 1
-    assert from_standard_input(IN_FORM.encode(), "--check").returncode == 0
+    run = gpolicy_child("fmt", "-", stdin=LOOSE)
+    assert (run.returncode, run.stdout, run.stderr) == (0, IN_FORM, "")
+    assert gpolicy("fmt", "-", "--check", stdin=LOOSE).returncode == 1
+    assert gpolicy("fmt", "-", "--check", stdin=IN_FORM).returncode == 0
 
 
 def test_a_broken_file_is_passed_on_as_it_is() -> None:
-    broken = b"name: [\r\n"
-    run = from_standard_input(broken)
+    broken = "name: [\r\n"
+    run = gpolicy("fmt", "-", stdin=broken)
     assert (run.returncode, run.stdout) == (1, broken)
-    assert b"standard input:1:" in run.stderr
-    assert b"not formatted" in run.stderr
+    assert "standard input:1:" in run.stderr
+    assert "not formatted" in run.stderr
 
 
 def test_a_broken_file_does_not_keep_others_from_being_formatted(tmp_path: Path) -> None:

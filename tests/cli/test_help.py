@@ -9,7 +9,7 @@ import pytest
 from gpolicy.cli.app import CALLED_ELSEWHERE, VERBS
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.guessing import closest, did_you_mean, did_you_mean_one_of
-from tests.cli.command_line import ROOT, STATE, gpolicy
+from tests.cli.command_line import ROOT, STATE, gpolicy, gpolicy_child
 
 SNAPSHOT = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
 POLICY = ROOT / "policies" / "two-groups"
@@ -54,7 +54,7 @@ def test_a_word_of_another_kind_gets_the_words_for_it(arguments: list[str], hint
 
 
 def test_the_version_says_what_counts_and_what_is_known() -> None:
-    first, *others = gpolicy("--version").stdout.splitlines()
+    first, *others = gpolicy_child("--version").stdout.splitlines()
     assert first.startswith("gpolicy ")
     known = dict(line.split(": ", 1) for line in others)
     assert known.keys() == {"engine", "Python", "Ganeti"}

@@ -7,14 +7,13 @@ import os
 import pty
 import struct
 import subprocess
-import sys
 import termios
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.command_line import ROOT, gpolicy, policy, written_to
+from tests.cli.command_line import COMMAND, ROOT, environment, gpolicy, policy, written_to
 
 LONG, SHORT = ("explain",), ("explain", "GP201")
 ROWS, COLUMNS = 100, 100
@@ -25,14 +24,13 @@ Run = Callable[..., tuple[int, str]]
 
 @pytest.fixture(name="on_terminal")
 def _on_terminal() -> Run:
-    def run(*words: str, cwd: Path = ROOT, **environment: str) -> tuple[int, str]:
+    def run(*words: str, cwd: Path = ROOT, **variables: str) -> tuple[int, str]:
         """Run gpolicy on a terminal of its own; return the exit code and what is on the terminal."""
         mine, its = pty.openpty()
         fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-        known = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": "/nonexistent", "TERM": "xterm"}
         process = subprocess.Popen(
-            [sys.executable, "-m", "gpolicy", *words],
-            stdin=its, stdout=its, stderr=its, cwd=cwd, env=known | environment, start_new_session=True,
+            [*COMMAND, *words], stdin=its, stdout=its, stderr=its, cwd=cwd,
+            env=environment({"TERM": "xterm", **variables}), start_new_session=True,
         )  # fmt: skip
         os.close(its)
         shown = b"".join(written_to(mine))
