@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +12,13 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from gpolicy.fleet import workers
+from tests.cli.command_line import Done, gpolicy
 from tests.cluster import rapi_server, recorded
 
 ROOT = Path(__file__).resolve().parents[2]
 CLUSTER = "full"
+NAMES = ["well", "dead", "slow", "other", "wrong"]
 PASSWORD = "a password"  # noqa: S105 (of this test)
 
 
@@ -28,19 +28,15 @@ class Fleet:
 
     directory: Path
 
-    def gpolicy(self, *words: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-        environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": "/nonexistent", **(env or {})}
-        done = subprocess.run(
-            [sys.executable, "-m", "gpolicy", *words],
-            cwd=self.directory, env=environment, capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-        assert "Traceback" not in done.stderr, done.stderr
+    def gpolicy(self, *words: str, env: dict[str, str] | None = None) -> Done:
+        done = gpolicy(*words, env=env, cwd=self.directory)
         assert PASSWORD not in done.stdout + done.stderr
         return done
 
 
-@pytest.fixture
-def fleet(tmp_path: Path, ganeti_certificate: Path) -> Iterator[Fleet]:
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory, ganeti_certificate: Path) -> Iterator[Fleet]:
+    tmp_path = tmp_path_factory.mktemp("fleet")
     here = Fleet(tmp_path)
     shutil.copy(recorded.path(CLUSTER, "config.data"), tmp_path / "config.data")
     adopted = here.gpolicy("adopt", "--state", "config:config.data", "-o", "well")
@@ -82,13 +78,21 @@ ENVIRONMENT = {
 PLAN = ("plan", "--no-impact", "--timeout", "20")
 
 
+@pytest.fixture
+def soon_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time that a cluster has is over at once for the slow one, and lasts for the others."""
+    slow = NAMES.index("slow")
+    monkeypatch.setattr(workers._Worker, "age", property(lambda worker: 1000.0 if worker.number == slow else 0.0))
+
+
+@pytest.mark.usefixtures("soon_late")
 def test_the_report_is_right_about_each(fleet: Fleet) -> None:
     done = fleet.gpolicy(*PLAN, "--all", "--format", "json", "-o", "plans", env=ENVIRONMENT)
     assert done.returncode == 3
     data = json.loads(done.stdout)
     jsonschema.validate(data, json.loads((ROOT / "schemas" / "output" / "fleet.json").read_text()))
     found = {item["name"]: item for item in data["clusters"]}
-    assert list(found) == ["well", "dead", "slow", "other", "wrong"]
+    assert list(found) == NAMES
     assert {name: item["exit_code"] for name, item in found.items()} == {
         "well": 0, "dead": 3, "slow": 3, "other": 1, "wrong": 3,
     }  # fmt: skip
@@ -103,6 +107,7 @@ def test_the_report_is_right_about_each(fleet: Fleet) -> None:
     assert sorted(path.name for path in (fleet.directory / "plans").iterdir()) == ["other.json", "well.json"]
 
 
+@pytest.mark.usefixtures("soon_late")
 def test_text_markdown_and_pages(fleet: Fleet) -> None:
     done = fleet.gpolicy(*PLAN, "--all", "--pages", "pages", env=ENVIRONMENT)
     assert done.returncode == 3
@@ -153,12 +158,13 @@ def test_snapshots_of_all_are_kept_and_read(fleet: Fleet) -> None:
     assert "no snapshot of the cluster dead" in done.stdout
 
 
-def test_what_a_verb_says_aside_is_a_note(fleet: Fleet) -> None:
+def test_what_a_verb_says_aside_is_a_note(tmp_path: Path) -> None:
     """config.data has no measurements, which snapshot says."""
-    alone = fleet.gpolicy("snapshot", "--state", "config:config.data", "-o", "alone.json")
+    shutil.copy(recorded.path(CLUSTER, "config.data"), tmp_path)
+    alone = gpolicy("snapshot", "--state", "config:config.data", "-o", "alone.json", cwd=tmp_path)
     aside = [line.removeprefix("gpolicy: ") for line in alone.stderr.splitlines()]
-    (fleet.directory / "gpolicy.toml").write_text('[clusters.kept]\nstate = "config:config.data"\n')
-    together = fleet.gpolicy("snapshot", "--all", "-o", "together")
+    (tmp_path / "gpolicy.toml").write_text('[clusters.kept]\nstate = "config:config.data"\n')
+    together = gpolicy("snapshot", "--all", "-o", "together", cwd=tmp_path)
     assert together.returncode == 0, together.stderr
     assert aside
     assert all(f"note: kept: {line}" in together.stdout for line in aside)
