@@ -11,6 +11,7 @@ from gpolicy.checking.settings_schema import FILE_NAME, settings_schema
 from gpolicy.policy.schema_kinds import schemas
 from scripts.reference.pages import pages
 from tests.run_pages import PAGES, run_page
+from tests.warm_python import started
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -38,7 +39,9 @@ def _mistakes_page() -> str:
 
 def _slow_pages() -> dict[str, str]:
     """Return the pages that take long to make, each with a test of its own."""
-    return {"docs/reference/seeded-mistakes.md": _mistakes_page(), **{page: run_page(page) for page in PAGES}}
+    with started() as python:
+        shown = {page: run_page(page, python) for page in PAGES}
+    return {"docs/reference/seeded-mistakes.md": _mistakes_page(), **shown}
 
 
 def _write(files: dict[str, str]) -> None:

@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -25,18 +24,25 @@ _BLOCK = re.compile(
 )
 
 
-def run_page(page: str) -> str:
-    """Return the text of a page with its commands answered, run in order in one directory that holds `policies/`."""
-    with tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
+def run_page(page: str, python: Path) -> str:
+    """Return the text of a page with its commands answered, run in order in one directory that holds `policies/`.
+
+    `python` runs gpolicy.
+    """
+    with tempfile.TemporaryDirectory() as programs, tempfile.TemporaryDirectory() as name:
+        directory, program = Path(name), Path(programs) / "gpolicy"
+        program.write_text(f'#!/bin/sh\nexec "{python}" -I -m gpolicy "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
         shutil.copytree(ROOT / "policies", directory / "policies")
-        return _BLOCK.sub(lambda block: _done(block, directory), (ROOT / page).read_text(encoding="utf-8"))
+        environ = {"PATH": f"{programs}:{os.environ['PATH']}", "HOME": name, "LANG": "C.UTF-8"}
+        text = (ROOT / page).read_text(encoding="utf-8")
+        return _BLOCK.sub(lambda block: _done(block, directory, environ), text)
 
 
-def _done(block: re.Match[str], directory: Path) -> str:
+def _done(block: re.Match[str], directory: Path, environ: dict[str, str]) -> str:
     if block["title"] is None:
         commands = re.findall(r"^ *\$ (.*)\n", block["text"], re.MULTILINE)
-        lines = [line for command in commands for line in (f"$ {command}", *_output(command, directory))]
+        lines = [line for command in commands for line in (f"$ {command}", *_output(command, directory, environ))]
         return "".join(f"{block['indent']}{line}".rstrip() + "\n" for line in ("```console", *lines))
     path, _, at_the_end = block["title"].partition(", ")
     with (directory / path).open("a" if at_the_end else "w", encoding="utf-8") as file:
@@ -44,8 +50,7 @@ def _done(block: re.Match[str], directory: Path) -> str:
     return block[0]
 
 
-def _output(command: str, directory: Path) -> list[str]:
-    environ = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(directory), "LANG": "C.UTF-8"}
+def _output(command: str, directory: Path, environ: dict[str, str]) -> list[str]:
     done = subprocess.run(
         ["/bin/bash", "-c", command],
         cwd=directory,

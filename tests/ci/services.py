@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -14,11 +15,14 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.cli.command_line import gpolicy
+
 ROOT = Path(__file__).resolve().parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 COMPONENT = ROOT / "templates" / "gpolicy.yml"
-STATE = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
+STATE = "snapshot:../cluster.json"
+"""The cluster of the policy in a `workspace`, beside the checkout."""
 BROKEN = "gpolicy: v1\nkind: NodeGroup\nname: shared\nipolicy:\n  vcpu-ration: 4\n"
 FAILING = """  - name: two CPUs with 4 GiB are allowed
     check_instance: {group: dedicated, memory-size: 4G, cpu-count: 2, disks: [40G]}
@@ -45,6 +49,8 @@ class Run:
 def workspace(tmp_path: Path) -> Path:
     directory = tmp_path / "checkout"
     shutil.copytree(ROOT / "policies" / "two-groups", directory / "policy")
+    cluster = json.loads((ROOT / "policies" / "two-groups.snapshot.json").read_text(encoding="utf-8"))
+    (tmp_path / "cluster.json").write_text(json.dumps({**cluster, "instances": []}), encoding="utf-8")  # soon planned
     return directory
 
 
@@ -69,13 +75,12 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def unchanging(directory: Path) -> None:
     """Put the policy that the cluster of STATE has now into a directory: its plan has no changes."""
     shutil.rmtree(directory, ignore_errors=True)
-    command = [sys.executable, "-m", "gpolicy", "adopt", "--state", STATE, "-o", str(directory)]
-    subprocess.run(command, capture_output=True, check=True)
+    assert gpolicy("adopt", "--state", STATE, "-o", directory, cwd=directory.parent).returncode == 0
 
 
 def fleet_of(workspace: Path) -> None:
     """Put three clusters into a checkout, with kept snapshots of two."""
-    snapshot = Path(STATE.partition(":")[2]).read_text(encoding="utf-8")
+    snapshot = (workspace.parent / "cluster.json").read_text(encoding="utf-8")
     tables = []
     for name in ("ham", "ber", "muc"):
         shutil.copytree(workspace / "policy", workspace / name)
@@ -98,12 +103,9 @@ def declared_guards(policy: Path) -> str:
     return " ".join(re.findall(r"name: ([a-z0-9-]+)", (policy / "guards.yaml").read_text(encoding="utf-8")))
 
 
-STANDING_IN = f"""#!/bin/sh
-mkdir -p "$2/venv/bin"
-printf '#!/bin/sh\\nexec "{sys.executable}" "$@"\\n' > "$2/venv/bin/python"
-chmod +x "$2/venv/bin/python"
-"""
-"""Stands in for `ci/install`: the environment that it makes is that of the tests."""
+def standing_in(python: Path) -> str:
+    """Return a script that stands in for `ci/install`: the Python of the environment that it makes is this one."""
+    return f'#!/bin/sh\nmkdir -p "$2/venv/bin"\nln -sf "{python}" "$2/venv/bin/python"\n'
 
 
 def run_action(
@@ -114,14 +116,15 @@ def run_action(
     *,
     fork: bool = False,
     source: Path = ROOT,
-    installs: bool = False,
+    python: Path | None = None,
 ) -> Run:
-    """Run the steps of the action that are shell, each when its condition holds; the installation if it is asked for.
+    """Run the steps of the action that are shell, each when its condition holds.
 
-    `source` is where the action is.
+    `source` is where the action is. A `python` that has gpolicy spares the installation.
     """
-    if not installs:
-        subprocess.run(["sh", "-c", STANDING_IN, "install", sys.executable, str(directory / "gpolicy")], check=True)
+    if python is not None:
+        command = ["sh", "-c", standing_in(python), "install", sys.executable, str(directory / "gpolicy")]
+        subprocess.run(command, check=True)
     result = Run()
     files = {name: directory / name.lower() for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     defaults = {name: str(about.get("default", "")) for name, about in ACTION["inputs"].items()}
@@ -129,7 +132,7 @@ def run_action(
     context |= {"github.event.pull_request.head.repo.fork": "true" if fork else "false", "runner.temp": str(directory)}
     context |= {"github.action_path": str(source), "steps.python.outputs.python-path": sys.executable}
     for step in STEPS:
-        if "run" not in step or not (installs or step["name"] not in ("Name the cache", "Install gpolicy")):
+        if "run" not in step or (python is not None and step["name"] in ("Name the cache", "Install gpolicy")):
             continue
         if not holds(step.get("if", ""), context):
             continue

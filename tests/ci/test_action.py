@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,34 +30,34 @@ from tests.ci.services import (
 )
 from tests.posting.comment_server import TOKEN, Comments
 
+Act = Callable[..., Run]
 
-def act(
-    tmp_path: Path,
-    workspace: Path,
-    server: Comments,
-    *,
-    fork: bool = False,
-    token: str = TOKEN,
-    home: Path | None = None,
-    **inputs: str,
-) -> Run:
+
+@pytest.fixture
+def act(tmp_path: Path, workspace: Path, server: Comments, warm_python: Path) -> Act:
+    """A use of the action on a pull request."""
     event = tmp_path / "event.json"
     event.write_text(json.dumps({"pull_request": {"number": 7}}), encoding="utf-8")
-    environ = {
-        "GITHUB_API_URL": server.base,
-        "GITHUB_REPOSITORY": "o/r",
-        "GITHUB_EVENT_PATH": str(event),
-        "GITHUB_WORKSPACE": str(workspace),
-        "HOME": str(tmp_path),
-    }
-    home = home or tmp_path / f"runner-{len(list(tmp_path.iterdir()))}"
-    home.mkdir(exist_ok=True)
-    named = {name.replace("_", "-"): value for name, value in inputs.items()}
-    return run_action(home, workspace, {"path": "policy", "token": token, **named}, environ, fork=fork)
+
+    def use(*, checkout: Path = workspace, fork: bool = False, home: Path | None = None, **inputs: str) -> Run:
+        environ = {
+            "GITHUB_API_URL": server.base,
+            "GITHUB_REPOSITORY": "o/r",
+            "GITHUB_EVENT_PATH": str(event),
+            "GITHUB_WORKSPACE": str(checkout),
+            "HOME": str(tmp_path),
+        }
+        home = home or tmp_path / f"runner-{len(list(tmp_path.iterdir()))}"
+        home.mkdir(exist_ok=True)
+        given = {"path": "policy", "token": TOKEN}
+        given |= {name.replace("_", "-"): value for name, value in inputs.items()}
+        return run_action(home, checkout, given, environ, fork=fork, python=warm_python)
+
+    return use
 
 
-def test_a_sound_policy_is_planned_and_commented(tmp_path: Path, workspace: Path, server: Comments) -> None:
-    done = act(tmp_path, workspace, server, state=STATE, allow=declared_guards(workspace / "policy"))
+def test_a_sound_policy_is_planned_and_commented(act: Act, workspace: Path, server: Comments) -> None:
+    done = act(state=STATE, allow=declared_guards(workspace / "policy"))
     assert done.ran == ["Check", "Test", "Plan", "Comment", "Verdict"], done.log
     assert done.code == 0, done.log
     assert done.outputs["check-exit-code"] == "0"
@@ -70,10 +71,10 @@ def test_a_sound_policy_is_planned_and_commented(tmp_path: Path, workspace: Path
     assert "dedicated" in done.summary
 
 
-def test_the_comment_of_the_next_run_replaces_it(tmp_path: Path, workspace: Path, server: Comments) -> None:
-    act(tmp_path, workspace, server, state=STATE)
+def test_the_comment_of_the_next_run_replaces_it(act: Act, workspace: Path, server: Comments) -> None:
+    act(state=STATE)
     (workspace / "policy" / "broken.yaml").write_text(BROKEN, encoding="utf-8")
-    done = act(tmp_path, workspace, server, state=STATE)
+    done = act(state=STATE)
     assert done.ran == ["Check", "Comment", "Verdict"]
     assert done.code == 1
     assert "::error::the policy has findings that fail" in done.log
@@ -81,58 +82,58 @@ def test_the_comment_of_the_next_run_replaces_it(tmp_path: Path, workspace: Path
     assert "vcpu-ration" in server.comments[0]["body"]
 
 
-def test_a_second_use_in_a_job_says_nothing_of_the_first(tmp_path: Path, workspace: Path, server: Comments) -> None:
+def test_a_second_use_in_a_job_says_nothing_of_the_first(act: Act, tmp_path: Path, server: Comments) -> None:
     home = tmp_path / "runner-of-both"
-    first = act(tmp_path, workspace, server, home=home, state=STATE)
+    first = act(home=home, state=STATE)
     plan = Path(first.outputs["plan"]).with_name("plan.md").read_text(encoding="utf-8").strip()
     assert plan in server.comments[0]["body"]
-    failed = act(tmp_path, workspace, server, home=home, state="snapshot:none.json", comment_name="second")
+    failed = act(home=home, state="snapshot:none.json", comment_name="second")
     assert failed.outputs["plan"] == ""
     assert plan not in server.comments[1]["body"]
-    act(tmp_path, workspace, server, home=home, state=STATE)
-    act(tmp_path, workspace, server, home=home, comment_name="third")
+    act(home=home, state=STATE)
+    act(home=home, comment_name="third")
     assert len(server.comments) == 2
     assert sorted(file.name for file in (home / "gpolicy").iterdir()) == [
         "check.github", "check.md", "check.sarif", "venv",
     ]  # fmt: skip
 
 
-def test_nothing_is_said_when_nothing_changes(tmp_path: Path, workspace: Path, server: Comments) -> None:
+def test_nothing_is_said_when_nothing_changes(act: Act, workspace: Path, server: Comments) -> None:
     shutil.copytree(workspace / "policy", workspace / "changed")
     unchanging(workspace / "policy")
-    done = act(tmp_path, workspace, server, state=STATE)
+    done = act(state=STATE)
     assert done.code == 0, done.log
     assert done.outputs["plan-exit-code"] == "0"
     assert server.comments == []
     assert "is not needed" in done.log
-    act(tmp_path, workspace, server, path="changed", comment_name="policy", state=STATE)
+    act(path="changed", comment_name="policy", state=STATE)
     assert "dedicated" in server.comments[0]["body"]
-    act(tmp_path, workspace, server, state=STATE)
+    act(state=STATE)
     assert len(server.comments) == 1
     assert "no changes" in server.comments[0]["body"].lower()
 
 
-def test_many_clusters_are_planned_from_snapshots(tmp_path: Path, workspace: Path, server: Comments) -> None:
+def test_many_clusters_are_planned_from_snapshots(act: Act, workspace: Path, server: Comments) -> None:
     fleet_of(workspace)
     for fork in (False, True):
-        done = act(tmp_path, workspace, server, path=".", clusters="all", snapshots="kept", fork=fork)
+        done = act(path=".", clusters="all", snapshots="kept", fork=fork)
         assert done.outputs["plan-exit-code"] == "3", done.log  # one has no snapshot
         assert done.code == 3
         assert "Plan of 3 clusters" in server.comments[0]["body"]
         plans = Path(done.outputs["plan"])
         assert sorted(file.name for file in plans.iterdir()) == ["ber.json", "ham.json"]
     labels = "stage=prod name=ham"
-    done = act(tmp_path, workspace, server, path=".", clusters=labels, snapshots="kept", shard="1/1")
+    done = act(path=".", clusters=labels, snapshots="kept", shard="1/1")
     assert done.outputs["plan-exit-code"] == "1", done.log  # a guard fails
     assert "Plan of 1 cluster" in server.comments[0]["body"]
 
 
-def test_only_changed_clusters_are_planned(tmp_path: Path, workspace: Path, server: Comments) -> None:
+def test_only_changed_clusters_are_planned(act: Act, workspace: Path, server: Comments) -> None:
     fleet_of(workspace)
     before = repository(workspace, {})["commit"]
 
     def changed() -> Run:
-        return act(tmp_path, workspace, server, path=".", clusters="all", snapshots="kept", changed_since=before)
+        return act(path=".", clusters="all", snapshots="kept", changed_since=before)
 
     done = changed()
     assert (done.code, done.outputs["plan-exit-code"]) == (0, "0"), done.log
@@ -145,30 +146,30 @@ def test_only_changed_clusters_are_planned(tmp_path: Path, workspace: Path, serv
     assert "Plan of 1 cluster" in server.comments[0]["body"]
 
 
-def test_a_fork_reaches_no_clusters_by_their_names(tmp_path: Path, workspace: Path, server: Comments) -> None:
+def test_a_fork_reaches_no_clusters_by_their_names(act: Act, workspace: Path) -> None:
     fleet_of(workspace)
-    done = act(tmp_path, workspace, server, path=".", clusters="all", fork=True)
+    done = act(path=".", clusters="all", fork=True)
     assert done.outputs["plan-exit-code"] == "", done.log
     assert "no plan: the secrets that reach a cluster" in done.log
 
 
-def test_findings_are_marked_in_the_files(tmp_path: Path, workspace: Path, server: Comments) -> None:
+def test_findings_are_marked_in_the_files(act: Act, workspace: Path) -> None:
     (workspace / "policy" / "broken.yaml").write_text(BROKEN, encoding="utf-8")
-    done = act(tmp_path, workspace, server)
+    done = act()
     assert re.search(r"^::error file=policy/broken.yaml,line=5", done.log, re.MULTILINE)
-    assert "::error file=" not in act(tmp_path, workspace, server, annotations="false").log
+    assert "::error file=" not in act(annotations="false").log
 
 
-def test_sarif_is_there_to_be_uploaded(tmp_path: Path, workspace: Path, server: Comments) -> None:
-    act(tmp_path, workspace, server)
+def test_sarif_is_there_to_be_uploaded(act: Act, tmp_path: Path) -> None:
+    act()
     (file,) = tmp_path.glob("runner-*/gpolicy/check.sarif")
     assert json.loads(file.read_text(encoding="utf-8"))["version"] == "2.1.0"
     upload = next(step for step in STEPS if "upload-sarif" in step.get("uses", ""))
     assert upload["with"]["sarif_file"].endswith("/gpolicy/check.sarif")
 
 
-def test_a_guard_that_fails_fails_the_job_behind_its_comment(tmp_path: Path, workspace: Path, server: Comments) -> None:
-    done = act(tmp_path, workspace, server, state=STATE)
+def test_a_guard_that_fails_fails_the_job_behind_its_comment(act: Act, server: Comments) -> None:
+    done = act(state=STATE)
     assert done.outputs["plan-exit-code"] == "1"
     assert done.code == 1
     assert "::error::a guard of the plan fails" in done.log
@@ -177,11 +178,11 @@ def test_a_guard_that_fails_fails_the_job_behind_its_comment(tmp_path: Path, wor
 
 @pytest.mark.parametrize("state", ["", STATE])
 def test_a_test_of_the_policy_that_fails_fails_the_job(
-    state: str, tmp_path: Path, workspace: Path, server: Comments
+    act: Act, state: str, tmp_path: Path, workspace: Path, server: Comments
 ) -> None:
     with (workspace / "policy" / "tests.yaml").open("a", encoding="utf-8") as file:
         file.write(FAILING)
-    done = act(tmp_path, workspace, server, state=state, allow=declared_guards(workspace / "policy"))
+    done = act(state=state, allow=declared_guards(workspace / "policy"))
     assert done.ran == ["Check", "Test", *(["Plan"] if state else []), "Comment", "Verdict"]
     assert done.outputs["test-exit-code"] == "1"
     assert done.code == 1
@@ -190,38 +191,38 @@ def test_a_test_of_the_policy_that_fails_fails_the_job(
     for text in (server.comments[0]["body"], done.summary):
         assert "3 tests, 1 failed" in text
         assert "two CPUs with 4 GiB are allowed" in text
-    again = act(tmp_path, workspace, server, home=next(tmp_path.glob("runner-*")), path="elsewhere")
+    again = act(home=next(tmp_path.glob("runner-*")), path="elsewhere")
     assert again.outputs["test-exit-code"] == ""
     assert "two CPUs with 4 GiB are allowed" not in server.comments[1]["body"]
 
 
-def test_a_fork_reaches_no_cluster_and_fails_nothing(tmp_path: Path, workspace: Path, server: Comments) -> None:
+def test_a_fork_reaches_no_cluster_and_fails_nothing(act: Act, server: Comments) -> None:
     server.may_write = False
-    done = act(tmp_path, workspace, server, fork=True, state="rapi://ganeti.example.org")
+    done = act(fork=True, state="rapi://ganeti.example.org")
     assert done.code == 0, done.log
     assert "no plan: the secrets that reach a cluster" in done.log
     assert done.outputs["plan-exit-code"] == ""
 
 
-def test_a_fork_is_planned_against_a_snapshot(tmp_path: Path, workspace: Path, server: Comments) -> None:
+def test_a_fork_is_planned_against_a_snapshot(act: Act, workspace: Path, server: Comments) -> None:
     server.may_write = False
-    done = act(tmp_path, workspace, server, fork=True, state=STATE, allow=declared_guards(workspace / "policy"))
+    done = act(fork=True, state=STATE, allow=declared_guards(workspace / "policy"))
     assert done.outputs["plan-exit-code"] == "2"
     assert "no comment: the token does not allow it" in done.log
     assert done.code == 0
     assert "dedicated" in done.summary
 
 
-def test_a_cluster_that_cannot_be_read_fails(tmp_path: Path, workspace: Path, server: Comments) -> None:
-    done = act(tmp_path, workspace, server, state="snapshot:none.json")
+def test_a_cluster_that_cannot_be_read_fails(act: Act, server: Comments) -> None:
+    done = act(state="snapshot:none.json")
     assert done.code == 3
     assert "::error::the policy could not be planned" in done.log
     assert server.comments[0]["body"].endswith("\n\n❌ The plan could not be made: see the job's log.")
     assert "could not be made" in done.summary
 
 
-def test_no_policy_there(tmp_path: Path, workspace: Path, server: Comments) -> None:
-    done = act(tmp_path, workspace, server, path="elsewhere")
+def test_no_policy_there(act: Act, server: Comments) -> None:
+    done = act(path="elsewhere")
     assert done.ran == ["Check", "Comment", "Verdict"]
     assert done.code == 3
     (comment,) = server.comments
@@ -232,11 +233,11 @@ HOSTILE = ('$(touch pwned)"; touch pwned; `touch pwned`', "x' || touch pwned #",
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_an_input_is_not_run_as_a_command(text: str, tmp_path: Path, workspace: Path, server: Comments) -> None:
+def test_an_input_is_not_run_as_a_command(act: Act, text: str, tmp_path: Path) -> None:
     for done in (
-        act(tmp_path, workspace, server, path=text),
-        act(tmp_path, workspace, server, state=text, allow=text, comment_name=text),
-        act(tmp_path, workspace, server, clusters=text, snapshots=text, shard=text, changed_since=text),
+        act(path=text),
+        act(state=text, allow=text, comment_name=text),
+        act(clusters=text, snapshots=text, shard=text, changed_since=text),
     ):
         assert done.code in {0, 1, 3}
         assert not list(tmp_path.rglob("pwned"))
@@ -244,10 +245,10 @@ def test_an_input_is_not_run_as_a_command(text: str, tmp_path: Path, workspace: 
         assert done.outputs["check-exit-code"] in {"0", "3"}
 
 
-def test_a_hostile_policy_writes_no_workflow_command(tmp_path: Path, workspace: Path, server: Comments) -> None:
+def test_a_hostile_policy_writes_no_workflow_command(act: Act, workspace: Path) -> None:
     hostile = 'gpolicy: v1\nkind: NodeGroup\nname: "x\\n::set-output name=a::b\\n::error::owned"\nnonsense: 1\n'
     (workspace / "policy" / "hostile.yaml").write_text(hostile, encoding="utf-8")
-    done = act(tmp_path, workspace, server)
+    done = act()
     lines = done.log.splitlines()
     assert not [line for line in lines if line.startswith(("::set-output", "::error::owned"))]
 
@@ -266,18 +267,16 @@ def heeded(log: str) -> list[str]:
     return found
 
 
-def test_names_and_texts_of_a_policy_are_no_workflow_commands(
-    tmp_path: Path, workspace: Path, server: Comments
-) -> None:
+def test_names_and_texts_of_a_policy_are_no_workflow_commands(act: Act, workspace: Path) -> None:
     hostile = workspace / "policy" / "::warning::owned.yaml"
     hostile.write_text(BROKEN.replace("shared", "'##[warning]owned'"), encoding="utf-8")
-    done = act(tmp_path, workspace / "policy", server, path=".", annotations="false")
+    done = act(checkout=workspace / "policy", path=".", annotations="false")
     assert done.ran == ["Check", "Comment", "Verdict"]
     assert "/::warning::owned.yaml:" in done.log
     assert heeded(done.log) == ["::error::the policy has findings that fail"]
     hostile.unlink()
     state = "snapshot:##[warning]owned.json"
-    done = act(tmp_path, workspace, server, state=state, annotations="false")
+    done = act(state=state, annotations="false")
     assert "##[warning]owned.json" in done.log
     assert heeded(done.log) == ["::error::the policy could not be planned"]
     tokens = re.findall(r"^::stop-commands::(.*)$", done.log, re.MULTILINE)

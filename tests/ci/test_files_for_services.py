@@ -13,39 +13,45 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.ci.services import ROOT, STATE, component, repository
+from tests.ci.services import ROOT, component, repository
+from tests.cli.command_line import gpolicy
 
 PAGE = (ROOT / "docs" / "guides" / "ci.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```yaml\n# (\S+)\n(.*?)```", PAGE, re.DOTALL)
 HAS_SCHEMAS = Path(sys.executable).with_name("check-jsonschema").exists()
 
 
-def conforms(schema: str, file: Path, *options: str) -> None:
-    program = str(Path(sys.executable).with_name("check-jsonschema"))
-    command = [program, "--builtin-schema", schema, *options, str(file)]
+def of_page(name: str) -> list[str]:
+    """Return the examples of the page for files whose names begin so."""
+    found = [text for file, text in BLOCKS if file.startswith(name)]
+    assert found
+    return found
+
+
+OF_SCHEMA = {
+    ("vendor.github-actions",): [(ROOT / "action.yml").read_text(encoding="utf-8")],
+    ("vendor.github-workflows",): of_page(".github/workflows/"),
+    ("vendor.gitlab-ci", "--data-transform", "gitlab-ci"): [
+        *of_page(".gitlab-ci.yml"),
+        yaml.safe_dump(component({"source": "https://x", "commit": 40 * "0"})),
+    ],
+}
+
+
+@pytest.mark.skipif(not HAS_SCHEMAS, reason="check-jsonschema is not installed (extra dev)")
+@pytest.mark.parametrize("schema", OF_SCHEMA, ids=" ".join)
+def test_files_and_the_examples_of_the_page_have_their_form(schema: tuple[str, ...], tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.yml" for number in range(len(OF_SCHEMA[schema]))]
+    for file, text in zip(files, OF_SCHEMA[schema], strict=True):
+        file.write_text(text, encoding="utf-8")
+    command = [str(Path(sys.executable).with_name("check-jsonschema")), "--builtin-schema", *schema, *map(str, files)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.skipif(not HAS_SCHEMAS, reason="check-jsonschema is not installed (extra dev)")
-def test_the_action_and_the_component_have_their_form(tmp_path: Path) -> None:
-    conforms("vendor.github-actions", ROOT / "action.yml")
-    file = tmp_path / "gpolicy.yml"
-    file.write_text(yaml.safe_dump(component({"source": "https://x", "commit": 40 * "0"})), encoding="utf-8")
-    conforms("vendor.gitlab-ci", file, "--data-transform", "gitlab-ci")
-
-
-@pytest.mark.skipif(not HAS_SCHEMAS, reason="check-jsonschema is not installed (extra dev)")
-def test_the_examples_of_the_page_have_their_form(tmp_path: Path) -> None:
-    names = [name for name, _ in BLOCKS]
-    assert {".github/workflows/policy.yml", ".gitlab-ci.yml", ".pre-commit-config.yaml"} <= set(names)
-    for name, text in BLOCKS:
-        file = tmp_path / Path(name).name
-        file.write_text(text, encoding="utf-8")
-        if name.startswith(".github/"):
-            conforms("vendor.github-workflows", file)
-        elif name == ".gitlab-ci.yml":
-            conforms("vendor.gitlab-ci", file, "--data-transform", "gitlab-ci")
+def test_the_page_shows_how_to_use_pre_commit() -> None:
+    (text,) = of_page(".pre-commit-config.yaml")
+    assert yaml.safe_load(text)["repos"]
 
 
 @pytest.mark.skipif(shutil.which("actionlint") is None, reason="no actionlint on the PATH")
@@ -78,11 +84,11 @@ def test_the_hooks_run_commands_that_there_are() -> None:
 
 
 @pytest.mark.skipif(not Path(sys.executable).with_name("pre-commit").exists(), reason="no pre-commit (extra dev)")
-def test_a_commit_that_only_deletes_a_file_is_checked(tmp_path: Path) -> None:
+def test_a_commit_that_only_deletes_a_file_is_checked(tmp_path: Path, warm_python: Path) -> None:
     """By pre-commit itself; only where its hooks are installed from is another place."""
     hooks = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     for hook in hooks:
-        hook |= {"language": "system", "entry": f"{sys.executable} -m {hook['entry']}"}
+        hook |= {"language": "system", "entry": f"{warm_python} -I -m {hook['entry']}"}
         hook["args"] = [] if hook["id"] == "gpolicy-fmt" else ["policies"]
     policies = tmp_path / "policies"
     shutil.copytree(ROOT / "policies" / "two-groups", policies)
@@ -111,8 +117,8 @@ def test_the_rules_in_rego_find_what_is_risky_and_what_fails(tmp_path: Path) -> 
     regopy = pytest.importorskip("regopy", reason="regopy is not installed (extra dev)")
     (rules,) = re.findall(r"```rego\n(.*?)```", PAGE, re.DOTALL)
     plan = tmp_path / "plan.json"
-    command = [sys.executable, "-m", "gpolicy", "plan", str(ROOT / "policies" / "two-groups"), "--state", STATE]
-    subprocess.run([*command, "--no-impact", "-o", str(plan)], capture_output=True, check=False)
+    state = f"snapshot:{ROOT / 'policies' / 'two-groups.snapshot.json'}"
+    gpolicy("plan", ROOT / "policies" / "two-groups", "--state", state, "--no-impact", "-o", plan)
     data = json.loads(plan.read_text(encoding="utf-8"))
     failing = [guard["name"] for guard in data["guards"] if not guard["ok"]]
     assert failing

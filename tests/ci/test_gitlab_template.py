@@ -16,7 +16,6 @@ from tests.ci.services import (
     FAILING,
     ROOT,
     SECRETS,
-    STANDING_IN,
     STATE,
     component,
     declared_guards,
@@ -24,15 +23,16 @@ from tests.ci.services import (
     fleet_of,
     repository,
     run_job,
+    standing_in,
     unchanging,
 )
 from tests.posting.comment_server import TOKEN, Comments
 
 
 @pytest.fixture(scope="session")
-def source(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def source(tmp_path_factory: pytest.TempPathFactory, warm_python: Path) -> dict[str, str]:
     """A repository whose installation takes no time."""
-    return repository(tmp_path_factory.mktemp("source"), {"ci/install": STANDING_IN})
+    return repository(tmp_path_factory.mktemp("source"), {"ci/install": standing_in(warm_python)})
 
 
 def job(
@@ -166,9 +166,10 @@ def test_without_a_token_there_is_no_note(workspace: Path, server: Comments, sou
 
 @pytest.mark.parametrize("text", ['$(touch pwned)"; touch pwned; `touch pwned`', "--help"])
 def test_an_input_is_not_run_as_a_command(text: str, workspace: Path, server: Comments, source: dict[str, str]) -> None:
-    for name in ("path", "state", "allow", "clusters", "changed_since", "snapshots", "shard", "job"):
-        job(workspace, server, source, **{"state": "sim:none", name: text})
-        assert not list(workspace.parent.rglob("pwned"))
+    job(workspace, server, source, state="sim:none", path=text)
+    job(workspace, server, source, state=text, allow=text, job=text)
+    job(workspace, server, source, clusters=text, snapshots=text, shard=text, changed_since=text)
+    assert not list(workspace.parent.rglob("pwned"))
 
 
 def test_inputs_reach_the_shell_as_variables_only(source: dict[str, str]) -> None:

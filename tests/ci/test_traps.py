@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.ci.services import STATE, component, repository, run_action, run_job
+from tests.ci.services import component, repository, run_action, run_job
 from tests.posting.comment_server import TOKEN, Comments
 
+pytestmark = pytest.mark.slow
 PASSWORD = "hush-rapi-4471"  # noqa: S105 (of this test alone)
 MODULES = (
     *("gpolicy/__init__.py", "gpolicy/__main__.py", "gpolicy/posting/__init__.py", "gpolicy/posting/__main__.py"),
@@ -128,9 +129,9 @@ def test_the_action_springs_no_trap(tmp_path: Path, traps: Traps, sources: Path,
     }
     runner = tmp_path / "runner"
     runner.mkdir()
-    shutil.copy(STATE.partition(":")[2], traps.checkout / "cluster.json")
+    shutil.copy(tmp_path / "cluster.json", traps.checkout)
     inputs = {"path": "policy", "state": "snapshot:cluster.json", "token": TOKEN}
-    done = run_action(runner, traps.checkout, inputs, environment(tmp_path) | own, source=sources, installs=True)
+    done = run_action(runner, traps.checkout, inputs, environment(tmp_path) | own, source=sources)
     assert traps.names() == [], done.log
     assert done.ran == ["Name the cache", "Install gpolicy", "Check", "Test", "Plan", "Comment", "Verdict"], done.log
     assert (done.outputs["check-exit-code"], done.outputs["plan-exit-code"]) == ("0", "1"), done.log
@@ -153,7 +154,7 @@ def test_the_template_springs_no_trap(
         "CI_PROJECT_DIR": str(traps.checkout),
         "GPOLICY_GITLAB_TOKEN": TOKEN,
     }
-    shutil.copy(STATE.partition(":")[2], traps.checkout / "cluster.json")
+    shutil.copy(tmp_path / "cluster.json", traps.checkout)
     inputs = {"path": "policy", "state": "snapshot:cluster.json", **committed}
     done = run_job(traps.checkout, inputs, environment(tmp_path) | own)
     assert traps.names() == [], done.stderr
