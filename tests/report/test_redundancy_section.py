@@ -1,0 +1,52 @@
+"""What redundancy loses is marked worse: the section, its tables and its words."""
+
+from __future__ import annotations
+
+from gpolicy.analysis.node_losses import GroupRedundancy, Loss
+from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.report.answer import Section, Table, Weight, plain_text
+from gpolicy.report.redundancy_section import redundancy_section
+from tests.report.impact_samples import SCORE
+
+GROUP = "default"
+
+
+def _survives(number: int, *losses: Loss, nodes: int = 5) -> GroupRedundancy:
+    return GroupRedundancy(GROUP, nodes, 2, number, losses, (), 15)
+
+
+def _section(before: GroupRedundancy | None, after: GroupRedundancy | None) -> Section:
+    return redundancy_section(RedundancyChange(2, (GroupRedundancyChange(GROUP, before, after),), SCORE, SCORE))
+
+
+def _table(section: Section, title: str) -> Table:
+    (found,) = (table for table in section.tables if table.title.startswith(title))
+    return found
+
+
+def test_a_redundancy_that_falls_is_marked_worse() -> None:
+    section = _section(_survives(2), _survives(1))
+    assert section.weight is Weight.WORSE
+    assert section.worse == "group default survives the loss of 1 node, now 2"
+    assert section.summary == section.worse
+    (table,) = section.tables
+    assert table.weight is Weight.WORSE
+    assert [[plain_text(cell) for cell in row] for row in table.rows] == [["default", "5", "2 of 2", "1 of 2"]]
+
+
+def test_a_redundancy_that_rises_is_a_change() -> None:
+    section = _section(_survives(1), _survives(2))
+    assert section.weight is Weight.CHANGED
+    assert section.worse == ""
+    assert section.summary == "group default survives the loss of 2 nodes, now 1"
+
+
+def test_a_group_that_loses_its_last_node_has_no_redundancy_to_lose() -> None:
+    section = _section(_survives(1), _survives(0, nodes=0))
+    assert (section.weight, section.worse, section.tables) == (Weight.SAME, "", ())
+
+
+def test_the_same_redundancy_is_no_row() -> None:
+    section = _section(_survives(1), _survives(1))
+    assert (section.weight, section.worse, section.tables) == (Weight.SAME, "", ())
+    assert section.summary == "every loss of up to 2 nodes that is absorbed now is absorbed then"
