@@ -32,7 +32,7 @@ class ScriptStep:
     title: str
     line: str
     effects: tuple[str, ...]
-    tries: int = 1
+    tries: int
 
 
 def render_script(plan: Plan, *, rollback: bool = False) -> str:
