@@ -22,17 +22,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ScriptStep:
-    """One command of a script: the number and title of its step in the plan, its shell line, and the number of
-    attempts.
+    """One command of a script: the number and title of its step in the plan, and its shell line.
 
-    `effects` describe the change of each value.
+    `effects` describe the change of each value. If it fails, it is tried `twice`.
     """
 
     number: str
     title: str
     line: str
     effects: tuple[str, ...]
-    tries: int
+    twice: bool
 
 
 def render_script(plan: Plan, *, rollback: bool = False) -> str:
@@ -89,8 +88,7 @@ def _undo(steps: Iterable[Step]) -> Iterator[ScriptStep]:
 
 def _script_step(step: Step, title: str, command: PlannedCommand) -> ScriptStep:
     effects = tuple(effect_words(effect) for effect in command.effects)
-    tries = 2 if step.wave is Wave.POOL else 1
-    return ScriptStep(step.id, title, _line(step, command.argv), effects, tries)
+    return ScriptStep(step.id, title, _line(step, command.argv), effects, twice=step.wave is Wave.POOL)
 
 
 def _line(step: Step, argv: tuple[str, ...] | None) -> str:

@@ -16,7 +16,7 @@ from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.effects import Effect
 from gpolicy.plan.plan import Plan, UnsafePlanError
 from gpolicy.plan.step import Inverse, PlannedCommand, Step, Wave
-from gpolicy.render.script import render_script
+from gpolicy.render.script import render_script, script_environment
 
 SHELLS = [shell for shell in ("sh", "dash", "bash", "busybox") if shutil.which(shell)]
 HOSTILE = [
@@ -236,3 +236,25 @@ def test_the_script_names_its_plan_and_who_signed_it() -> None:
     script = render_script(plan(digest="sha256:abc", signer="ci@example.org\nreboot"))
     assert "\n# plan    sha256:abc, signed by ci@example.org?reboot\n# policy  p\n" in script
     assert "\n# plan    sha256:abc\n# policy  p\n" in render_script(plan(digest="sha256:abc"))
+
+
+def test_a_change_of_the_candidate_pool_is_tried_twice(tmp_path: Path) -> None:
+    made = plan(("gnt-node", "modify", "a"), ("gnt-node", "modify", "b"))
+    pool = replace(made.steps[1], wave=Wave.POOL)
+    done, called = run(tmp_path, render_script(plan(steps=(made.steps[0], pool))), fails="b")
+    assert done.returncode == 7
+    assert [call[-1] for call in called] == ["a", "b", "b"]
+
+
+def test_a_script_says_first_what_it_does() -> None:
+    lost = replace(plan(("gnt-node", "modify", "a")).steps[0], inverse=Inverse((), ("gone",)))
+    script = render_script(plan(steps=(lost,)))
+    assert script.startswith("#!/bin/sh\n# Carry out the plan for cluster c'1: 1 step\n#\n")
+    assert "NOT RESTORED" not in script
+    script = render_script(plan(steps=(lost,)), rollback=True)
+    assert script.startswith("#!/bin/sh\n# Undo the plan for cluster c'1: 0 steps\n#\n")
+    assert "NOT RESTORED" in script
+
+
+def test_a_script_keeps_the_end_of_its_last_line() -> None:
+    assert script_environment().from_string("fi\n").render() == "fi\n"
