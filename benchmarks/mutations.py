@@ -73,6 +73,7 @@ class Reached:
         names = [test for test, calls in self.calls.items() if f"{mutant.file} {mutant.function}" in calls]
         if not names:
             names = [test for test, calls in self.calls.items() if any(call.startswith(mutant.file) for call in calls)]
+        names = names or list(self.calls)  # a module of values alone
         names.sort(key=lambda name: (Path(mutant.file).stem not in name, self.seconds[name]))
         total = 0.0
         for number, name in enumerate(names):

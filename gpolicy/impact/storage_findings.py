@@ -78,8 +78,8 @@ class InstanceEffect:
     disks: tuple[DiskFinding, ...]
     before: SpindleNumbers
     after: SpindleNumbers
-    exclusive_nodes: tuple[str, ...] = ()
-    unsuitable: bool = False
+    exclusive_nodes: tuple[str, ...]
+    unsuitable: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

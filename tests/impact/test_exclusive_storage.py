@@ -309,3 +309,13 @@ class TestInstances:
 def test_the_bug_of_the_node_daemon_is_noted_where_it_applies(version: str | None, named: bool) -> None:
     old, new = (replace(state, software_version=version) for state in states({}, ON))
     assert exclusive_storage_change(old, new).not_reported == (("node1", "node2") if named else ())
+
+
+def test_promised_sizes_count_without_a_number_of_volumes() -> None:
+    state = cluster({EXCLUSIVE: True}, {"default": {}}, {"node1": "default"})
+    (found,) = exclusive_storage_change(state, state, {"default": hardware(TIB)}).groups
+    assert (found.known_from, found.smallest, found.largest) == (VolumesFrom.PROMISED, TIB, TIB)
+    assert (found.counts, found.differ, found.not_measured) == ((), False, ("node1",))
+    (found,) = exclusive_storage_change(state, state, {"default": hardware(count=12)}).groups
+    assert (found.known_from, found.smallest, found.counts) == (VolumesFrom.PROMISED, None, (("node1", 12),))
+    assert (found.differ, found.usable) == (None, None)

@@ -245,3 +245,9 @@ def test_the_random_states_show_every_kind_of_fact() -> None:
     found = [location_change(random_state(seed), random_state(seed)) for seed in range(60)]
     for kind in LocationChange.__slots__:
         assert sum(bool(getattr(change, kind).still) for change in found) > 3, kind
+
+
+def test_the_numbers_count_each_kind_of_fact() -> None:
+    compared = Compared(new=("a", "b"), still=("c",))
+    change = LocationChange(stranded=compared, shared_domains=Compared(gone=("d",)))  # type: ignore[arg-type]
+    assert change.numbers == [(0, 0, 1), (0, 0, 0), (0, 0, 0), (0, 0, 0), (2, 1, 0), (0, 0, 0)]

@@ -363,6 +363,8 @@ def exclusive_storage(named: Named = plain) -> ExclusiveStorageChange:
                 disks=disks,
                 before=before,
                 after=after,
+                exclusive_nodes=(),
+                unsuitable=False,
             ),
             InstanceEffect(
                 instance=named("web"),
