@@ -31,12 +31,15 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 from checkout import ROOT
 from hypothesis import Phase, settings
 from mutants import Mutant, mutants
+
+if TYPE_CHECKING:
+    import reached
 
 _VERBS: Final = [f"cli/test_{verb}_verb.py" for verb in ("capacity", "place", "remedy", "size", "suggest", "test")]
 _ENGINE: Final = ["native/*", "engines", "compiled_allocation", "narrowing"]
@@ -107,7 +110,7 @@ class Room:
         self.modules = [path for glob in ROOMS[name][0] for path in sorted((ROOT / "gpolicy").glob(f"{glob}.py"))]
         self.folders = [f"tests/{folder}" for folder in ROOMS[name][1]]
         self.most = most
-        self.tracing = False
+        self.calls: reached.Calls | None = None
         self.chosen: list[Mutant] = []
         self.only: frozenset[str] | None = None
         self.began = 0.0
@@ -166,6 +169,7 @@ class Room:
         """Trace the tests that are new and try the mutants of functions."""
         if self.only is not None:
             return None
+        _forget()
         self._trace(session.items)
         sys.dont_write_bytecode = True
         items = {item.nodeid: item for item in session.items}
@@ -182,17 +186,18 @@ class Room:
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Begin to measure the time of a test, or to limit it."""
         self.began = sum(os.times()[:4])
-        if self.tracing:
+        if self.calls is not None:
             _forget()
+            self.calls.begin()
         else:
             signal.setitimer(signal.ITIMER_PROF, 5 + 10 * self.reached.seconds.get(nodeid, 1))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Note the time of a test that passes, or end with one that fails."""
-        if not self.tracing and report.failed:
+        if self.calls is None and report.failed:
             self.killer.write_text(report.nodeid)
             os._exit(1)
-        if self.tracing and report.when == "call" and report.passed:
+        if self.calls is not None and report.when == "call" and report.passed:
             with self.notes.open("a") as notes:
                 notes.write(f"{report.nodeid}\t\t{sum(os.times()[:4]) - self.began:.3f}\n")
 
@@ -203,7 +208,7 @@ class Room:
             file, digest = str(path.relative_to(self.tree)), sha256(path.read_bytes()).hexdigest()
             if self.reached.digests.get(file) != digest:
                 self.notes.write_text("")
-                _in_a_process(functools.partial(self._note, tests))
+                _in_a_process(functools.partial(self._note, tests), seconds=4 * _PATIENCE)
                 for name in [name for name in self.reached.calls if name.partition("::")[0] == file]:
                     del self.reached.calls[name]
                 self.reached.read(self.notes, self.tree)
@@ -211,12 +216,11 @@ class Room:
                 self.map.write_text(json.dumps(asdict(self.reached)))
 
     def _note(self, tests: list[pytest.Item]) -> int:
-        self.tracing = True
         os.environ["GPOLICY_REACHED_IN"] = os.pathsep.join(
             str(self.tree / path.relative_to(ROOT)) for path in self.modules
         )
         os.environ["GPOLICY_REACHED"] = str(self.notes)
-        importlib.import_module("reached")
+        self.calls = importlib.import_module("reached").calls
         return _run(tests)
 
     def _meet(
@@ -250,7 +254,7 @@ class Room:
         if code == _BROKEN:
             print(f"{mutant.file}:{mutant.line}: {mutant.new} could not be tried")
             return
-        killer = self.killer.read_text() or ("time" if code < 0 else "import" if code in {2, 3, 4} else "")
+        killer = self.killer.read_text() or ("time" if code < 0 else "import" if code not in {0, 5} else "")
         with self.results.open("a") as results:
             results.write(json.dumps({"name": mutant.name, "kind": mutant.kind, "killed": killer}) + "\n")
         if not killer:
@@ -270,10 +274,15 @@ def _run(tests: list[pytest.Item]) -> int:
 
 
 def _forget() -> None:
-    """Empty all caches of functions."""
-    for item in gc.get_objects():
-        if isinstance(item, functools._lru_cache_wrapper) and item.__module__.startswith("gpolicy."):
-            item.cache_clear()
+    """Empty the caches of functions."""
+    for item in _caches():
+        item.cache_clear()
+
+
+@functools.cache
+def _caches() -> list[functools._lru_cache_wrapper[object]]:
+    found = [item for item in gc.get_objects() if isinstance(item, functools._lru_cache_wrapper)]
+    return [item for item in found if item.__module__.startswith("gpolicy.")]
 
 
 def _codes(code: CodeType, function: str) -> list[CodeType]:
