@@ -48,7 +48,7 @@ ROOMS: Final[dict[str, tuple[list[str], list[str]]]] = {
     "apply": (["apply/*"], ["apply"]),
     "cluster": (["cluster/*"], ["cluster"]),
     "render": (["render/*"], ["render"]),
-    "report": (["report/*"], ["report", "drift", "evacuate", "rollout", "show", "suggest", *_VERBS]),
+    "report": (["report/*"], ["report", "drift/test_drift_reports.py", "evacuate", "show", "suggest", *_VERBS]),
     "impact": (["impact/*"], ["impact", "plan/test_projected_measurements.py"]),
     "fit": (["fit/desired", "fit/terms"], ["fit", "plan/test_terms.py", "plan/test_diff.py"]),
     "drift": (["drift/*"], ["drift"]),
