@@ -180,7 +180,6 @@ def rebuilt_plan(written: Record) -> Plan:
 def _change(written: Record) -> Change:
     level, slash, name = _object(written).partition("/")
     path = _keys(written)
-    risk = written.text("risk")
     return Change(
         level=Level(level),
         object_name=name if slash else None,
@@ -189,7 +188,7 @@ def _change(written: Record) -> Change:
         after=_value(written, path, "after"),
         effective_before=_value(written, path, "effective_before"),
         effective_after=_value(written, path, "effective_after"),
-        risk=Risk(risk) if risk in set(Risk) else Risk.LOW,
+        risk=Risk.LOW,  # found out again from the values
         reason=written.text("reason"),
         affects=tuple(checked_object(name, written.where) for name in written.texts("affects")),
         span=_origin(written),
