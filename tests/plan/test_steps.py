@@ -281,3 +281,10 @@ def test_the_candidate_pool_changes_alone_and_last_and_is_undone_last() -> None:
     plan = plan_for(cluster(), CLUSTER + "candidate_pool_size: 3\nndparams: {ssh_port: 23}\ntags: [t]")
     assert [step.wave for step in plan.steps] == [Wave.CLUSTER, Wave.TAGS_ADDED, Wave.POOL]
     assert plan.steps[-1].command.argv == ("gnt-cluster", "modify", "--candidate-pool-size=3")
+
+
+@pytest.mark.parametrize(("release", "by_command"), [("2.16.2", True), ("3.0.2", False), (None, False)])
+def test_the_release_of_the_cluster_decides_how_a_step_is_made(release: str | None, *, by_command: bool) -> None:
+    state = replace(cluster(), software_version=release)
+    (step,) = plan_for(state, CLUSTER + "data_collector_interval: {drbd: 1000000}").steps
+    assert (step.command.argv is not None) is by_command
