@@ -8,14 +8,14 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.unit import How, Unit, WayToWrite, own_place
+from gpolicy.drift.unit import How, Unit, WayToWrite
 from gpolicy.fit.desired import Desired, is_glob, matches
 from gpolicy.plan.change import MEMBERSHIP, NAME, ChangeAction
 from gpolicy.plan.part import Key
 from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import GroupPolicy, Policy
 from gpolicy.printable import some
-from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace
+from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
 from gpolicy.writing.insertions import add_entry
 from gpolicy.writing.value_edits import ValueWriter
 
@@ -44,9 +44,7 @@ class ObjectUnits:
                 keys, reason="its new name is declared; only a plan can give it that, or you take `renamed_from` out"
             )
         if item.action is ChangeAction.REMOVE:
-            return Unit(
-                keys, (WayToWrite(How.IN_PLACE, partial(_declare_again, group=group, policy=self._policy), label),)
-            )
+            return Unit(keys, (WayToWrite(How.IN_PLACE, partial(_declare_again, group=group), label),))
         if self._undeclared or group.document.root.keys() - _IDENTITY:
             known = f"; if it is {some(self._undeclared, 3)} now, write that as its `name`" if self._undeclared else ""
             return Unit(
@@ -56,7 +54,7 @@ class ObjectUnits:
         keys |= {
             (other.object, other.path) for other in all_drift if other.path == MEMBERSHIP and other.declared == name
         }
-        write = partial(_declare_removed, group=group, policy=self._policy)
+        write = partial(_declare_removed, group=group)
         return Unit(keys, (WayToWrite(How.IN_PLACE, write, label),))
 
     def moves(self, drift: Sequence[Drift]) -> Iterator[Unit]:
@@ -67,23 +65,23 @@ class ObjectUnits:
             source = self._policy.groups[str(item.declared)]
             target = self._desired.current_groups.get(str(item.found))
             changed = [group for group in (source, target) if group is not None]
-            write = partial(_move, node=node, source=source, target=target, policy=self._policy)
+            write = partial(_move, node=node, source=source, target=target)
             yield Unit(keys, (WayToWrite(How.IN_PLACE, write, frozenset((group.label, NODES) for group in changed)),))
 
 
-def _declare_removed(draft: Draft, group: GroupPolicy, policy: Policy) -> ValuePlace:
-    place = own_place(group, policy)
+def _declare_removed(draft: Draft, group: GroupPolicy) -> ValuePlace:
+    place = place_of(group.document)
     draft.edit(place, REMOVED, add_entry(draft.document(place), (), "removed", True))
     return place, REMOVED
 
 
-def _declare_again(draft: Draft, group: GroupPolicy, policy: Policy) -> ValuePlace:
-    place = own_place(group, policy)
+def _declare_again(draft: Draft, group: GroupPolicy) -> ValuePlace:
+    place = place_of(group.document)
     draft.edit(place, REMOVED, remove_entry(draft.document(place), REMOVED))
     return place, ()
 
 
-def _move(draft: Draft, node: str, source: GroupPolicy, target: GroupPolicy | None, policy: Policy) -> ValuePlace:
+def _move(draft: Draft, node: str, source: GroupPolicy, target: GroupPolicy | None) -> ValuePlace:
     """Take a node out of the list of one group, and put it into that of another if it has one."""
     globs = [item.value for item in source.nodes or () if is_glob(item.value) and matches(item.value, node)]
     has_list = target is not None and target.nodes is not None
@@ -92,19 +90,19 @@ def _move(draft: Draft, node: str, source: GroupPolicy, target: GroupPolicy | No
         raise UnwritableError(f"{source.name} claims the node by `{globs[0]}`, and its group now {known}")
     wrote: list[ValuePlace] = []
     if any(item.value == node for item in source.nodes or ()):
-        wrote.append(set_nodes(draft, source, policy, node, is_in=False))
+        wrote.append(set_nodes(draft, source, node, is_in=False))
     if target is not None and target.nodes is not None:
         by_glob = [item.value for item in target.nodes if matches(item.value, node)]
         if globs or not by_glob:
-            wrote.append(set_nodes(draft, target, policy, node, is_in=True))
+            wrote.append(set_nodes(draft, target, node, is_in=True))
     if not wrote:
         raise UnwritableError("the groups declare their nodes in a way that nothing can be added to")
     return wrote[-1]
 
 
-def set_nodes(draft: Draft, group: GroupPolicy, policy: Policy, node: str, *, is_in: bool) -> ValuePlace:
+def set_nodes(draft: Draft, group: GroupPolicy, node: str, *, is_in: bool) -> ValuePlace:
     """Write a node into the list of a group, or take it out."""
-    place = own_place(group, policy)
+    place = place_of(group.document)
     document = draft.document(place)
     if "nodes" not in document.root:
         raise UnwritableError(f"{group.name} takes its nodes from a document that it extends")

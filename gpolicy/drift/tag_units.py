@@ -9,7 +9,7 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.unit import How, Unit, WayToWrite, add_value, own_place
+from gpolicy.drift.unit import How, Unit, WayToWrite, add_value
 from gpolicy.drift.value_units import new_set, sets_of
 from gpolicy.fit.desired import Desired, members
 from gpolicy.ganeti.parameter import Level
@@ -61,7 +61,7 @@ class TagUnits:
     def _group(self, item: Drift, group: Declared) -> Unit:
         keys = frozenset({(item.object, TAGS)})
         how = How.IN_PLACE if "tags" in group.document.root else How.OVERRIDE
-        write = partial(_write_list, declared=group, policy=self._policy, difference=_difference(item))
+        write = partial(_write_list, declared=group, difference=_difference(item))
         return Unit(keys, (WayToWrite(how, write, frozenset({(group.label, TAGS)})),))
 
     # --- nodes -------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ class TagUnits:
         node: list[Node] = [*sorted(extra)]
         own = next(iter(sets_of(name, self._policy)), None)
         if own is not None:
-            place = own_place(own, self._policy)
+            place = place_of(own.document)
             write = WayToWrite(
                 How.OVERRIDE,
                 lambda draft: (place, add_value(draft, place, TAGS, node)),
@@ -113,7 +113,7 @@ class TagUnits:
             return Unit(keys, (write,))
         around = next(item for item, who in self._members if item.tags is not None and name in who)
         try:
-            return Unit(keys, (new_set(name, own_place(around, self._policy)[0], TAGS, node, self._policy),))
+            return Unit(keys, (new_set(name, place_of(around.document)[0], TAGS, node, self._policy),))
         except UnwritableError as error:
             return Unit(keys, reason=str(error))
 
@@ -128,7 +128,7 @@ class TagUnits:
             wrote: list[ValuePlace] = []
             for item in sets:
                 added = extra if item in adding else frozenset[str]()
-                wrote.append(_write_list(draft, item, self._policy, (added, missing)))
+                wrote.append(_write_list(draft, item, (added, missing)))
             return wrote[0]
 
         return WayToWrite(How.IN_PLACE, write, frozenset((item.label, TAGS) for item in sets))
@@ -150,12 +150,10 @@ def _values(declared: Declared) -> set[str]:
     return {tag.value for tag in declared.tags or ()}
 
 
-def _write_list(
-    draft: Draft, declared: Declared, policy: Policy, difference: tuple[frozenset[str], frozenset[str]]
-) -> ValuePlace:
+def _write_list(draft: Draft, declared: Declared, difference: tuple[frozenset[str], frozenset[str]]) -> ValuePlace:
     """Write the tags of an object into its own list; where it takes them from a base, make it one of its own."""
     extra, missing = difference
-    place = own_place(declared, policy)
+    place = place_of(declared.document)
     kept = [tag.value for tag in declared.tags or () if tag.value not in missing]
     items = [*kept, *sorted(extra - set(kept))]
     if "tags" in declared.document.root:
@@ -179,7 +177,7 @@ def _write_cluster_tags(draft: Draft, policy: Policy, difference: tuple[frozense
     if plain or own & missing:
         if policy.cluster is None:
             raise UnwritableError(f"no document declares a cluster that the tag {min(plain)} could be added to")
-        wrote.append(_write_list(draft, policy.cluster, policy, (frozenset(plain), missing)))
+        wrote.append(_write_list(draft, policy.cluster, (frozenset(plain), missing)))
     return wrote[0]
 
 

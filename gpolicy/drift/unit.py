@@ -9,9 +9,8 @@ from enum import StrEnum
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.values import unflatten
 from gpolicy.plan.part import Key
-from gpolicy.policy.model import Declared, Policy
 from gpolicy.policy.source_file import Pointer, YamlMapping
-from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, ValuePlace, place_of
+from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, ValuePlace
 from gpolicy.writing.insertions import add_entry
 from gpolicy.writing.yaml_text import Node
 
@@ -60,10 +59,3 @@ def add_value(draft: Draft, place: DocumentPlace, path: Path, node: Node) -> Poi
     below = unflatten({path[depth + 1 :]: node}) if depth + 1 < len(path) else node
     draft.edit(place, path[: depth + 1], add_entry(document, path[:depth], path[depth], below))
     return path
-
-
-def own_place(declared: Declared, policy: Policy) -> DocumentPlace:
-    """Return the place of an object's own document. Raise UnwritableError if it is no file of the policy itself."""
-    if declared.document.file not in policy.paths:
-        raise UnwritableError(f"{declared.document.file} is no file of this policy")
-    return place_of(declared.document)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.unit import How, Unit, WayToWrite, add_value, own_place
+from gpolicy.drift.unit import How, Unit, WayToWrite, add_value
 from gpolicy.fit.desired import Desired
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
@@ -112,7 +112,7 @@ class ValueUnits:
         return self._policy.groups[name] if level == Level.GROUP else None
 
     def _into(self, declared: Declared, path: Path, node: Node) -> WayToWrite:
-        place = own_place(declared, self._policy)
+        place = place_of(declared.document)
         return WayToWrite(
             How.OVERRIDE,
             lambda draft: (place, add_value(draft, place, path, node)),
@@ -128,7 +128,7 @@ class ValueUnits:
         if any(name in [pattern.value for pattern in item.nodes] for item in sets):
             said = f"a node set names {name} together with other nodes at {leaf.span}: give it one of its own first"
             raise UnwritableError(said)
-        yield new_set(name, own_place(sets[0], self._policy)[0], leaf.path, node, self._policy)
+        yield new_set(name, place_of(sets[0].document)[0], leaf.path, node, self._policy)
 
     def _is_base(self, leaf: Leaf) -> bool:
         return all(item.document is not leaf.document for item in self._policy.objects)
