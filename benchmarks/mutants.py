@@ -108,7 +108,9 @@ def _left_alone(node: ast.AST) -> bool:
             return True
         case ast.If(test=ast.Name("TYPE_CHECKING")) | ast.Assign(targets=[ast.Name("__all__" | "TYPE_CHECKING")]):
             return True
-        case ast.Expr(value=ast.Constant()) | ast.keyword(arg="strict"):
+        case ast.Expr(value=ast.Constant()) | ast.Raise(exc=ast.Name("NotImplementedError")):
+            return True
+        case ast.keyword(arg="strict"):
             return True
         case ast.Call(func=ast.Name("cast" | "TypeVar" | "NewType")):
             return True

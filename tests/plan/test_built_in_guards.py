@@ -15,7 +15,7 @@ from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE, check_allowed
 from gpolicy.policy.guard import Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Located
-from tests.plan.planned import cluster, failed, plan_for, recorded
+from tests.plan.planned import cluster, failed, plan_for, recorded, with_node
 from tests.strategies import instance
 
 ALLOWED = ("ipolicy", "disk-templates")
@@ -190,3 +190,14 @@ def test_a_node_with_a_flag_of_its_own_must_not_move_among_others() -> None:
     )
     pinned = "NodeGroup\nname: a\nndparams: {exclusive_storage: false}"
     assert failed(plan_for(state, pinned)) == {}
+
+
+def test_nodes_of_one_group_that_come_to_differ_in_exclusive_storage() -> None:
+    """n1 has a value of its own. What differs already is left as it is."""
+    pinned = with_node(cluster(groups={"a": {}}, nodes={"n1": "a", "n2": "a"}), "n1", {EXCLUSIVE: False})
+    turned_on = "NodeGroup\nname: a\nndparams: {exclusive_storage: true}"
+    assert "nodes of group a would differ in exclusive storage (on: n2; off: n1)" in failed(
+        plan_for(pinned, turned_on)
+    ).get("exclusive-storage", "")
+    mixed = with_node(cluster(groups={"a": {}}, nodes={"n1": "a", "n2": "a"}), "n1", {EXCLUSIVE: True})
+    assert failed(plan_for(mixed, "NodeGroup\nname: a\nalloc_policy: last_resort")) == {}

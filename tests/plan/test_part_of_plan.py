@@ -170,3 +170,15 @@ def test_after_a_part_a_full_plan_has_the_rest(case: tuple[ClusterState, Generat
     if made.safe:
         rest = plan_of(generated, carried_out(made, before).as_state())
         assert {*map(key_of, rest.changes)} == {(item.object, item.path) for item in made.left_out}
+
+
+def test_what_only_a_left_out_change_makes_needed_is_left_out_as_well() -> None:
+    """The group's own value is what it would inherit after the change of the cluster, but not without that."""
+    mode = ("diskparams", "rbd", "access")
+    policy = policy_of(
+        "Cluster\nname: cluster.example.org\ndiskparams: {rbd: {access: userspace}}",
+        "NodeGroup\nname: gold\ndiskparams: {rbd: {access: inherit}}",
+    )
+    gold = cluster(None, {"gold": {mode: "userspace"}})
+    assert keys(make_plan(policy, gold)) == {"cluster:diskparams.rbd.access"}
+    assert keys(make_plan(policy, gold, part=Part((), ("cluster",)))) == set()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.plan.change import Risk
+from gpolicy.plan.risk import STANDS_IN
 from tests.plan.planned import change, cluster, plan_for
 from tests.strategies import instance
 
@@ -98,3 +100,16 @@ def test_the_risk_of_a_renamed_group_is_that_of_what_is_in_it() -> None:
     state = cluster({}, {"old": {}}, {"n1": "old"}, instance("i", "n1", "rbd"))
     plan = plan_for(state, "NodeGroup\nname: new\nrenamed_from: old\ndiskparams: {rbd: {pool: x}}")
     assert change(plan, "group/new", "diskparams.rbd.pool").risk is Risk.HIGH
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "reason"),
+    [
+        (("ipolicy", "vcpu-ratio"), 2.0, ""),
+        (("diskparams", "rbd", "access"), "userspace", STANDS_IN),
+    ],
+)
+def test_only_a_value_that_cannot_be_removed_is_replaced(path: Path, value: Value, reason: str) -> None:
+    text = f"NodeGroup\nname: gold\n{': {'.join(path)}: inherit{'}' * (len(path) - 1)}"
+    (found,) = plan_for(cluster(groups={"gold": {path: value}}), text).changes
+    assert found.reason == reason

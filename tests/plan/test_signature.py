@@ -174,3 +174,17 @@ def test_apply_refuses_before_it_looks_at_the_cluster(bench: Bench) -> None:
     done = gpolicy("apply", bench.plan, "--to", "rapi://127.0.0.1:1", "--yes", "--signers", bench.allowed)
     assert done.returncode == 3
     assert "no file with the signature" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("output", "code"), [('Good "x" signature with ED25519 key SHA256:abc', 1), ("Good", 0), ("", 255)]
+)
+def test_only_a_verdict_with_a_key_is_believed(bench: Bench, output: str, code: int) -> None:
+    signature = bench.sign()
+    program = bench.directory / "bin" / "ssh-keygen"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nif [ \"$2\" = verify ]; then echo '{output}'; exit {code}; fi; echo {CI}\n")
+    program.chmod(0o755)
+    signers = Signers(allowed=bench.allowed, signature=signature, search_path=f"{program.parent}:/bin:/usr/bin")
+    with pytest.raises(InputError, match="is not a valid signature of this plan"):
+        read_plan(bench.plan, signers)
