@@ -9,9 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpolicy.checking.settings import Settings
 from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.drift.comparing import DriftReport, find_drift
-from gpolicy.ganeti.parameter import Level
+from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.plan.diff import diff
 from tests.plan.planned import HEAD, cluster, policy_of, recorded
 from tests.plan.test_plan_laws import loaded
@@ -20,6 +21,7 @@ from tests.strategies import adopted, cluster_states, policies
 TODAY = date(2026, 6, 30)
 CLUSTER = HEAD.removeprefix("gpolicy: v1\nkind: ")
 RATIO = ("ipolicy", "vcpu-ratio")
+SPINDLES = ("ipolicy", "spindle-ratio")
 GOLD = "NodeGroup\nname: gold\nipolicy: {vcpu-ratio: 2}\n"
 
 
@@ -157,3 +159,24 @@ def test_each_change_of_a_plan_is_drift_or_accepted_once(data: st.DataObject) ->
     waived = find_drift(all_waived, state, today=TODAY)
     assert waived.drift == ()
     assert tuple(item.drift for item in waived.accepted) == report.drift
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [({RATIO: 4.0}, "1 value that drifted is"), ({RATIO: 4.0, SPINDLES: 3.0}, "2 values that drifted are")],
+)
+def test_drift_that_the_settings_ignore_is_counted(values: Values, said: str) -> None:
+    policy = policy_of("NodeGroup\nname: gold\nipolicy: {vcpu-ratio: 2, spindle-ratio: 8}\n")
+    state = cluster(groups={"gold": {RATIO: 2.0, SPINDLES: 8.0, **values}})
+    report = find_drift(policy, state, today=TODAY, settings=Settings(ignored=frozenset({"GP821"})))
+    assert (report.drift, report.accepted) == ((), ())
+    assert report.notes == (f"{said} not shown: the settings ignores GP821 drift there",)
+    assert find_drift(policy, state, today=TODAY).notes == ()
+
+
+def test_what_was_compared_is_counted() -> None:
+    state = cluster(groups={"gold": {}, "silver": {}}, nodes={"n1": "gold", "n2": "gold", "n3": "silver"})
+    documents = "NodeGroup\nname: gold\nnodes: [n1, n2]", "NodeGroup\nname: silver"
+    assert found(state, *documents).compared == 4
+    assert found(state, CLUSTER, *documents).compared == 5
+    assert found(state, "TagRules\nowns: [iextags]\nexclusion: [web]").compared == 1

@@ -11,6 +11,7 @@ import pytest
 
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.drift.comparing import find_drift
+from gpolicy.drift.proof import _named
 from gpolicy.drift.write_back import WriteBack, write_back
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.units import format_size
@@ -534,3 +535,46 @@ def test_what_no_command_could_set_stays(tmp_path: Path) -> None:
     files_of(tmp_path, {"policy.yaml": group_with("gold", "ndparams: {ovs_name: br0}\n")})
     wrote = write(tmp_path, gold({("ndparams", "ovs_name"): "default"}))
     assert "cannot set" in reasons(wrote)["group/gold:ndparams.ovs_name"]
+
+
+# --- several sets, bases and levels ----------------------------------------------------------------------------------
+
+
+def test_a_set_that_names_the_node_is_found_beside_one_with_a_glob(tmp_path: Path) -> None:
+    head = "gpolicy: v1\nkind: NodeSet\nname: {}\n"
+    base = head.format("base") + "template: true\nndparams: {spindle_count: 2}\n"
+    sets = (
+        head.format(name) + f"extends: base\nnodes: [{nodes}]\n" for name, nodes in (("a", '"n*"'), ("b", "n1, n2"))
+    )
+    files_of(tmp_path, {"policy.yaml": "---\n".join([base, *sets])})
+    wrote = write(tmp_path, with_nodes({"n1": {SPINDLES: 4}, "n2": {SPINDLES: 2}}))
+    assert wrote.texts == {}
+    assert "names n1 together with other nodes" in reasons(wrote)["node/n1:ndparams.spindle_count"]
+
+
+def test_a_document_of_an_object_is_no_base(tmp_path: Path) -> None:
+    text = group_with("gold", "ipolicy: {vcpu-ratio: 2}\n") + "---\n" + group_with("silver", "extends: gold\n")
+    files_of(tmp_path, {"policy.yaml": text})
+    wrote = write(tmp_path, cluster(groups={"gold": {RATIO: 4.0}, "silver": {RATIO: 2.0}}), in_bases=True)
+    assert wrote.texts == {}
+    assert "for group/silver as well" in reasons(wrote)["group/gold:ipolicy.vcpu-ratio"]
+
+
+def test_an_own_value_brings_the_mappings_around_it(tmp_path: Path) -> None:
+    rate = ("diskparams", "drbd", "resync-rate")
+    base = group_with("base", "template: true\ndiskparams: {drbd: {resync-rate: 60M}}\n")
+    own = [group_with("gold", "extends: base\n"), group_with("silver", "extends: base\n")]
+    state = cluster(groups={"gold": {rate: 30720}, "silver": {rate: 61440}})
+    after = one_file(tmp_path, "---\n".join([base, *own]), state)
+    own[0] += "diskparams:\n  drbd:\n    resync-rate: 30M\n"
+    assert after == "---\n".join([base, *own])
+    own[0] = group_with("gold", "extends: base\ndiskparams:\n  drbd: {metavg: inherit}\n")
+    after = one_file(tmp_path, "---\n".join([base, *own]), state)
+    assert "drbd: {metavg: inherit, resync-rate: 30M}\n" in after
+
+
+def test_three_of_many_changes_are_named() -> None:
+    keys = [(f"group/{name}", RATIO) for name in "dcba"]
+    shown = ", ".join(f"group/{name} ipolicy.vcpu-ratio" for name in "abc")
+    assert _named(keys) == f"{shown} and 1 more"
+    assert _named(keys[1:]) == shown
