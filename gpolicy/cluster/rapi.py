@@ -40,6 +40,8 @@ def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
     until = time.monotonic() + _WHOLE_READ * client.timeout
     first = _frame(client, until)
     for attempt in range(_ATTEMPTS):
+        if attempt:
+            time.sleep(_PAUSE)
         nodes = client.get(_NODES, until=until)
         node_own = client.get_if_allowed(_NODE_OWN, until=until)
         instances = client.get(_INSTANCES, until=until)
@@ -53,8 +55,6 @@ def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
                 notes = ("the server's TLS certificate was not verified",) if insecure else ()
                 return replace(state, notes=(*notes, *state.notes))
         first = last
-        if attempt + 1 < _ATTEMPTS:
-            time.sleep(_PAUSE)
     raise UnreachableError(
         f"{source}: the cluster changed while it was read, {_ATTEMPTS} times in a row",
         hint="try again when fewer jobs are running",

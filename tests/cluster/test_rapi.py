@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -384,3 +385,14 @@ def test_an_error_s_whole_chain_is_free_of_the_password(client: Client, server: 
     while error is not None:
         assert PASSWORD not in repr(error)
         error = error.__cause__ or error.__context__
+
+
+def test_there_is_a_pause_between_two_attempts(client: Client, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(rapi, "time", SimpleNamespace(sleep=pauses.append, monotonic=time.monotonic))
+    assert read_rapi(client).name == "cluster"
+    assert pauses == []
+    server.answers["/2/nodes?bulk=1"][0]["serial_no"] += 1
+    with pytest.raises(UnreachableError, match="4 times in a row"):
+        read_rapi(client)
+    assert pauses == [0.0] * 3

@@ -578,3 +578,16 @@ def test_three_of_many_changes_are_named() -> None:
     shown = ", ".join(f"group/{name} ipolicy.vcpu-ratio" for name in "abc")
     assert _named(keys) == f"{shown} and 1 more"
     assert _named(keys[1:]) == shown
+
+
+def test_units_of_one_object_that_only_fit_together_are_tried_together(tmp_path: Path) -> None:
+    """The standard size has to lie in a pair, and gold cannot be written."""
+    pairs = pairs_text(("one", "1G", "2G")).partition("ipolicy:\n")[2]
+    text = textwrap.dedent(CLUSTER).lstrip() + f"ipolicy:\n{pairs}  std: {spec('1G', DEFAULT_MIN)}\n"
+    files_of(tmp_path, {"policy.yaml": f"{text}---\n{group_with('gold', 'ipolicy: {vcpu-ratio: 2}')}\n"})
+    size: Values = {("ipolicy", "std", name): value for name, value in DEFAULT_MIN.items()}
+    size |= {("ipolicy", "std", "memory-size"): 4096}
+    own: Values = {("ipolicy", "minmax"): [pair(4096, 8192)], **size}
+    wrote = write(tmp_path, cluster(own, {"gold": {RATIO: 0.25}}))
+    assert reasons(wrote).keys() == {"group/gold:ipolicy.vcpu-ratio"}
+    assert {item.drift.name for item in wrote.written} == {"ipolicy.minmax", "ipolicy.std.memory-size"}

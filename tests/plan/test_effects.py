@@ -64,8 +64,8 @@ def test_ganeti_writes_both_groups_of_a_node_that_moves() -> None:
 
 
 def test_effects_between_two_contents() -> None:
-    before: Contents = {GROUP: {NAME: "a", A: 1, B: "x"}, NODE: {A: 1}}
-    after: Contents = {OTHER: {NAME: "b", A: 1}, NODE: {A: 2}}
+    before: Contents = {GROUP: {NAME: "a", A: 1, B: "x"}, NODE: {A: 1, B: "z"}}
+    after: Contents = {OTHER: {NAME: "b", A: 1}, NODE: {A: 2, B: "z"}}
     assert list(effects_between(before, after)) == [
         Effect(GROUP, NAME, "a", None),
         Effect(NODE, A, 1, 2),
