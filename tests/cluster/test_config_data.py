@@ -208,3 +208,11 @@ def test_wrong_shapes_are_named(config: Any, change: Any, message: str) -> None:
     change(config)
     with pytest.raises(InputError, match=message):
         parse(config)
+
+
+@pytest.mark.parametrize(
+    "content", [b"{}", b'{"cluster": {}}', b'{"nodegroups": {}}', b'{"cluster": 1, "nodegroups": {}}']
+)
+def test_a_file_that_lacks_the_cluster_or_the_groups_is_no_configuration(content: bytes) -> None:
+    with pytest.raises(InputError, match=r"x: not a config\.data of Ganeti"):
+        parse_config(content, where="x", source="config:x")

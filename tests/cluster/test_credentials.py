@@ -73,3 +73,7 @@ def test_a_broken_netrc_does_not_show_its_password(tmp_path: Path) -> None:
 
 def test_a_password_is_not_in_repr() -> None:
     assert "hush" not in f"{Credentials('tool', 'hush')!r} {Credentials('tool', 'hush')}"
+
+
+def test_no_password_is_shown() -> None:
+    assert repr(Credentials("tool", "hush")) == "Credentials(user='tool')"

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from gpolicy.cluster import master as masters
+from gpolicy.cluster import physical_volumes
 from gpolicy.cluster.credentials import Credentials
 from gpolicy.cluster.physical_volumes import NOT_FROM_HERE, from_master, from_rapi
 from gpolicy.cluster.process import Output
@@ -236,3 +239,23 @@ class TestSnapshot:
         file.write_bytes(dump_snapshot(replace(none, instances={})))
         for src in (f"config:{recorded.path(CLUSTER, 'config.data')}", f"snapshot:{file}"):
             assert read_state(src, asked).notes[-1] == NOT_FROM_HERE
+
+
+def test_questions_about_a_job_become_rarer(
+    server: Server, ganeti_certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    early, waits, pauses = recorded.load(CLUSTER, "rapi-job-not-yet.json"), [6], list[float]()
+
+    def behave(handler: BaseHTTPRequestHandler) -> bool:
+        if handler.path == job_path(1) and waits[0]:
+            waits[0] -= 1
+            send(handler, 200, json.dumps(early).encode())
+            return True
+        return False
+
+    server.behave = behave
+    monkeypatch.setattr(physical_volumes, "time", SimpleNamespace(sleep=pauses.append, monotonic=time.monotonic))
+    login = Credentials(server.user, server.password)
+    client = open_client(server.address, login, ca_file=ganeti_certificate, timeout=10)
+    assert counts(from_rapi(read_rapi(client), client, seconds=60)) == KNOWN
+    assert pauses == [0.1, 0.2, 0.5, 1.0, 1.0, 1.0]

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from gpolicy.cluster import rapi, unreadable
+from gpolicy.cluster.config_data import forthcoming_note
 from gpolicy.cluster.credentials import Credentials
 from gpolicy.cluster.rapi import read_rapi
 from gpolicy.cluster.rapi_client import Client, open_client, parse_address
@@ -396,3 +397,11 @@ def test_there_is_a_pause_between_two_attempts(client: Client, server: Server, m
     with pytest.raises(UnreachableError, match="4 times in a row"):
         read_rapi(client)
     assert pauses == [0.0] * 3
+
+
+def test_instances_that_are_forthcoming_are_counted_in_a_note(client: Client, server: Server) -> None:
+    assert not any("forthcoming" in note for note in read_rapi(client).notes)
+    server.answers["/2/instances?bulk=1"][0]["pnode"] = None
+    state = read_rapi(client)
+    assert len(state.instances) == len(server.answers["/2/instances?bulk=1"]) - 1
+    assert [note for note in state.notes if "forthcoming" in note] == [*forthcoming_note(1)]

@@ -106,3 +106,8 @@ def test_a_file_without_a_kind_gets_a_guess(src: str, meant: str) -> None:
     with pytest.raises(UsageError, match="--state does not say what kind of source it is") as caught:
         read_state(src)
     assert caught.value.hint == f"Did you mean `{meant}`?"
+
+
+def test_a_simulated_cluster_is_a_source() -> None:
+    state = read_state("sim:p,2,2t,64g,16,4")
+    assert (state.source, len(state.nodes), list(state.groups)) == ("sim:p,2,2t,64g,16,4", 2, ["group-01"])

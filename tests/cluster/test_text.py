@@ -109,3 +109,13 @@ def test_errors_are_one_clear_line(change: Callable[[str], str], message: str) -
     with pytest.raises(InputError, match=message) as caught:
         parse(change(RECORDED.read_text()))
     assert caught.value.message.startswith("x.data")
+
+
+def test_a_policy_without_templates_allows_none() -> None:
+    content = RECORDED.read_text()
+    line = next(line for line in content.splitlines() if line.startswith("default|") and line.count("|") == 5)
+    words = line.split("|")
+    templates = ("ipolicy", "disk-templates")
+    assert parse(content).groups["default"].effective[templates] == sorted(words[3].split(","))
+    empty = "|".join([*words[:3], "", *words[4:]])
+    assert parse(content.replace(line, empty)).groups["default"].effective[templates] == []

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from gpolicy.cluster.state import PhysicalVolume
-from gpolicy.cluster.terms import VolumeTerms
-from gpolicy.cluster.volume_pools import VolumePool, volume_pools
+from gpolicy.cluster.state import ClusterObject, Group, Node, PhysicalVolume
+from gpolicy.cluster.terms import GroupTerms, VolumeTerms
+from gpolicy.cluster.volume_pools import VolumePool, separate_metavg, volume_pools
+from gpolicy.ganeti.parameter import Value, Values
+from tests.plan.planned import cluster
+
+METAVG = ("diskparams", "drbd", "metavg")
 
 
 def volume(name: str, size: int = 1000, used: int = 0, *, allocatable: bool = True) -> PhysicalVolume:
@@ -88,3 +94,31 @@ def test_an_empty_pool_has_nothing() -> None:
         0,
         False,
     )
+
+
+@pytest.mark.parametrize(
+    ("enabled", "allowed", "exclusive", "found"),
+    [
+        (["drbd", "plain"], ["drbd"], False, "meta"),
+        (["plain"], ["drbd"], False, None),
+        (["drbd"], ["plain"], False, None),
+        (None, None, False, "meta"),  # not known: it may be
+        (["drbd"], ["drbd"], True, None),
+    ],
+)
+def test_metadata_in_a_volume_group_of_its_own(
+    enabled: Value, allowed: Value, found: str | None, *, exclusive: bool
+) -> None:
+    effective: Values = {METAVG: "meta", ("ipolicy", "disk-templates"): allowed}
+    effective |= {("ndparams", "exclusive_storage"): exclusive}
+    group = Group(name="g", own={}, effective=effective)
+    own: Values = {("volume_group_name",): "xenvg", ("enabled_disk_templates",): enabled}
+    state = replace(cluster(), cluster=ClusterObject(own=own), groups={"g": group})
+    state = replace(state, nodes={"n": Node(name="n", group="g", own={})})
+    assert separate_metavg(state, group) == found
+    for metavg in ("xenvg", "", None):
+        assert separate_metavg(state, replace(group, effective={**effective, METAVG: metavg})) is None
+
+
+def test_a_group_without_terms_has_those_that_say_nothing() -> None:
+    assert cluster().terms_of("any") == GroupTerms()

@@ -11,13 +11,15 @@ import pytest
 
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.drift.comparing import find_drift
-from gpolicy.drift.proof import _named
+from gpolicy.drift.proof import _changes, _named
+from gpolicy.drift.unit import add_value
 from gpolicy.drift.write_back import WriteBack, write_back
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
 from gpolicy.plan.diff import diff
 from gpolicy.policy.loading import load_policy
+from gpolicy.writing.draft import Draft, UnwritableError, place_of
 from tests.drift.test_comparing import RATIO, TODAY
 from tests.plan.planned import cluster
 
@@ -591,3 +593,26 @@ def test_units_of_one_object_that_only_fit_together_are_tried_together(tmp_path:
     wrote = write(tmp_path, cluster(own, {"gold": {RATIO: 0.25}}))
     assert reasons(wrote).keys() == {"group/gold:ipolicy.vcpu-ratio"}
     assert {item.drift.name for item in wrote.written} == {"ipolicy.minmax", "ipolicy.std.memory-size"}
+
+
+def test_a_rule_that_is_missing_is_removed_with_the_mapping_around_it(tmp_path: Path) -> None:
+    rules = (
+        RULES.partition("    exclusion")[0].replace("[iextags,", "[migration,") + "    migration: {domains: [cpu]}\n"
+    )
+    files_of(tmp_path, {"tags.yaml": rules})
+    assert reasons(write(tmp_path, cluster())) == {}
+    assert "migration:" not in text_of(tmp_path, "tags.yaml")
+
+
+def test_a_value_that_is_there_already_cannot_be_added(tmp_path: Path) -> None:
+    files_of(tmp_path, {"policy.yaml": group_with("gold", "ipolicy: {vcpu-ratio: 2}\n")})
+    policy = load_policy(tmp_path)
+    place = place_of(policy.groups["gold"].document)
+    for path in (RATIO, RATIO[:1]):
+        with pytest.raises(UnwritableError, match=f"it says {'.'.join(path)} already"):
+            add_value(Draft(policy.files), place, path, "4")
+
+
+def test_what_one_side_alone_says_is_a_change() -> None:
+    one, other, same = (("group/a", path) for path in (RATIO, SPINDLES, ("alloc_policy",)))
+    assert _changes({one: 1, same: 3}, {other: 1, same: 3}) == {one, other}
