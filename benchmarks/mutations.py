@@ -55,9 +55,9 @@ ROOMS: Final[dict[str, tuple[list[str], list[str]]]] = {
     "engine": ([f"allocator/{name}" for name in _ENGINE], ["allocator"]),
 }
 """The modules of each room, below gpolicy/, and its tests: those that mirror it, and others that are about it."""
-_NOT: Final = "test_page_in_browser.py"  # of looks, and slow
+_NOT: Final = ("test_page_in_browser.py", "test_apply_verb.py")  # slow: they ask whole programs
 _OPTIONS: Final = [
-    *("-q", "-s", "-x", "-n", "0", "-p", "no:cacheprovider", "--no-header", "--no-summary"),
+    *("-q", "-s", "-x", "-n", "0", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--no-header", "--no-summary"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # hypothesis is imported already
 ]
 _PATIENCE: Final = 900  # seconds by the clock, for a process that waits for something
@@ -161,9 +161,9 @@ class Room:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Leave the tests that are asked for."""
-        items[:] = [
-            item for item in items if (self.only is None or item.nodeid in self.only) and item.path.name != _NOT
-        ]
+        items[:] = [item for item in items if item.path.name not in _NOT]
+        if self.only is not None:
+            items[:] = [item for item in items if item.nodeid in self.only]
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
         """Trace the tests that are new and try the mutants of functions."""
