@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import functools
 import gc
-import importlib
 import itertools
 import json
 import os
@@ -31,15 +30,13 @@ from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import pytest
 from checkout import ROOT
 from hypothesis import Phase, settings
 from mutants import Mutant, mutants
-
-if TYPE_CHECKING:
-    import reached
+from reached import Calls
 
 _VERBS: Final = [f"cli/test_{verb}_verb.py" for verb in ("capacity", "place", "remedy", "size", "suggest", "test")]
 _ENGINE: Final = ["native/*", "engines", "compiled_allocation", "narrowing"]
@@ -110,7 +107,7 @@ class Room:
         self.modules = [path for glob in ROOMS[name][0] for path in sorted((ROOT / "gpolicy").glob(f"{glob}.py"))]
         self.folders = [f"tests/{folder}" for folder in ROOMS[name][1]]
         self.most = most
-        self.calls: reached.Calls | None = None
+        self.calls: Calls | None = None
         self.chosen: list[Mutant] = []
         self.only: frozenset[str] | None = None
         self.began = 0.0
@@ -188,6 +185,7 @@ class Room:
         self.began = sum(os.times()[:4])
         if self.calls is not None:
             _forget()
+            (self.tree / "tracing").write_text(json.dumps({**self._asked(), "test": f"{nodeid} (call)"}))
             self.calls.begin()
         else:
             signal.setitimer(signal.ITIMER_PROF, 5 + 10 * self.reached.seconds.get(nodeid, 1))
@@ -209,18 +207,19 @@ class Room:
             if self.reached.digests.get(file) != digest:
                 self.notes.write_text("")
                 _in_a_process(functools.partial(self._note, tests), seconds=4 * _PATIENCE)
+                (self.tree / "tracing").unlink(missing_ok=True)
                 for name in [name for name in self.reached.calls if name.partition("::")[0] == file]:
                     del self.reached.calls[name]
                 self.reached.read(self.notes, self.tree)
                 self.reached.digests[file] = digest
                 self.map.write_text(json.dumps(asdict(self.reached)))
 
+    def _asked(self) -> dict[str, Any]:
+        modules = [str(self.tree / path.relative_to(ROOT)) for path in self.modules]
+        return {"into": str(self.notes), "modules": modules}
+
     def _note(self, tests: list[pytest.Item]) -> int:
-        os.environ["GPOLICY_REACHED_IN"] = os.pathsep.join(
-            str(self.tree / path.relative_to(ROOT)) for path in self.modules
-        )
-        os.environ["GPOLICY_REACHED"] = str(self.notes)
-        self.calls = importlib.import_module("reached").calls
+        self.calls = Calls(**self._asked())
         return _run(tests)
 
     def _meet(
@@ -330,9 +329,9 @@ def _copy(tree: Path) -> None:
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, tree / name)
     (tree / ".venv").symlink_to(ROOT / ".venv")
-    (tree / "sitecustomize.py").write_text(
-        f"import sys\nsys.path.append({str(ROOT / 'benchmarks')!r})\nimport reached\n"
-    )
+    child = f"import sys\nsys.path.append({str(ROOT / 'benchmarks')!r})\nfrom reached import begin_in_child\n"
+    child += f"begin_in_child({str(tree)!r})\n"
+    (tree / "sitecustomize.py").write_text(child)
     subprocess.run([sys.executable, "-m", "compileall", "-q", "gpolicy", "tests"], cwd=tree, check=True)
 
 

@@ -1,14 +1,16 @@
 """Note which functions of gpolicy each test calls, also in the processes that a test starts.
 
-A process that imports this module with `GPOLICY_REACHED` set appends lines of test, file and function to that file.
-`mutations.py` reads them; `GPOLICY_REACHED_IN` are the modules that it asks about.
+Processes that tests start import this module by the `sitecustomize.py` of the copied checkout (`mutations.py`). While
+there is a file `tracing` beside that, it names the test that runs, the file for the notes, and the modules to notice.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
+from pathlib import Path
 from types import FrameType
 from typing import Final
 
@@ -17,11 +19,15 @@ _MOST: Final = 1_000_000
 
 
 class Calls:
-    """What this process calls below `prefixes`."""
+    """What this process calls of `modules`: lines of the test, the module and the function in the file `into`.
 
-    def __init__(self, into: str, prefixes: tuple[str, ...]) -> None:
+    `test` runs, with its phase; by default pytest says which.
+    """
+
+    def __init__(self, into: str, modules: list[str], test: str = "") -> None:
         self._output = os.open(into, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-        self._prefixes = prefixes
+        self._modules = frozenset(modules)
+        self._test = test
         self._noted: set[tuple[str, str, str]] = set()
         self._left = 0
 
@@ -36,14 +42,15 @@ class Calls:
         self._left -= 1
         if self._left < 0:
             sys.settrace(None)
-        elif code.co_filename.startswith(self._prefixes):
-            call = (os.environ.get("PYTEST_CURRENT_TEST", ""), code.co_filename, code.co_qualname)
+        elif code.co_filename in self._modules:
+            call = (self._test or os.environ.get("PYTEST_CURRENT_TEST", ""), code.co_filename, code.co_qualname)
             if call not in self._noted:
                 self._noted.add(call)
                 os.write(self._output, ("\t".join(call) + "\n").encode())
 
 
-calls = None
-if "GPOLICY_REACHED" in os.environ:
-    calls = Calls(os.environ["GPOLICY_REACHED"], tuple(os.environ["GPOLICY_REACHED_IN"].split(os.pathsep)))
-    calls.begin()
+def begin_in_child(tree: str) -> None:
+    """Begin to note in a process that a test of the copy `tree` has started, if that test is traced."""
+    asked = Path(tree, "tracing")
+    if asked.exists():
+        Calls(**json.loads(asked.read_text())).begin()
