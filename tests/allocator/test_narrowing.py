@@ -72,3 +72,14 @@ def test_a_cluster_in_the_engine_says_where_instances_go() -> None:
     assert engine is not None
     assert engine.targets([0]) == {0: 1, 3: 1}
     assert engine.targets([1]) == {1: 2, 4: 2}
+
+
+@pytest.mark.parametrize("mode", [EvacuationMode.SECONDARY, EvacuationMode.ALL])
+@pytest.mark.parametrize("template", [DiskTemplate.DRBD, DiskTemplate.RBD])
+def test_an_instance_named_twice_moves_again_by_its_old_record(
+    template: DiskTemplate, mode: EvacuationMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where, twice = _cluster(template), [0, 1, 0, 1]
+    found = evacuate_nodes(where.nodes, where.instances, mode, twice, force=False)
+    monkeypatch.setattr(narrowing, "engine_cluster", lambda *_: None)
+    assert found == evacuate_nodes(where.nodes, where.instances, mode, twice, force=False)

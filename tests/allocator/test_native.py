@@ -217,3 +217,41 @@ def test_an_allocator_may_be_used_by_several_threads() -> None:
     for thread in threads:
         thread.join()
     assert found == [expected] * 8
+
+
+def _opened() -> NativeEngine:
+    engine = NativeEngine(LIBRARY)
+    assert engine.open(streams()[0]) is Status.DONE
+    return engine
+
+
+def test_an_interrupted_question_ends_and_the_next_one_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = _opened()
+
+    def interrupted(_thread: threading.Thread, _ended: threading.Lock, turn: threading.Lock) -> bool:
+        while not turn.locked():  # the work has not begun
+            time.sleep(0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(library, "_wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        engine.ask(library.Question.REDUNDANT)
+    monkeypatch.undo()
+    assert engine.ask(library.Question.REDUNDANT)[0] is Status.DONE
+
+
+def test_a_question_that_never_begins_leaves_the_engine_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = _opened()
+
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        with pytest.raises(RuntimeError, match="can't start new thread"):
+            engine.ask(library.Question.REDUNDANT)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", lambda _: None)  # it ends before it begins
+        with pytest.raises(MemoryError):
+            engine.ask(library.Question.REDUNDANT)
+    assert engine.ask(library.Question.REDUNDANT)[0] is Status.DONE
