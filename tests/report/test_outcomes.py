@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from jsonschema import Draft7Validator
 
+from gpolicy.colour import Tone
 from gpolicy.findings import Span
 from gpolicy.json_values import json_text
 from gpolicy.policy.scenario import Action
@@ -122,3 +123,21 @@ def test_no_text_of_a_policy_breaks_the_form() -> None:
     assert xml.isascii()
     (case,) = ET.fromstring(xml).iter("testcase")  # noqa: S314 (our own output)
     assert case.attrib["name"] == '\\x1b[31m"<&>\\u202e]]>é'
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "tone", "failed", "errors"),
+    [
+        ([], Tone.PLAIN, "0", "0"),
+        (OUTCOMES[:1], Tone.GOOD, "0", "0"),
+        (OUTCOMES[:2], Tone.BAD, "1", "0"),
+        (OUTCOMES[::2], Tone.BAD, "0", "1"),
+    ],
+)
+def test_one_outcome_that_is_not_good_makes_all_bad(
+    outcomes: list[Outcome], tone: Tone, failed: str, errors: str
+) -> None:
+    answer = outcomes_answer(outcomes)
+    assert answer.tone is tone
+    assert [figure.value for figure in answer.figures] == [str(len(outcomes)), failed, errors]
+    assert [figure.tone is Tone.BAD for figure in answer.figures[1:]] == [failed != "0", errors != "0"]

@@ -1,0 +1,114 @@
+"""The figures that come first in a plan, by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from gpolicy.analysis.node_losses import GroupRedundancy
+from gpolicy.colour import Tone
+from gpolicy.impact.impact import Impact
+from gpolicy.impact.location_change import Compared, LocationChange
+from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.plan.built_in_guards import GuardResult
+from gpolicy.plan.plan import Plan
+from gpolicy.report.answer import Figure, Weight
+from gpolicy.report.plan_answer import impact_section, plan_answer
+from gpolicy.report.plan_figures import plan_figures
+from tests.plan.planned import cluster, plan_for
+from tests.report.impact_samples import SCORE, location, remedy_change
+
+PLAN = plan_for(cluster(), "Cluster\nname: cluster.example.org\nmax_running_jobs: 3")
+GOOD, BAD = GuardResult("disks-stay", True, "fine"), GuardResult("right-cluster", False, "another")
+OVERRIDDEN = GuardResult("master-network", True, "moved", allowed=True)
+
+
+def _figures(impact: Impact, plan: Plan = PLAN) -> dict[str, Figure]:
+    return {item.name: item for item in plan_figures(plan, impact, impact_section(impact).sections)}
+
+
+def _redundancy(*sides: tuple[int, int], unmirrored: int = 0, split: int = 0) -> Impact:
+    """Return the impact on groups that survive so many losses before and after."""
+    groups = []
+    for number, (now, then) in enumerate(sides):
+        after = GroupRedundancy(f"g{number}", 3, 2, then, (), (), 1, unmirrored=unmirrored, split=split)
+        groups.append(GroupRedundancyChange(f"g{number}", replace(after, survives=now, unmirrored=9, split=9), after))
+    return Impact(redundancy=RedundancyChange(2, tuple(groups), SCORE, SCORE))
+
+
+@pytest.mark.parametrize(
+    ("sides", "value", "tone"),
+    [
+        ([(1, 1)], "1 node", Tone.GOOD),
+        ([(2, 1), (1, 1)], "1 node", Tone.BAD),
+        ([(2, 1)], "2 → 1 node", Tone.BAD),
+        ([(1, 2)], "1 → 2 nodes", Tone.PLAIN),
+    ],
+)
+def test_redundancy_is_that_of_the_weakest_group(sides: list[tuple[int, int]], value: str, tone: Tone) -> None:
+    found = _figures(_redundancy(*sides))["redundancy"]
+    assert (found.value, found.tone, found.about) == (value, tone, "redundancy")
+    assert found.detail.startswith("of each group may fail; ")
+
+
+@pytest.mark.parametrize(
+    ("unmirrored", "split", "said"),
+    [
+        (0, 0, ""),
+        (1, 0, "; 1 instance without a mirror cannot fail over"),
+        (0, 1, "; 1 instance with the mirror in another group counts as if without"),
+        (2, 0, "; 2 instances without a mirror cannot fail over"),
+        (0, 3, "; 3 instances with the mirror in another group count as if without"),
+    ],
+)
+def test_instances_that_redundancy_says_nothing_of(unmirrored: int, split: int, said: str) -> None:
+    impact = _redundancy((1, 1), unmirrored=unmirrored, split=split)
+    summary = impact_section(impact).sections
+    (section,) = (item for item in summary if item.key == "redundancy")
+    assert _figures(impact)["redundancy"].detail == f"of each group may fail; {section.summary}{said}"
+
+
+def test_conflicts_of_location_name_their_cure() -> None:
+    assert "location conflicts" not in _figures(Impact(location=LocationChange()))
+    new = LocationChange(shared_domains=Compared(new=location().shared_domains.still))
+    found = _figures(Impact(location=new))["location conflicts"]
+    assert (found.value, "remedy" in found.detail) == ("1 new", False)
+    found = _figures(Impact(location=new, remedy=remedy_change()))["location conflicts"]
+    assert "; remedy: " in found.detail
+    old = LocationChange(shared_domains=location().shared_domains)
+    gone = replace(old, shared_domains=replace(old.shared_domains, new=()))
+    found = _figures(Impact(location=gone, remedy=remedy_change()))["location conflicts"]
+    assert (found.value, "remedy" in found.detail) == ("0 new", False)
+
+
+@pytest.mark.parametrize(
+    ("guards", "value", "detail", "tone"),
+    [
+        ((), "none", "the policy declares none", Tone.PLAIN),
+        ((GOOD,), "1 of 1 pass", "nothing is in the way", Tone.GOOD),
+        ((GOOD, BAD), "1 of 2 fails", "right-cluster: another", Tone.BAD),
+        ((BAD, BAD, BAD), "3 of 3 fail", "right-cluster: another; right-cluster: another; and 1 more", Tone.BAD),
+        ((GOOD, OVERRIDDEN), "1 of 2 pass", "overridden: master-network: moved", Tone.CAREFUL),
+        ((BAD, OVERRIDDEN), "1 of 2 fails", "right-cluster: another", Tone.BAD),
+    ],
+)
+def test_guards(guards: tuple[GuardResult, ...], value: str, detail: str, tone: Tone) -> None:
+    found = _figures(Impact(), replace(PLAN, guards=guards))["guards"]
+    assert (found.value, found.detail, found.tone) == (value, detail, tone)
+
+
+@pytest.mark.parametrize(("guards", "weight"), [((GOOD,), Weight.CHANGED), ((GOOD, BAD), Weight.WORSE)])
+def test_one_guard_that_fails_makes_its_section_worse(guards: tuple[GuardResult, ...], weight: Weight) -> None:
+    answer = plan_answer(replace(PLAN, guards=guards))
+    (section,) = (item for item in answer.sections if item.key == "guards")
+    assert section.weight is weight
+    assert answer.tone is (Tone.GOOD if weight is Weight.CHANGED else Tone.BAD)
+
+
+def test_what_is_not_known_says_why() -> None:
+    found = _figures(Impact(unavailable={"capacity": "no memory"}))
+    assert [(found[name].value, found[name].detail) for name in ("capacity", "redundancy")] == [
+        ("?", "not known: no memory"),
+        ("?", "not known: not computed"),
+    ]
