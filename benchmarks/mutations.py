@@ -229,7 +229,8 @@ class Room:
         file = str(self.tree / mutant.file)
         before = _codes(compile(mutant.original, file, "exec"), mutant.function)
         after = _codes(compile(mutant.source, file, "exec"), mutant.function)
-        same = functions.get((file, mutant.function), [])
+        names = {(file, code.co_qualname) for code in before}
+        same = [item for name in names for item in functions.get(name, [])]  # closures may be there already
         changed = [(item, new) for item in same for old, new in zip(before, after, strict=True) if item.__code__ == old]
         assert changed or not same
         for function, code in changed:
@@ -285,11 +286,14 @@ def _caches() -> list[functools._lru_cache_wrapper[object]]:
 
 
 def _codes(code: CodeType, function: str) -> list[CodeType]:
-    """Return the code of each function of that qualified name: there are several of a property with a setter."""
-    inside = [item for item in code.co_consts if isinstance(item, CodeType)]
-    return [item for item in inside if item.co_qualname == function] + [
-        found for item in inside if function.startswith(f"{item.co_qualname}.") for found in _codes(item, function)
-    ]
+    """Return the code of each function of that qualified name, and of all within it."""
+    found: list[CodeType] = []
+    for item in code.co_consts:
+        if isinstance(item, CodeType):
+            inside = item.co_qualname == function or item.co_qualname.startswith(f"{function}.<locals>.")
+            found += [item] if inside else []
+            found += _codes(item, function)
+    return found
 
 
 def _in_a_process(work: Callable[[], int], *, quiet: bool = True, seconds: float = _PATIENCE) -> int:
