@@ -229,9 +229,8 @@ class Room:
         file = str(self.tree / mutant.file)
         before = _codes(compile(mutant.original, file, "exec"), mutant.function)
         after = _codes(compile(mutant.source, file, "exec"), mutant.function)
-        names = {(file, code.co_qualname) for code in before}
-        same = [item for name in names for item in functions.get(name, [])]  # closures may be there already
-        changed = [(item, new) for item in same for old, new in zip(before, after, strict=True) if item.__code__ == old]
+        same = [item for name, _ in before for item in functions.get((file, name), [])]  # closures may be there already
+        changed = [(item, after[key]) for item in same for key in before.keys() & after if item.__code__ == before[key]]
         assert changed or not same
         for function, code in changed:
             function.__code__ = code
@@ -285,14 +284,16 @@ def _caches() -> list[functools._lru_cache_wrapper[object]]:
     return [item for item in found if item.__module__.startswith("gpolicy.")]
 
 
-def _codes(code: CodeType, function: str) -> list[CodeType]:
-    """Return the code of each function of that qualified name, and of all within it."""
-    found: list[CodeType] = []
-    for item in code.co_consts:
-        if isinstance(item, CodeType):
-            inside = item.co_qualname == function or item.co_qualname.startswith(f"{function}.<locals>.")
-            found += [item] if inside else []
-            found += _codes(item, function)
+def _codes(code: CodeType, function: str) -> dict[tuple[str, int], CodeType]:
+    """Return the code of each function of that qualified name, and of all within it, by name and turn."""
+    found: dict[tuple[str, int], CodeType] = {}
+    todo = [code]
+    for outer in todo:
+        for item in outer.co_consts:
+            if isinstance(item, CodeType):
+                todo.append(item)
+                if item.co_qualname == function or item.co_qualname.startswith(f"{function}.<locals>."):
+                    found[item.co_qualname, sum(name == item.co_qualname for name, _ in found)] = item
     return found
 
 
