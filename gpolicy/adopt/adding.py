@@ -81,7 +81,7 @@ class _Adding:
             group = self._desired.current_groups.get(name)
             if name not in new and group is not None and group.nodes is not None:
                 for node in nodes:
-                    write = partial(set_nodes, group=group, policy=self._policy, node=node, is_in=True)
+                    write = partial(set_nodes, group=group, node=node, is_in=True)
                     way = WayToWrite(How.IN_PLACE, write, frozenset({(group.label, NODES)}))
                     yield Unit(frozenset({(f"node/{node}", MEMBERSHIP)}), (way,))
         yield from self._node_sets(taken)
