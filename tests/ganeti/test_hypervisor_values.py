@@ -45,11 +45,15 @@ def conforms() -> Test:
     return compile_schema(schema_of("Cluster"))
 
 
+@cache
+def defaults_of(hypervisor: str, release: str) -> Values:
+    return {name: default_in(KNOWN[of, name], release) for of, name in parameters(release) if of == hypervisor}
+
+
 def cluster(release: str, hypervisor: str, values: Values) -> dict[str, Any]:
     """Return a policy that declares all parameters of a hypervisor: Ganeti's defaults, and `values`."""
-    defaults = {name: default_in(KNOWN[of, name], release) for of, name in parameters(release) if of == hypervisor}
     head = {"gpolicy": "v1", "kind": "Cluster", "name": "c.example.org", "ganeti_version": release}
-    return {**head, "hvparams": {hypervisor: {**defaults, **values}}}
+    return {**head, "hvparams": {hypervisor: {**defaults_of(hypervisor, release), **values}}}
 
 
 def errors(document: dict[str, Any]) -> list[Finding]:
