@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -116,7 +117,13 @@ class LanguageServer:
 
         Just after its start a server may speak twice; the last word counts that nothing follows for `settle` seconds.
         """
-        uri = self._open(text, file)
+        return self._marks(self._open(text, file), settle)
+
+    def all_diagnostics(self, texts: Iterable[str]) -> list[list[tuple[int, str]]]:
+        """Return the same for many texts, which the server looks at together."""
+        return [self._marks(uri, 0.0) for uri in [self._open(text, "") for text in texts]]
+
+    def _marks(self, uri: str, settle: float) -> list[tuple[int, str]]:
         limit = time.monotonic() + _PATIENCE
         while uri not in self._diagnostics and time.monotonic() < limit:
             time.sleep(0.01)

@@ -22,7 +22,7 @@ def git(directory: Path, *words: str) -> None:
 
 @pytest.fixture
 def clusters(tmp_path: Path) -> list[NamedCluster]:
-    """Five clusters in a repository; those but the last extend one base."""
+    """Five clusters in a directory; those but the last extend one base."""
     base = "gpolicy: v1\nkind: Cluster\nname: base\ntemplate: true\nipolicy: {vcpu-ratio: 2}\n"
     (tmp_path / "base.yaml").write_text(base)
     tables = ""
@@ -34,9 +34,6 @@ def clusters(tmp_path: Path) -> list[NamedCluster]:
         stage = "canary" if name == "ham" else "prod"
         tables += f'[clusters.{name}]\npolicy = "{name}"\nstate = "ssh://{name}"\nlabels = {{stage = "{stage}"}}\n'
     (tmp_path / "gpolicy.toml").write_text(tables)
-    git(tmp_path, "init")
-    git(tmp_path, "add", ".")
-    git(tmp_path, "commit", "-m", "all")
     return list(named_clusters(settings_file(tmp_path)).values())
 
 
@@ -86,6 +83,13 @@ def test_no_shard(clusters: list[NamedCluster], shard: str) -> None:
 
 
 class TestChanged:
+    @pytest.fixture(autouse=True)
+    def repository(self, clusters: list[NamedCluster], tmp_path: Path) -> None:
+        assert len(clusters) == len(list(tmp_path.glob("*/cluster.yaml")))
+        git(tmp_path, "init")
+        git(tmp_path, "add", ".")
+        git(tmp_path, "commit", "-m", "all")
+
     def changed(self, clusters: list[NamedCluster], reference: str = "HEAD") -> str:
         return names(changed_clusters(clusters, reference))
 

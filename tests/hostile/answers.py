@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -132,10 +133,10 @@ def _places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any
         yield from _places(value[0], (*place, 0))
 
 
-def grown_plans(size: int) -> Iterator[bytes]:
-    """Yield a plan with each of its values grown, and with each of them deep."""
+def grown_plans(size: int, part: int, parts: int) -> Iterator[bytes]:
+    """Yield a plan with one of its values grown, and with one deep, for a part of the values."""
     whole = sound_inputs.plans()[0]
-    for place, value in _places(json.loads(whole)):
+    for place, value in itertools.islice(_places(json.loads(whole)), part, None, parts):
         for new in (_of_same_type(size, value), _deep(size)):
             plan = json.loads(whole)
             holder: Any = plan

@@ -33,7 +33,7 @@ def test_damaged_input_gives_only_findings_and_our_errors(name: str, feeder: Fee
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_more_damaged_input_gives_only_findings_and_our_errors(name: str, feeder: Feeder, tmp_path: Path) -> None:
-    feed(feeder, name, range(TARGETS[name].inputs, 3 * TARGETS[name].inputs), tmp_path)
+    feed(feeder, name, range(TARGETS[name].inputs, 2 * TARGETS[name].inputs), tmp_path)
 
 
 @pytest.mark.full
@@ -47,7 +47,7 @@ def test_sound_inputs_have_no_fault(name: str, feeder: Feeder, tmp_path: Path) -
     """Damage then reaches the code behind the reader."""
     count = len(TARGETS[name].sound())
     assert count > 0
-    assert feeder.feed(name, range(-min(count, 4), 0), tmp_path).faults == []
+    assert feeder.feed(name, range(-min(count, 3), 0), tmp_path).faults == []
 
 
 @pytest.mark.parametrize("name", sorted(path.relative_to(FOUND).as_posix() for path in FOUND.glob("*/*")))
