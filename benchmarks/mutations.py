@@ -70,11 +70,12 @@ class Reached:
 
     def tests(self, mutant: Mutant, most: float) -> list[str]:
         """Return the tests that may notice, the likeliest first, of `most` seconds together."""
+        stem = Path(mutant.file).stem
         names = [test for test, calls in self.calls.items() if f"{mutant.file} {mutant.function}" in calls]
-        if not names:
-            names = [test for test, calls in self.calls.items() if any(call.startswith(mutant.file) for call in calls)]
-        names = names or list(self.calls)  # a module of values alone
-        names.sort(key=lambda name: (Path(mutant.file).stem not in name, self.seconds[name]))
+        if not names:  # what a module does when it is imported
+            called = {test for test, calls in self.calls.items() if any(call.startswith(mutant.file) for call in calls)}
+            names = [test for test in self.calls if test in called or f"/test_{stem}." in test] or list(self.calls)
+        names.sort(key=lambda name: (stem not in name, self.seconds[name]))
         total = 0.0
         for number, name in enumerate(names):
             total += self.seconds[name]

@@ -205,3 +205,14 @@ def test_lines_come_while_the_program_runs(tmp_path: Path) -> None:
 def test_a_missing_program(bench: Bench) -> None:
     with pytest.raises(UnreachableError, match="gnt-nothing: cannot be run"):
         bench.run("gnt-nothing", "modify")
+
+
+def test_programs_speak_one_language(bench: Bench) -> None:
+    bench.environ["LC_ALL"] = "de_DE.UTF-8"
+    bench.program("gnt-group", JOB)
+    bench.run("gnt-group", "modify", "gold")
+    assert "LC_ALL=C.UTF-8" in bench.log.with_name("log.env").read_text().splitlines()
+    bench.program("gnt-job", SAYS_ALL)
+    bench.log.with_name("log.env").unlink()
+    bench.runner().marked_jobs("gpolicy")
+    assert "LC_ALL=C.UTF-8" in bench.log.with_name("log.env").read_text().splitlines()

@@ -40,9 +40,12 @@ def test_more_than_the_limit_is_refused(stream: str) -> None:
 
 
 def test_after_a_pager_ctrl_c_is_for_us_again() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    show_in_pager(["true"], b"text", {})
-    assert signal.getsignal(signal.SIGINT) is before
-    with pytest.raises(UnreachableError, match="no-such-pager: cannot be run"):
-        show_in_pager(["no-such-pager"], b"text", {})
-    assert signal.getsignal(signal.SIGINT) is before
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
+    try:
+        show_in_pager(["true"], b"text", {})
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        with pytest.raises(UnreachableError, match="no-such-pager: cannot be run"):
+            show_in_pager(["no-such-pager"], b"text", {})
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,56 @@
+"""Which jobs may run twice, and which way a command can go."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpolicy.apply.tasks import Task, undo_key
+from gpolicy.ganeti.commands import Route
+from gpolicy.ganeti.rapi_calls import RapiCall
+from gpolicy.plan.step import PlannedCommand
+
+
+def _task(argv: tuple[str, ...] | None, rapi: RapiCall | None = None) -> Task:
+    return Task("1", "1", "title", PlannedCommand(argv=argv, rapi=rapi))
+
+
+@pytest.mark.parametrize(
+    ("argv", "repeatable"),
+    [
+        (("gnt-group", "modify", "a"), True),
+        (("gnt-group", "add", "a"), False),
+        (("gnt-group", "rename", "a", "b"), False),
+        (("gnt-group", "remove", "a"), False),
+        (("gnt-cluster", "remove-tags", "a"), False),
+        (("gnt-cluster", "add-tags", "a"), True),
+        (("gnt-instance", "migrate", "a"), False),
+        (("gnt-node", "modify", "add"), True),
+    ],
+)
+def test_a_command_that_may_run_twice(argv: tuple[str, ...], *, repeatable: bool) -> None:
+    assert _task(argv).repeatable is repeatable
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "repeatable"),
+    [
+        ("PUT", "/2/groups/a/modify", True),
+        ("POST", "/2/nodes/a/modify", True),
+        ("PUT", "/2/groups/a/rename", False),
+        ("POST", "/2/groups", False),
+        ("DELETE", "/2/groups/a", False),
+        ("PUT", "/2/groups/a/tags?tag=x", True),
+    ],
+)
+def test_a_request_that_may_be_sent_twice(method: str, path: str, *, repeatable: bool) -> None:
+    assert _task(None, RapiCall(method, path, None)).repeatable is repeatable
+
+
+def test_the_way_of_a_command() -> None:
+    both = _task(("gnt-group", "modify"), RapiCall("PUT", "/2/x", None))
+    assert both.carried_by(Route.ARGV)
+    assert both.carried_by(Route.RAPI)
+    assert not _task(("gnt-group", "modify")).carried_by(Route.RAPI)
+    assert not _task(None, RapiCall("PUT", "/2/x", None)).carried_by(Route.ARGV)
+    assert not _task(None).repeatable
+    assert undo_key("3", 2) == "3-undo-2"
