@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import pytest
 
 from gpolicy.allocator import narrowing
-from gpolicy.allocator.engines import engine_cluster
+from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.engines import EngineCluster, engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.evacuation import Departure, EvacuationMode, evacuate_nodes
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.narrowing import Narrowing
+from gpolicy.allocator.native.streams import UnfitError
 from tests.allocator.helpers import cluster, instance, node
 
 
@@ -83,3 +85,18 @@ def test_an_instance_named_twice_moves_again_by_its_old_record(
     found = evacuate_nodes(where.nodes, where.instances, mode, twice, force=False)
     monkeypatch.setattr(narrowing, "engine_cluster", lambda *_: None)
     assert found == evacuate_nodes(where.nodes, where.instances, mode, twice, force=False)
+
+
+def test_where_the_engine_cannot_answer_the_law_tries_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    where, wanted = _cluster(DiskTemplate.RBD), [0, 1, 2]
+    asked: list[int] = []
+
+    def refuse(_engine: EngineCluster, item: Instance, *_: object, **__: object) -> tuple[int, ...]:
+        asked.append(item.index)
+        raise UnfitError("only the law can answer")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(EngineCluster, "move", refuse)
+        found = evacuate_nodes(where.nodes, where.instances, EvacuationMode.ALL, wanted, force=False)
+    assert asked == [0]  # it is not asked again
+    assert found == evacuate_nodes(where.nodes, where.instances, EvacuationMode.ALL, wanted, force=False)

@@ -168,3 +168,12 @@ def test_room_for_metadata_stands_beside_the_counts(report: CapacityReport) -> N
     assert ["default", "ssdvg", "512M", "to", "1G", "4", "measured", "and", "declared"] in lines
     assert ["other", "ssdvg", "-", "-", "nothing"] in lines
     assert "DRBD disks" not in capacity_text(report)
+
+
+def test_the_longest_bar_is_that_of_the_greatest_number(report: CapacityReport) -> None:
+    tables = [table for section in capacity_answer(report).sections for table in section.tables if table.bars]
+    for table in tables:
+        lengths = [length for bar in table.bars for length in (bar.now, bar.then) if length is not None]
+        assert max(lengths) == 1.0
+        assert min(lengths) >= 0.0
+    assert tables

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
+
+from gpolicy.colour import Tone
 from gpolicy.provenance import UNKNOWN
 from gpolicy.report.answer import Answer, Figure
 from gpolicy.report.fleet_report import ClusterReport, fleet_answer
@@ -18,3 +23,22 @@ def test_a_figure_that_only_some_clusters_have_has_a_column() -> None:
     (table,) = answer.sections[0].tables
     assert table.headings[-2:] == ("changes", "location conflicts")
     assert [row[-2:] for row in table.rows] == [("1", "-"), ("1", "2 new")]
+
+
+@pytest.mark.parametrize(
+    ("code", "tone", "expected"),
+    [
+        (0, Tone.GOOD, Tone.GOOD),
+        (2, Tone.CAREFUL, Tone.CAREFUL),
+        (1, Tone.GOOD, Tone.BAD),
+        (3, Tone.GOOD, Tone.BAD),
+        (0, None, Tone.BAD),
+    ],
+)
+def test_the_tone_of_a_cluster(code: int, tone: Tone | None, expected: Tone) -> None:
+    report = replace(_of("a"), exit_code=code)
+    answer = None if tone is None or report.answer is None else replace(report.answer, tone=tone)
+    found = replace(report, answer=answer, error="gone")
+    assert found.tone is expected
+    assert found.verdict == ("gone" if answer is None else "fine")
+    assert found.is_quiet is (expected is Tone.GOOD)

@@ -5,14 +5,17 @@ from dataclasses import replace
 
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.impact.fit_change import GroupCapacityChange
-from gpolicy.impact.impact import PARTS, Impact
+from gpolicy.impact.impact import PARTS, Impact, ResourceModelChange
 from gpolicy.impact.location_change import LocationChange
 from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.printable import terminal_text
 from gpolicy.report.answer import Answer, Section, Table, plain_text, with_content
 from gpolicy.report.capacity_section import capacity_section
+from gpolicy.report.exclusive_storage_section import exclusive_storage_section
+from gpolicy.report.location_section import location_section
 from gpolicy.report.plan_answer import impact_section
-from tests.report.impact_samples import capacity_change, full_impact, remedy_change
+from gpolicy.report.resource_model_section import resource_model_section
+from tests.report.impact_samples import capacity_change, full_impact, location, remedy_change, resource_model
 from tests.report.rendered import text_of
 
 
@@ -169,3 +172,38 @@ def test_a_plan_says_where_it_looks_for_no_moves() -> None:
     assert "the search of a plan" not in said
     found = replace(change, searched=True)
     assert "the search of a plan found no moves" in text(Impact(remedy=found))
+
+
+def test_one_fact_of_each_kind_is_counted() -> None:
+    sample = location().shared_domains
+    section = location_section(LocationChange(shared_domains=replace(sample, gone=())))
+    words = section.summary.partition(": ")[2]
+    assert words == "1 new, 1 as before"
+
+
+def test_places_of_exclusion_that_cannot_hold() -> None:
+    tables = location_section(location()).tables
+    cells = [plain_text(cell) for table in tables for row in table.rows for cell in row]
+    assert [cell for cell in cells if "rack:a" in cell and "1 " in cell] == ["1 rack: rack:a"]
+    assert "1 node: node8" in cells
+
+
+def test_only_nodes_of_which_both_models_differ_are_rows() -> None:
+    model = resource_model().after
+    node = model.nodes[0]
+    assert node.measured is not None
+    alike = replace(node, node="alike", configured=node.measured)
+    unmeasured = replace(node, node="dark", measured=None)
+    section = resource_model_section(ResourceModelChange(model, replace(model, nodes=(node, alike, unmeasured))))
+    (table,) = (table for table in section.tables if table.title.startswith("Free memory"))
+    assert [plain_text(row[0]) for row in table.rows] == ["node1"]
+    assert section.summary.startswith("3 nodes with declared values that differ from reported ones; ")
+
+
+def test_disks_in_trouble_say_what_they_need() -> None:
+    change = full_impact().exclusive_storage
+    assert change is not None
+    (table,) = (table for table in exclusive_storage_section(change).tables if table.title == "Disks in trouble")
+    words = [plain_text(row[-1]) for row in table.rows]
+    assert [text.endswith(" (needs 4, has 2)") for text in words] == [False, True, False]
+    assert not any("needs" in text for text in (words[0], words[2]))

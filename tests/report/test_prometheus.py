@@ -165,3 +165,14 @@ def test_the_age_of_the_state_is_that_of_the_snapshot(state: ClusterState, repor
     assert parsed(written(report, health, taken))["gpolicy_capacity_state_timestamp_seconds"] == {("ham",): 1767222000}
     live = replace(state, snapshot=None, source="local:")
     assert parsed(written(report, health, live))["gpolicy_capacity_state_timestamp_seconds"] == {("ham",): 1767225600}
+
+
+def test_free_and_stranded_room_is_in_bytes(state: ClusterState, report: CapacityReport) -> None:
+    found = parsed(written(report, cluster_health(state), state))
+    for item in report.groups:
+        assert item.stranded is not None
+        assert item.group is not None
+        for word, room in (("free", item.stranded.free), ("stranded", item.stranded.left)):
+            prefix = f"gpolicy_capacity_group_{word}"
+            assert found[f"{prefix}_memory_bytes"]["ham", item.group] == room.memory * 1024**2
+            assert found[f"{prefix}_disk_bytes"]["ham", item.group] == room.disk * 1024**2
