@@ -106,7 +106,7 @@ def _carried(node: Node) -> bool:
     return not isinstance(node, str) or not any(0xD800 <= ord(letter) < 0xE000 for letter in node)
 
 
-@settings(max_examples=examples(100))
+@settings(max_examples=examples(200))
 @given(texts, _nodes.filter(_carried), texts, st.booleans())
 def test_any_value_reads_back(key: str, node: Node, comment: str, as_flow: bool) -> None:
     if key == "end" or not _carried({key: node}):

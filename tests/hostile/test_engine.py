@@ -32,7 +32,7 @@ def test_no_input_breaks_the_engine(feeder: Feeder, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_more_inputs(feeder: Feeder, tmp_path: Path) -> None:
-    assert feeder.feed("engine", range(INPUTS, 4 * INPUTS), tmp_path).faults == []
+    assert feeder.feed("engine", range(INPUTS, 6 * INPUTS), tmp_path).faults == []
 
 
 @pytest.mark.full
