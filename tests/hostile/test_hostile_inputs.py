@@ -18,7 +18,14 @@ from tests.hostile.policies import places, with_value
 from tests.hostile.targets import command, lay_out
 
 ORDINARY_SIZE, FULL_SIZE = 20_000, 300_000
-OF_MUCH_WORK = {"many": 3_000, "extends": 3_000, "comments": 10_000}
+OF_MUCH_WORK = {
+    "many": 3_000,
+    "extends": 3_000,
+    "tests": 5_000,
+    "comments": 10_000,
+    "settings": 10_000,
+    "snapshot": 10_000,
+}
 """The size of inputs in an ordinary run, where most of them are sound and every value costs work."""
 LARGE_ONES = {
     "snapshot: nodes": 100_000,
