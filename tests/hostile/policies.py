@@ -15,6 +15,7 @@ Maker = Callable[[int], Files]
 ROOT: Final = Path(__file__).resolve().parents[2]
 CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: ganeti.example.org\n"
 GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: default\n"
+EACH_GROUP: Final = "---\n" + GROUP.replace("default", "g%d")
 SPEC: Final = "{memory-size: %s, cpu-count: %s, disk-size: %s, disk-count: %s, nic-count: %s, spindle-use: %s}"
 LEAST: Final = SPEC % ("1G", 1, "1G", 1, 1, 1)
 
@@ -37,6 +38,26 @@ def in_line(head: str, item: str, size: int, tail: str = "]\n") -> str:
 def one(text: str) -> Files:
     """Return a policy of one file."""
     return {"policy.yaml": text}
+
+
+def lines_of(head: str, item: str, tail: str = "") -> Maker:
+    """Return what makes a policy of many lines, or of many documents."""
+    return lambda size: one(listed(head, item, size, tail))
+
+
+def line_of(head: str, item: str, tail: str = "]\n") -> Maker:
+    """Return what makes a policy with many items on one line."""
+    return lambda size: one(in_line(head, item, size, tail))
+
+
+def groups_of(text: str) -> Maker:
+    """Return what makes a policy of many groups that have `text`."""
+    return lines_of("", EACH_GROUP + text)
+
+
+def halves(*parts: tuple[str, str]) -> Maker:
+    """Return what makes a policy of two parts, each a head and many lines."""
+    return lambda size: one("".join(listed(head, item, size // 2) for head, item in parts))
 
 
 def _together(size: int, count: int, item: Callable[[int], str], head: str = "") -> Files:
@@ -119,7 +140,7 @@ def _heirs_with_an_error(size: int) -> Files:
 
 def _waivers_and_findings(size: int) -> Files:
     """As many waivers as findings, none of which is the other's."""
-    groups = listed("", "---\n" + GROUP.replace("default", "g%d") + "ipolicy: {vcpu-ratio: 0.5}\n", size // 2)
+    groups = listed("", EACH_GROUP + "ipolicy: {vcpu-ratio: 0.5}\n", size // 2)
     entry = "  - {rule: %s, where: group/h%%d, reason: x, until: 2099-01-01}\n"
     code = "GP302"
     return one(
@@ -193,28 +214,28 @@ YAML: Final[dict[str, Maker]] = {
     "block sequences": lambda size: one("- " * (size // 2)),
     "block mappings": lambda size: one("\n".join(" " * n + "a:" for n in range(int((2 * size) ** 0.5)))),
     "question marks": lambda size: one("? " * (size // 2)),
-    "anchors": lambda size: one(listed("a:\n", "- &a%d x\n", size)),
-    "aliases": lambda size: one(listed("a: &a [x]\nb:\n", "- *a\n", size)),
+    "anchors": lines_of("a:\n", "- &a%d x\n"),
+    "aliases": lines_of("a: &a [x]\nb:\n", "- *a\n"),
     "aliases that multiply": _aliases,
-    "aliases of nothing": lambda size: one(in_line("a: [", "*a%d", size)),
+    "aliases of nothing": line_of("a: [", "*a%d"),
     "aliases of itself": lambda size: one("a: &a [*a]\n" * (size // 11)),
-    "merge keys": lambda size: one(listed(CLUSTER, "<<: {a: %d}\n", size)),
-    "keys that stand twice": lambda size: one(listed(CLUSTER, "name: x\n", size)),
-    "keys that nobody knows": lambda size: one(listed(CLUSTER, "ipolic%d: x\n", size)),
-    "keys that nobody knows, in line": lambda size: one(in_line(CLUSTER + "ipolicy: {", "vcpu-rati%d: x", size, "}\n")),
+    "merge keys": lines_of(CLUSTER, "<<: {a: %d}\n"),
+    "keys that stand twice": lines_of(CLUSTER, "name: x\n"),
+    "keys that nobody knows": lines_of(CLUSTER, "ipolic%d: x\n"),
+    "keys that nobody knows, in line": line_of(CLUSTER + "ipolicy: {", "vcpu-rati%d: x", "}\n"),
     "long keys": lambda size: one(CLUSTER + "? " + "a" * size + "\n: 1\n"),
     "a long scalar": lambda size: one(CLUSTER + "description: " + "a" * size + "\n"),
     "a long block": lambda size: one(CLUSTER + "description: |\n" + "  a\n" * (size // 4)),
     "a folded block": lambda size: one(CLUSTER + "description: >\n" + "  a\n\n" * (size // 5)),
     "quotes": lambda size: one(CLUSTER + "description: '" + "''" * (size // 2)),
     "escapes": lambda size: one(CLUSTER + 'description: "' + "\\x41" * (size // 4) + '"\n'),
-    "tags": lambda size: one(listed(CLUSTER + "tags:\n", "- !a%d x\n", size)),
-    "tag handles": lambda size: one(listed("", "%TAG !a%d! tag:x,2000:\n", size, "---\na: 1\n")),
+    "tags": lines_of(CLUSTER + "tags:\n", "- !a%d x\n"),
+    "tag handles": lines_of("", "%TAG !a%d! tag:x,2000:\n", "---\na: 1\n"),
     "documents": lambda size: one("---\n" * (size // 4)),
     "documents of one key": lambda size: one("---\na: 1\n" * (size // 9)),
-    "documents of a kind": lambda size: one(listed("", f"---\n{GROUP.replace('default', 'g%d')}", size)),
-    "documents of one name": lambda size: one(listed("", f"---\n{GROUP}", size)),
-    "clusters": lambda size: one(listed("", f"---\n{CLUSTER}", size)),
+    "documents of a kind": lines_of("", f"---\n{GROUP.replace('default', 'g%d')}"),
+    "documents of one name": lines_of("", f"---\n{GROUP}"),
+    "clusters": lines_of("", f"---\n{CLUSTER}"),
     "comments": lambda size: one(CLUSTER + "# x\n" * (size // 4)),
     "hashes": lambda size: one(CLUSTER + "#" * size),
     "hashes with blanks": lambda size: one(CLUSTER + "# " * (size // 2)),
@@ -229,12 +250,12 @@ YAML: Final[dict[str, Maker]] = {
     "digits in hexadecimal": lambda size: one(CLUSTER + "candidate_pool_size: 0x" + "f" * size + "\n"),
     "digits behind a point": lambda size: one(CLUSTER + "ipolicy: {vcpu-ratio: 1." + "9" * size + "}\n"),
     "an exponent": lambda size: one(CLUSTER + "ipolicy: {vcpu-ratio: 1e" + "9" * size + "}\n"),
-    "numbers of 400 digits": lambda size: one(listed(CLUSTER, "k%d: " + "9" * 400 + "\n", size)),
+    "numbers of 400 digits": lines_of(CLUSTER, "k%d: " + "9" * 400 + "\n"),
 }
 """Text that is hard to parse."""
 
 EXTENDS: Final[dict[str, Maker]] = {
-    "unknown, on one line": lambda size: one(in_line(GROUP + "extends: [", "x%d", size)),
+    "unknown, on one line": line_of(GROUP + "extends: [", "x%d"),
     "unknown, a hundred in each": lambda size: _together(
         size,
         size,
@@ -242,13 +263,9 @@ EXTENDS: Final[dict[str, Maker]] = {
             f"gpolicy: v1\nkind: NodeGroup\nname: g{n}\nextends: [{', '.join(f'x{n}y{m}' for m in range(100))}]\n"
         ),
     ),
-    "unknown, from one line by aliases": lambda size: one(
-        listed("", "---\n" + GROUP.replace("default", "g%d") + "extends: [" + ", ".join(["nobody"] * 99) + "]\n", size)
-    ),
-    "the same, many times": lambda size: one(
-        in_line(GROUP + "extends: [", "b", size, f"]\n---\n{GROUP.replace('default', 'b')}")
-    ),
-    "unknown files": lambda size: one(in_line(GROUP + "extends: [", '"f%d.yaml#x"', size)),
+    "unknown, from one line by aliases": groups_of("extends: [" + ", ".join(["nobody"] * 99) + "]\n"),
+    "the same, many times": line_of(GROUP + "extends: [", "b", f"]\n---\n{GROUP.replace('default', 'b')}"),
+    "unknown files": line_of(GROUP + "extends: [", '"f%d.yaml#x"'),
     "a chain": _extends_chain,
     "all of a hundred": _extends_all,
     "layers": _extends_each_other,
@@ -263,10 +280,8 @@ EXTENDS: Final[dict[str, Maker]] = {
 }
 
 COMMENTS: Final[dict[str, Maker]] = {
-    "on each line": lambda size: one(listed(GROUP + "nodes:\n", "- node%d  # gpolicy: ignore[GP201] why\n", size)),
-    "alone, before each line": lambda size: one(
-        listed(GROUP + "nodes:\n", "# gpolicy: ignore[GP201] why\n- node%d\n", size)
-    ),
+    "on each line": lines_of(GROUP + "nodes:\n", "- node%d  # gpolicy: ignore[GP201] why\n"),
+    "alone, before each line": lines_of(GROUP + "nodes:\n", "# gpolicy: ignore[GP201] why\n- node%d\n"),
     "alone, all before one line": lambda size: one("# gpolicy: ignore[GP201]\n" * (size // 25) + GROUP),
     "for the file": lambda size: one("# gpolicy: ignore-file[GP201]\n" * (size // 30) + GROUP),
     "of many rules": lambda size: one(GROUP + "# gpolicy: ignore[" + ", ".join(["GP201"] * (size // 7)) + "]\n"),
@@ -276,9 +291,7 @@ COMMENTS: Final[dict[str, Maker]] = {
         + ", ".join(f"spec-overlap{n}" for n in range(min(900, size // 15)))
         + "]\n"
     ),
-    "of unknown rules on each line": lambda size: one(
-        listed(GROUP + "nodes:\n", "- node%d  # gpolicy: ignore[spec-overlpa%d]\n", size)
-    ),
+    "of unknown rules on each line": lines_of(GROUP + "nodes:\n", "- node%d  # gpolicy: ignore[spec-overlpa%d]\n"),
     "in a thousand files": _files,
     "in flow": lambda size: one(GROUP + "nodes: [\n" + "x,  # gpolicy: ignore[GP201]\n" * (size // 29) + "]\n"),
     "in one block": lambda size: one(CLUSTER + "description: |\n" + "  x # gpolicy: ignore[GP201]\n" * (size // 29)),
@@ -298,12 +311,10 @@ COMMENTS: Final[dict[str, Maker]] = {
 }
 
 MANY: Final[dict[str, Maker]] = {
-    "nodes of a group": lambda size: one(listed(GROUP + "nodes:\n", "- node%d\n", size)),
-    "nodes of a group, on one line": lambda size: one(in_line(GROUP + "nodes: [", "node%d", size)),
-    "patterns of a group": lambda size: one(listed(GROUP + "nodes:\n", "- node*%d*\n", size)),
-    "patterns of groups": lambda size: one(
-        listed("", "---\n" + GROUP.replace("default", "g%d") + 'nodes: ["*a*%d*", "[a-z]?%d*"]\n', size)
-    ),
+    "nodes of a group": lines_of(GROUP + "nodes:\n", "- node%d\n"),
+    "nodes of a group, on one line": line_of(GROUP + "nodes: [", "node%d"),
+    "patterns of a group": lines_of(GROUP + "nodes:\n", "- node*%d*\n"),
+    "patterns of groups": groups_of('nodes: ["*a*%d*", "[a-z]?%d*"]\n'),
     "patterns with many stars": lambda size: one(
         in_line(GROUP + "nodes: [", '"' + "*a" * 120 + '%d"', size)
         + "---\ngpolicy: v1\nkind: NodeSet\nname: x\nnodes: ["
@@ -320,45 +331,20 @@ MANY: Final[dict[str, Maker]] = {
     ),
     "brackets": lambda size: one(GROUP + "nodes: ['" + "[" * size + "']\n"),
     "brackets with ranges": lambda size: one(GROUP + "nodes: ['" + "[a-z]" * (size // 5) + "']\n"),
-    "node sets": lambda size: one(
-        listed(
-            "",
-            "---\ngpolicy: v1\nkind: NodeSet\nname: s%d\nnodes: ['node*']\n"
-            "ndparams: {spindle_count: %d}\ntags: [t%d]\n",
-            size,
-        )
+    "node sets": lines_of(
+        "", "---\ngpolicy: v1\nkind: NodeSet\nname: s%d\nnodes: ['node*']\nndparams: {spindle_count: %d}\ntags: [t%d]\n"
     ),
-    "node sets by group": lambda size: one(
-        listed(
-            GROUP,
-            "---\ngpolicy: v1\nkind: NodeSet\nname: s%d\ngroups: [default]\nndparams: {spindle_count: %d}\n",
-            size,
-        )
+    "node sets by group": lines_of(
+        GROUP, "---\ngpolicy: v1\nkind: NodeSet\nname: s%d\ngroups: [default]\nndparams: {spindle_count: %d}\n"
     ),
-    "groups with nodes": lambda size: one(
-        listed("", "---\n" + GROUP.replace("default", "g%d") + "nodes: [a%d]\nipolicy: {vcpu-ratio: 2}\n", size)
+    "groups with nodes": groups_of("nodes: [a%d]\nipolicy: {vcpu-ratio: 2}\n"),
+    "groups that differ": lines_of(
+        "", EACH_GROUP + "hardware: {memory: 64G, cpus: 8, pv_count: %d}\nndparams: {exclusive_storage: true}\n"
     ),
-    "groups that differ": lambda size: one(
-        listed(
-            "",
-            "---\n"
-            + GROUP.replace("default", "g%d")
-            + "hardware: {memory: 64G, cpus: 8, pv_count: %d}\nndparams: {exclusive_storage: true}\n",
-            size,
-        )
+    "groups with specs": lines_of(
+        "", EACH_GROUP + f"ipolicy:\n  minmax:\n    - {{name: s%d, min: {LEAST}, max: {LEAST}}}\n"
     ),
-    "groups with specs": lambda size: one(
-        listed(
-            "",
-            "---\n"
-            + GROUP.replace("default", "g%d")
-            + f"ipolicy:\n  minmax:\n    - {{name: s%d, min: {LEAST}, max: {LEAST}}}\n",
-            size,
-        )
-    ),
-    "groups renamed": lambda size: one(
-        listed("", "---\n" + GROUP.replace("default", "g%d") + "renamed_from: h%d\n", size)
-    ),
+    "groups renamed": groups_of("renamed_from: h%d\n"),
     "pairs": lambda size: one(
         f"{CLUSTER}ipolicy:\n  minmax:\n" + "".join(map(_pair, range(size // 200))) + f"  std: {LEAST}\n"
     ),
@@ -368,60 +354,44 @@ MANY: Final[dict[str, Maker]] = {
         + f"    - {{min: {LEAST}, max: {LEAST}}}\n" * (size // 220)
         + f"  std: {LEAST}\n"
     ),
-    "pairs with names": lambda size: one(
-        listed(f"{CLUSTER}ipolicy:\n  minmax:\n", f"    - {{name: s%d, min: {LEAST}, max: {LEAST}}}\n", size)
+    "pairs with names": lines_of(
+        f"{CLUSTER}ipolicy:\n  minmax:\n", f"    - {{name: s%d, min: {LEAST}, max: {LEAST}}}\n"
     ),
     "pairs by alias": lambda size: one(
         f"{CLUSTER}x: &p {{min: {LEAST}, max: {LEAST}}}\nipolicy:\n  minmax:\n" + "    - *p\n" * (size // 10)
     ),
-    "tags": lambda size: one(listed(CLUSTER + "tags:\n", "- t%d\n", size)),
-    "tags, on one line": lambda size: one(in_line(CLUSTER + "tags: [", "htools:iextag:t%d", size)),
-    "tags misspelt": lambda size: one(listed(CLUSTER + "tags:\n", "- htool:iextags:t%d\n", size)),
+    "tags": lines_of(CLUSTER + "tags:\n", "- t%d\n"),
+    "tags, on one line": line_of(CLUSTER + "tags: [", "htools:iextag:t%d"),
+    "tags misspelt": lines_of(CLUSTER + "tags:\n", "- htool:iextags:t%d\n"),
     "a long tag": lambda size: one(f"{CLUSTER}tags: ['{'htools:' * (size // 7)}']\n"),
-    "tags of groups": lambda size: one(
-        listed("", "---\n" + GROUP.replace("default", "g%d") + "tags: [rack:a%d, rack:b%d]\n", size)
+    "tags of groups": groups_of("tags: [rack:a%d, rack:b%d]\n"),
+    "exclusion": lines_of("gpolicy: v1\nkind: TagRules\nowns: [iextags]\nexclusion:\n", "- s%d\n"),
+    "failure domains": lines_of("gpolicy: v1\nkind: TagRules\nfailure_domains:\n", "- r%d\n"),
+    "owned prefixes": lines_of("gpolicy: v1\nkind: TagRules\nowns:\n", "- {prefix: 'p%d:', 'on': [node]}\n"),
+    "migration": lines_of("gpolicy: v1\nkind: TagRules\nmigration:\n  domains:\n", "  - v%d\n"),
+    "migration allowed": lines_of(
+        "gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [a, b]\n  allow:\n", "  - {from: a%d, to: b%d}\n"
     ),
-    "exclusion": lambda size: one(
-        listed("gpolicy: v1\nkind: TagRules\nowns: [iextags]\nexclusion:\n", "- s%d\n", size)
+    "guards": lines_of(CLUSTER + "---\ngpolicy: v1\nkind: Guards\nguards:\n", "- {name: g%d, max_changes: 4}\n"),
+    "guards of nothing": lines_of(
+        "gpolicy: v1\nkind: Guards\nguards:\n", "- {name: g%d, group: x%d, spec: y%d, at_least: 1}\n"
     ),
-    "failure domains": lambda size: one(listed("gpolicy: v1\nkind: TagRules\nfailure_domains:\n", "- r%d\n", size)),
-    "owned prefixes": lambda size: one(
-        listed("gpolicy: v1\nkind: TagRules\nowns:\n", "- {prefix: 'p%d:', 'on': [node]}\n", size)
+    "tests": lines_of(
+        GROUP + "---\ngpolicy: v1\nkind: Test\ntests:\n",
+        "- {name: t%d, check_instance: {group: default, memory-size: 1G}, expect: {refused: true}}\n",
     ),
-    "migration": lambda size: one(listed("gpolicy: v1\nkind: TagRules\nmigration:\n  domains:\n", "  - v%d\n", size)),
-    "migration allowed": lambda size: one(
-        listed(
-            "gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [a, b]\n  allow:\n", "  - {from: a%d, to: b%d}\n", size
-        )
-    ),
-    "guards": lambda size: one(
-        listed(CLUSTER + "---\ngpolicy: v1\nkind: Guards\nguards:\n", "- {name: g%d, max_changes: 4}\n", size)
-    ),
-    "guards of nothing": lambda size: one(
-        listed("gpolicy: v1\nkind: Guards\nguards:\n", "- {name: g%d, group: x%d, spec: y%d, at_least: 1}\n", size)
-    ),
-    "tests": lambda size: one(
-        listed(
-            GROUP + "---\ngpolicy: v1\nkind: Test\ntests:\n",
-            "- {name: t%d, check_instance: {group: default, memory-size: 1G}, expect: {refused: true}}\n",
-            size,
-        )
-    ),
-    "tests with disks": lambda size: one(
-        in_line(
-            GROUP + "---\ngpolicy: v1\nkind: Test\ntests:\n- name: t\n  check_instance: {group: default, disks: [",
-            "1G",
-            size,
-            "]}\n  expect: {refused: true}\n",
-        )
+    "tests with disks": line_of(
+        GROUP + "---\ngpolicy: v1\nkind: Test\ntests:\n- name: t\n  check_instance: {group: default, disks: [",
+        "1G",
+        "]}\n  expect: {refused: true}\n",
     ),
     "waivers": _waivers,
     "waivers and findings": _waivers_and_findings,
     "findings with long names": _findings_with_long_names,
-    "nodes of all sorts": lambda size: one(in_line(GROUP + "nodes: [", "[%d], {a: %d}, %d", size)),
-    "house rules": lambda size: one(
-        listed("", "---\n" + GROUP.replace("default", "g%d") + "tags: [a%d]\n", size // 2)
-        + listed("", "---\n" + _rule("r%d", "{properties: {tags: {items: {pattern: '(a+)+$'}}}}"), size // 2)
+    "nodes of all sorts": line_of(GROUP + "nodes: [", "[%d], {a: %d}, %d"),
+    "house rules": halves(
+        ("", EACH_GROUP + "tags: [a%d]\n"),
+        ("", "---\n" + _rule("r%d", "{properties: {tags: {items: {pattern: '(a+)+$'}}}}")),
     ),
     "a house rule of references": _references,
     "a house rule of alternatives": lambda size: one(
@@ -436,73 +406,56 @@ MANY: Final[dict[str, Maker]] = {
     ),
     "house rules about much": lambda size: one(
         f"{CLUSTER}reserved_lvs: [{', '.join(map(str, range(size // 20)))}]\n---\n"
-        + listed("", "---\n" + GROUP.replace("default", "g%d"), size // 2)
+        + listed("", EACH_GROUP, size // 2)
         + "---\n"
         + _rule("r", "{patternProperties: {'.': {not: {const: 1}}}, additionalProperties: {uniqueItems: true}}")
     ),
-    "house rules named in comments": lambda size: one(
-        listed(GROUP + "nodes: [a]  # gpolicy: ignore[", "house/x%d, ", size, "house/y]\n")
-    ),
-    "wide ranges": lambda size: one(in_line(GROUP + "nodes: [", "'%d" + "[!-\U0010ffff]" * 20 + "'", size)),
-    "names in ranges": lambda size: one(
-        listed("", "---\n" + GROUP.replace("default", "g%d") + "nodes: ['[0-9][0-9][0-9]x%d']\n", size)
-    ),
-    "names in ranges of one group": lambda size: one(in_line(GROUP + "nodes: [", "'[0-9][0-9][0-9]x%d'", size)),
-    "sizes": lambda size: one(in_line(GROUP + "hardware: {pv_size: [", "'" + "9" * 200 + "T'", size, "]}\n")),
-    "node tags and rules about them": lambda size: one(
-        listed("gpolicy: v1\nkind: NodeSet\nname: s\nnodes: ['*']\ntags:\n", "- hv:%d\n", size // 2)
-        + listed(
+    "house rules named in comments": lines_of(GROUP + "nodes: [a]  # gpolicy: ignore[", "house/x%d, ", "house/y]\n"),
+    "wide ranges": line_of(GROUP + "nodes: [", "'%d" + "[!-\U0010ffff]" * 20 + "'"),
+    "names in ranges": groups_of("nodes: ['[0-9][0-9][0-9]x%d']\n"),
+    "names in ranges of one group": line_of(GROUP + "nodes: [", "'[0-9][0-9][0-9]x%d'"),
+    "sizes": line_of(GROUP + "hardware: {pv_size: [", "'" + "9" * 200 + "T'", "]}\n"),
+    "node tags and rules about them": halves(
+        ("gpolicy: v1\nkind: NodeSet\nname: s\nnodes: ['*']\ntags:\n", "- hv:%d\n"),
+        (
             "---\ngpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow:\n",
             "  - {from: hv:a%d, to: hv:b%d}\n",
-            size // 2,
-        )
+        ),
     ),
-    "failure domains and node tags": lambda size: one(
-        listed("gpolicy: v1\nkind: NodeSet\nname: s\nnodes: ['*']\ntags:\n", "- rack%d:1\n", size // 2)
-        + listed("---\ngpolicy: v1\nkind: TagRules\nfailure_domains:\n", "- rakc%d\n", size // 2)
+    "failure domains and node tags": halves(
+        ("gpolicy: v1\nkind: NodeSet\nname: s\nnodes: ['*']\ntags:\n", "- rack%d:1\n"),
+        ("---\ngpolicy: v1\nkind: TagRules\nfailure_domains:\n", "- rakc%d\n"),
     ),
-    "groups and sets of them": lambda size: one(
-        listed("", "---\n" + GROUP.replace("default", "g%d") + "nodes: [n%d]\n", size // 2)
-        + listed(
-            "", "---\ngpolicy: v1\nkind: NodeSet\nname: s%d\nnodes: ['n*']\nndparams: {spindle_count: 2}\n", size // 2
-        )
+    "groups and sets of them": halves(
+        ("", EACH_GROUP + "nodes: [n%d]\n"),
+        ("", "---\ngpolicy: v1\nkind: NodeSet\nname: s%d\nnodes: ['n*']\nndparams: {spindle_count: 2}\n"),
     ),
-    "groups and guards": lambda size: one(
-        listed("", "---\n" + GROUP.replace("default", "g%d") + "nodes: [n%d]\n", size // 2)
-        + listed(
-            "---\ngpolicy: v1\nkind: Guards\nguards:\n",
-            "- {name: h%d, group: g%d, spec: s%d, at_least: 1}\n",
-            size // 2,
-        )
+    "groups and guards": halves(
+        ("", EACH_GROUP + "nodes: [n%d]\n"),
+        ("---\ngpolicy: v1\nkind: Guards\nguards:\n", "- {name: h%d, group: g%d, spec: s%d, at_least: 1}\n"),
     ),
-    "guards that name groups": lambda size: one(
-        listed(
-            CLUSTER + "---\ngpolicy: v1\nkind: Guards\nguards:\n", "- {name: h%d, group: g, at_least: %d}\n", size // 2
-        )
+    "guards that name groups": lines_of(
+        CLUSTER + "---\ngpolicy: v1\nkind: Guards\nguards:\n", "- {name: h%d, group: g, at_least: %d}\n"
     ),
-    "waivers of unknown rules": lambda size: one(
-        listed(
-            "gpolicy: v1\nkind: Waiver\nwaivers:\n", "  - {rule: spec-overlpa%d, where: group/g%d, reason: x}\n", size
-        )
+    "waivers of unknown rules": lines_of(
+        "gpolicy: v1\nkind: Waiver\nwaivers:\n", "  - {rule: spec-overlpa%d, where: group/g%d, reason: x}\n"
     ),
-    "user ids": lambda size: one(in_line(CLUSTER + "uid_pool: [", '"%d-%d9"', size)),
-    "reserved volumes": lambda size: one(in_line(CLUSTER + "reserved_lvs: [", '"xenvg/(a+)+%d$"', size)),
+    "user ids": line_of(CLUSTER + "uid_pool: [", '"%d-%d9"'),
+    "reserved volumes": line_of(CLUSTER + "reserved_lvs: [", '"xenvg/(a+)+%d$"'),
     "a pattern of reserved volumes": lambda size: one(CLUSTER + "reserved_lvs: ['" + "(a+)+" * (size // 5) + "$']\n"),
-    "blacklisted os": lambda size: one(in_line(CLUSTER + "blacklisted_os: [", '"os%d"', size)),
-    "templates": lambda size: one(in_line(CLUSTER + "enabled_disk_templates: [", "drbd", size)),
-    "unknown templates": lambda size: one(in_line(CLUSTER + "enabled_disk_templates: [", "drb%d", size)),
+    "blacklisted os": line_of(CLUSTER + "blacklisted_os: [", '"os%d"'),
+    "templates": line_of(CLUSTER + "enabled_disk_templates: [", "drbd"),
+    "unknown templates": line_of(CLUSTER + "enabled_disk_templates: [", "drb%d"),
     "a mask of processors": lambda size: one(
         CLUSTER + "hvparams: {kvm: {cpu_mask: '" + "0-3:" * (size // 4) + "0'}}\n"
     ),
     "a mask of ranges": lambda size: one(
         CLUSTER + "hvparams: {kvm: {cpu_mask: '" + ",".join(f"0-{n}" for n in range(size // 8)) + "'}}\n"
     ),
-    "hypervisors": lambda size: one(listed(CLUSTER + "hvparams:\n", "  kvm%d: {boot_order: disk}\n", size)),
-    "hypervisor parameters": lambda size: one(listed(CLUSTER + "hvparams:\n  kvm:\n", "    boot_orde%d: disk\n", size)),
-    "volume groups": lambda size: one(
-        listed(CLUSTER + "disk_state:\n  plain:\n", "    vg%d: {disk_total: 1T, disk_reserved: 1G}\n", size)
-    ),
-    "physical volumes": lambda size: one(in_line(GROUP + "hardware: {pv_size: [", "%dG", size, "]}\n")),
+    "hypervisors": lines_of(CLUSTER + "hvparams:\n", "  kvm%d: {boot_order: disk}\n"),
+    "hypervisor parameters": lines_of(CLUSTER + "hvparams:\n  kvm:\n", "    boot_orde%d: disk\n"),
+    "volume groups": lines_of(CLUSTER + "disk_state:\n  plain:\n", "    vg%d: {disk_total: 1T, disk_reserved: 1G}\n"),
+    "physical volumes": line_of(GROUP + "hardware: {pv_size: [", "%dG", "]}\n"),
     "disk-custom": lambda size: one(CLUSTER + "diskparams: {drbd: {disk-custom: '" + "--a " * (size // 4) + "'}}\n"),
     "quotes of disk-custom": lambda size: one(
         CLUSTER + 'diskparams: {drbd: {disk-custom: "' + "'a' " * (size // 4) + '"}}\n'
