@@ -118,9 +118,9 @@ PLANTS: dict[str, Plant] = {
     "a base with a long name": _extends("a" * 5000 + ".yaml"),
     "a snapshot": _links({"s.json": "/proc/self/environ"}, lambda home: _write(home / "t.yaml", SCENARIO)),
 }
+FORMS = ("json", "sarif", "github", "gitlab", "junit", "markdown")
 CALLS = [
-    ["check", "HOME"],
-    *(["check", "HOME", "-f", form] for form in ("json", "sarif", "github", "gitlab", "junit", "markdown")),
+    ["check", "HOME", "--output", "text", *(word for form in FORMS for word in ("--output", f"{form}=OUT.{form}"))],
     ["check", "--diff", "HOME"],
     ["check", "--fix", "HOME"],
     ["check", "--write-baseline", "HOME/new.json", "HOME"],
@@ -167,16 +167,22 @@ def _outside(home: Path) -> dict[str, object]:
     }
 
 
+@pytest.mark.parametrize("home", ["in a work tree", pytest.param("without git", marks=pytest.mark.slow)], indirect=True)
 @pytest.mark.parametrize("plant", PLANTS)
-def test_nothing_outside_is_shown_or_written(plant: str, home: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_nothing_outside_is_shown_or_written(
+    plant: str, home: Path, tmp_path_factory: pytest.TempPathFactory, capfd: pytest.CaptureFixture[str]
+) -> None:
     PLANTS[plant](home)
     links = {path: path.readlink() for path in home.iterdir() if path.is_symlink()}
-    before = _outside(home)
+    before, reports = _outside(home), tmp_path_factory.mktemp("reports")
     for call in CALLS:
-        code = run([word.replace("HOME", str(home)) for word in call])
+        code = run([word.replace("HOME", str(home)).replace("OUT", str(reports / "report")) for word in call])
         said = capfd.readouterr()
         assert code in (0, 1, 2, 3), call
         assert SECRET not in said.out + said.err, call
+        written = [file.read_bytes() for file in reports.iterdir()]
+        assert len(written) == len(FORMS) or code == 3
+        assert SECRET.encode() not in b"".join(written), call
         assert said.out + said.err, call
         assert {path: path.readlink() for path in links} == links, call
         assert _outside(home) == before, call

@@ -7,7 +7,7 @@ import pty
 import re
 import shutil
 import subprocess
-import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -149,11 +149,11 @@ def test_a_large_directory_is_given_up(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+def path(tmp_path_factory: pytest.TempPathFactory, warm_python: Path) -> str:
     """A search path on which `gpolicy` is this one."""
     bin_directory = tmp_path_factory.mktemp("bin")
     program = bin_directory / "gpolicy"
-    program.write_text(f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m gpolicy "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec "{warm_python}" -I -m gpolicy "$@"\n')
     program.chmod(0o755)
     return f"{bin_directory}{os.pathsep}{os.environ['PATH']}"
 
@@ -206,8 +206,8 @@ def test_fish(line: str, expected: list[str], path: str) -> None:
     assert sorted(item.split("\t")[0] for item in said.splitlines()) == expected
 
 
-def _typed(shell: list[str], load: str, line: str, path: str) -> str:
-    """Type a line and the tabulator on a terminal, and return the line as the shell made it."""
+def _typed(shell: list[str], load: str, lines: Iterable[str], path: str) -> list[str]:
+    """Type lines on a terminal, with the tabulator behind each, and return the lines as the shell made them."""
     if shutil.which(shell[0]) is None:
         pytest.skip(f"{shell[0]} is not installed")
     child, terminal = pty.fork()
@@ -216,16 +216,21 @@ def _typed(shell: list[str], load: str, line: str, path: str) -> str:
         environment = {"PATH": path, "HOME": path.partition(os.pathsep)[0], "TERM": "dumb", "PS1": "> "}
         os.execvpe(shell[0], shell, environment)  # noqa: S606 (a shell is what is asked for)
     try:
-        # the line is completed, and then made the argument of an echo
-        os.write(terminal, f"{load}\n{line}\t\x01echo @BEGIN@\x05@END@\n exit\n".encode())
-        said = ""
-        for piece in written_to(terminal):
-            said += piece.decode(errors="replace")
-            if found := re.search(r"[\r\n]@BEGIN@(.*?)@END@", said):
-                return found[1].strip().removesuffix("/")  # which zsh takes back
+        os.write(terminal, f"{load}\n".encode())
+        return [_completed(terminal, line) for line in lines]
     finally:
         os.close(terminal)
         os.waitpid(child, 0)
+
+
+def _completed(terminal: int, line: str) -> str:
+    """Type a line and the tabulator; make what becomes of it the argument of an echo, and return that."""
+    os.write(terminal, f"{line}\t\x01echo @BEGIN@\x05@END@\n".encode())
+    said = ""
+    for piece in written_to(terminal):
+        said += piece.decode(errors="replace")
+        if found := re.search(r"[\r\n]@BEGIN@(.*?)@END@", said):
+            return found[1].strip().removesuffix("/")  # which zsh takes back
     raise AssertionError(said)
 
 
@@ -240,15 +245,14 @@ TYPED = {
 }
 
 
-@pytest.mark.parametrize("line", TYPED)
-def test_typed_in_bash(line: str, path: str) -> None:
-    assert _typed(["bash", "--norc", "-i"], 'eval "$(gpolicy completion bash)"', line, path) == TYPED[line]
+def test_typed_in_bash(path: str) -> None:
+    load = 'eval "$(gpolicy completion bash)"'
+    assert _typed(["bash", "--norc", "-i"], load, TYPED, path) == list(TYPED.values())
 
 
-@pytest.mark.parametrize("line", TYPED)
-def test_typed_in_zsh(line: str, path: str) -> None:
+def test_typed_in_zsh(path: str) -> None:
     load = 'bindkey -e; autoload -Uz compinit; compinit -D -u; eval "$(gpolicy completion zsh)"'
-    assert _typed(["zsh", "-f", "-i"], load, line, path) == TYPED[line]
+    assert _typed(["zsh", "-f", "-i"], load, TYPED, path) == list(TYPED.values())
 
 
 def test_the_scripts_are_sound(path: str) -> None:

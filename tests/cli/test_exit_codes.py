@@ -241,14 +241,14 @@ def test_any_locale_works(tmp_path: Path, encoding: str) -> None:
 @pytest.mark.parametrize(
     ("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False), ({"NO_COLOR": ""}, True)]
 )
-def test_colour_is_for_terminals(tmp_path: Path, env: dict[str, str], coloured: bool) -> None:
+def test_colour_is_for_terminals(tmp_path: Path, env: dict[str, str], coloured: bool, warm_python: Path) -> None:
     import os
     import pty
 
     file = policy(tmp_path, CHANGE)
     ours, theirs = pty.openpty()
     environment = {"PYTHONPATH": str(ROOT), "TERM": "xterm", "GPOLICY_PAGER": "", **env}
-    call = [sys.executable, "-m", "gpolicy", "plan", str(file), "--state", STATE]
+    call = [str(warm_python), "-I", "-m", "gpolicy", "plan", str(file), "--state", STATE]
     with subprocess.Popen(call, env=environment, stdout=theirs, stderr=subprocess.DEVNULL):
         os.close(theirs)
         said = b"".join(written_to(ours))

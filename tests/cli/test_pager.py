@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.command_line import COMMAND, ROOT, environment, gpolicy, policy, written_to
+from tests.cli.command_line import ROOT, environment, gpolicy, policy, written_to
 
 LONG, SHORT = ("explain",), ("explain", "GP201")
 ROWS, COLUMNS = 100, 100
@@ -23,13 +23,13 @@ Run = Callable[..., tuple[int, str]]
 
 
 @pytest.fixture(name="on_terminal")
-def _on_terminal() -> Run:
+def _on_terminal(warm_python: Path) -> Run:
     def run(*words: str, cwd: Path = ROOT, **variables: str) -> tuple[int, str]:
         """Run gpolicy on a terminal of its own; return the exit code and what is on the terminal."""
         mine, its = pty.openpty()
         fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         process = subprocess.Popen(
-            [*COMMAND, *words], stdin=its, stdout=its, stderr=its, cwd=cwd,
+            [warm_python, "-I", "-m", "gpolicy", *words], stdin=its, stdout=its, stderr=its, cwd=cwd,
             env=environment({"TERM": "xterm", **variables}), start_new_session=True,
         )  # fmt: skip
         os.close(its)
@@ -93,7 +93,9 @@ def test_short_text_and_pipes_have_no_pager(on_terminal: Run, pager: Path) -> No
 
 
 def test_a_pager_that_is_left_early_changes_no_exit_code(on_terminal: Run, tmp_path: Path) -> None:
-    groups = "".join(f"---\ngpolicy: v1\nkind: NodeGroup\nname: g{n}\nbogus: 1\n" for n in range(3000))
+    groups = "".join(
+        f"---\ngpolicy: v1\nkind: NodeGroup\nname: g{n}\nbogus: 1\n" for n in range(1000)
+    )  # more than a pipe holds
     code, shown = on_terminal("check", str(policy(tmp_path, groups)), PAGER="head -n 1")
     assert code == 1
     assert shown.count("\n") == 1
