@@ -50,7 +50,7 @@ def workspace(tmp_path: Path) -> Path:
     directory = tmp_path / "checkout"
     shutil.copytree(ROOT / "policies" / "two-groups", directory / "policy")
     cluster = json.loads((ROOT / "policies" / "two-groups.snapshot.json").read_text(encoding="utf-8"))
-    (tmp_path / "cluster.json").write_text(json.dumps({**cluster, "instances": []}), encoding="utf-8")  # soon planned
+    (tmp_path / "cluster.json").write_text(json.dumps({**cluster, "instances": {}}), encoding="utf-8")  # soon planned
     return directory
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -46,6 +47,7 @@ def act(tmp_path: Path, workspace: Path, server: Comments, warm_python: Path) ->
             "GITHUB_EVENT_PATH": str(event),
             "GITHUB_WORKSPACE": str(checkout),
             "HOME": str(tmp_path),
+            "SSL_CERT_FILE": os.devnull,  # plain HTTP needs none
         }
         home = home or tmp_path / f"runner-{len(list(tmp_path.iterdir()))}"
         home.mkdir(exist_ok=True)

@@ -150,7 +150,7 @@ def states(draw: st.DrawFn) -> ClusterState:
 
 
 @given(states())
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 def test_law_a_written_snapshot_reads_back(state: ClusterState) -> None:
     again = parse_snapshot(dump_snapshot(state), "file")
     assert again == state

@@ -144,7 +144,7 @@ def running() -> Iterator[Comments]:  # noqa: C901 (one answer after another)
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     held.base = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()
     try:
         yield held

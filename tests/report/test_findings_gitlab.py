@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
@@ -81,7 +81,6 @@ def test_findings_of_one_rule_and_line_are_told_apart_and_shared_ones_stand_once
     assert report(shared) == entries
 
 
-@settings(deadline=None)
 @given(st.lists(FINDINGS, max_size=6))
 def test_any_findings_conform(findings: list[Finding]) -> None:
     entries = report(findings)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.findings import Finding, Severity, Span
@@ -58,7 +58,6 @@ def test_names_hold_no_line_and_are_unique_in_their_file() -> None:
     ]
 
 
-@settings(deadline=None)
 @given(st.lists(FINDINGS, max_size=6), st.lists(st.sampled_from(["a.yaml", "z.yaml"]), unique=True))
 def test_any_findings_are_well_formed_and_counted(findings: list[Finding], files: list[str]) -> None:
     root = report(findings, files)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft4Validator
 
@@ -23,9 +23,11 @@ def sarif(findings: list[Finding], **more: Any) -> dict[str, Any]:
     text = findings_sarif(findings, RULES, fingerprint=lambda finding: f"of {finding.code}", **more)
     assert text.isascii()
     data = json.loads(text)
-    VALIDATOR.validate(data)
     (run,) = data["runs"]
     assert isinstance(run, dict)
+    rules = run["tool"]["driver"].pop("rules")
+    VALIDATOR.validate(data)
+    run["tool"]["driver"]["rules"] = rules  # the same in each report: held against the schema once
     return run
 
 
@@ -68,6 +70,7 @@ def test_a_result_with_everything() -> None:
 
 def test_every_rule_is_in_the_catalogue_with_its_help_also_when_nothing_is_found() -> None:
     run = sarif([])
+    VALIDATOR.validate({"version": "2.1.0", "runs": [run]})
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == [info.code for info in CATALOGUE]
     levels = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -107,7 +110,6 @@ def test_nothing_in_a_message_becomes_a_link() -> None:
     assert sarif([bad])["results"][0]["message"]["text"] == "see [here] (https://x.example.org)"
 
 
-@settings(deadline=None, max_examples=30)  # each example is held against the whole schema
 @given(st.lists(FINDINGS, max_size=5))
 def test_any_findings_conform_and_keep_their_places(findings: list[Finding]) -> None:
     results = sarif(findings, without_place="a.yaml")["results"]

@@ -20,9 +20,12 @@ from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    not (BROWSER and DRIVER), reason="needs a browser: apt-get install chromium chromium-driver fonts-dejavu-core"
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not (BROWSER and DRIVER), reason="needs a browser: apt-get install chromium chromium-driver fonts-dejavu-core"
+    ),
+]
 
 STATE: Final = ("--state", f"snapshot:{ROOT / 'policies/two-groups.snapshot.json'}")
 POLICY: Final = ROOT / "policies/two-groups"

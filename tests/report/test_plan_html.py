@@ -27,6 +27,7 @@ from gpolicy.report.cluster_picture import MOST_ROWS, domain_pictures, group_pic
 from gpolicy.report.plan_answer import Sides, plan_answer
 from gpolicy.report.spec_picture import Box, spec_pictures
 from tests.impact.changes import location_change
+from tests.laws import examples
 from tests.report.impact_samples import capacity_change, full_impact
 from tests.report.plan_samples import HOSTILE, empty_plan, full_plan, hostile
 from tests.report.rendered import Page, html_of
@@ -205,7 +206,7 @@ def test_pairs_have_their_names_where_capacity_is_not_known(before: ClusterState
 LENGTHS = tuple(st.floats(low, high) for low, high in ((52, 500), (22, 270), (5, 60), (5, 40)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100))
 @given(st.lists(st.tuples(*LENGTHS, st.integers(1, 24)), max_size=8))
 def test_labels_never_touch(spots: list[tuple[float, float, float, float, int]]) -> None:
     boxes = [
