@@ -57,6 +57,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_wheel(tmp_path_factory.mktemp("wheel"))
 
 
+@pytest.mark.slow
 def test_a_wheel_carries_the_engine(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
@@ -70,12 +71,14 @@ def test_a_wheel_carries_the_engine(wheel: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minor", [11, 12, 13, 14])
 def test_one_wheel_is_for_every_python(wheel: Path, minor: int) -> None:
     taken = set(packaging.tags.compatible_tags((3, minor), f"cp3{minor}"))
     assert parse_wheel_filename(wheel.name)[3] <= taken
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not GLIBC, reason="says which glibc a wheel needs")
 def test_a_wheel_names_the_glibc_that_it_needs(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
@@ -89,6 +92,7 @@ def test_a_wheel_names_the_glibc_that_it_needs(wheel: Path) -> None:
 OTHER_PYTHONS = [f"3.{minor}" for minor in (11, 12, 13, 14) if sys.version_info[1] != minor]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", OTHER_PYTHONS)
 def test_another_python_installs_and_runs_it(wheel: Path, version: str, tmp_path: Path) -> None:
     python = f"python{version}"
@@ -194,6 +198,7 @@ def compiler(name: str) -> tuple[list[str], tuple[str, ...]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     sys.platform != "linux" or sys.byteorder != "little" or sys.maxsize < 2**32, reason="reads 64-bit ELF files"
 )
@@ -211,6 +216,15 @@ def test_the_compiled_library_is_hardened(name: str, tmp_path: Path) -> None:
     assert "__memcpy_chk" in elf.called(made.read_bytes())
 
 
+@pytest.fixture
+def small_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other sources, which take no time to compile."""
+    (tmp_path / "sources").mkdir()
+    (tmp_path / "sources" / "small.c").write_text(FORTIFIED)
+    monkeypatch.setattr(build, "SOURCES", str(tmp_path / "sources"))
+
+
+@pytest.mark.usefixtures("small_engine")
 def test_a_compiler_gets_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = ("GPOLICY_RAPI_PASSWORD", "GPOLICY_RAPI_USER", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD")
     for variable in secrets:
@@ -226,6 +240,7 @@ def test_a_compiler_gets_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert "hush-71ab" not in told
 
 
+@pytest.mark.usefixtures("small_engine")
 def test_options_unknown_to_a_compiler_are_skipped(tmp_path: Path) -> None:
     assert build.accepted_hardening(["cc"], tmp_path) == build.HARDENING
     old = tmp_path / "old-cc"

@@ -88,6 +88,7 @@ def test_every_difference_of_the_packages_is_named_or_of_no_matter() -> None:
 
 
 @pytest.mark.ganeti
+@pytest.mark.slow
 @pytest.mark.skipif(not TREES, reason="Debian's package ganeti is not installed (no /usr/share/ganeti/3.*)")
 def test_the_installed_package_has_its_side_of_each_difference() -> None:
     side = ["3.0", "3.1"].index(RELEASE)
