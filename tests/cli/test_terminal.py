@@ -166,18 +166,31 @@ DOCUMENTS = {
 }
 
 
+QUOTED = pytest.mark.parametrize(
+    "written",
+    [json.dumps(f"gold{PAYLOAD}"), "gold\u202e\u2066\u200b\u2028\x85##[group]\ufe0f"],
+    ids=["quoted", "plain"],
+)
+
+
+@QUOTED
 @pytest.mark.parametrize("place", DOCUMENTS)
-@pytest.mark.parametrize("quoted", [True, False])
-def test_long_numbers_of_a_policy(place: str, quoted: bool, said: Run, tmp_path: Path) -> None:
-    written = json.dumps(f"gold{PAYLOAD}") if quoted else "gold\u202e\u2066\u200b\u2028\x85##[group]\ufe0f"
-    (tmp_path / "policy").mkdir()
+def test_long_numbers_of_a_policy(place: str, written: str, said: Run, tmp_path: Path) -> None:
     text = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n---\n" + DOCUMENTS[place].format(written)
-    (tmp_path / "policy" / "p.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "p.yaml").write_text(text, encoding="utf-8")
+    for words in (["check"], ["check", "-f", "github"], ["show"], ["show", "-f", "json"], ["test"]):
+        said(*words, tmp_path / "p.yaml")
+    said("plan", tmp_path / "p.yaml", "--state", STATE)
+
+
+@QUOTED
+def test_long_numbers_of_a_policy_in_all_forms(written: str, said: Run, tmp_path: Path) -> None:
+    for place, text in DOCUMENTS.items():
+        (tmp_path / f"{place}.yaml").write_text(text.format(written), encoding="utf-8")
     for form in ("text", "json", "sarif", "github", "gitlab", "junit", "markdown"):
-        said("check", tmp_path / "policy", "-f", form)
-    for words in (["show"], ["show", "-f", "json"], ["test"], ["check", "--diff"], ["fmt", "--diff"], ["fmt"]):
-        said(*words, tmp_path / "policy")
-    said("plan", tmp_path / "policy", "--state", STATE)
+        said("check", tmp_path, "-f", form)
+    for words in (["check", "--diff"], ["fmt", "--diff"], ["fmt"]):
+        said(*words, tmp_path)
 
 
 def test_long_numbers_of_settings_and_names_of_files(said: Run, tmp_path: Path) -> None:
