@@ -25,9 +25,13 @@ class Terminal(io.StringIO):
         return True
 
 
-def slow(work: Callable[..., Any]) -> Callable[..., Any]:
+def slow(work: Callable[..., Any], shown: Terminal, said: str) -> Callable[..., Any]:
+    """Return the same work, which begins when `said` is shown, or after ten seconds."""
+
     def late(*values: Any, **options: Any) -> Any:
-        time.sleep(0.4)
+        end = time.monotonic() + 10
+        while said not in shown.getvalue() and time.monotonic() < end:
+            time.sleep(0.01)
         return work(*values, **options)
 
     return late
@@ -53,19 +57,19 @@ def test_slow_work_on_a_policy_is_shown(
     words: list[str], place: Any, name: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal, "_PATIENCE_SECONDS", 0.05)
-    monkeypatch.setattr(place, name, slow(getattr(place, name)))
-    shown = Terminal()
+    file, shown = policy(tmp_path), Terminal()
+    said = said.format(policy=file)
+    monkeypatch.setattr(place, name, slow(getattr(place, name), shown, said))
     monkeypatch.setattr(sys, "stderr", shown)
-    file = policy(tmp_path)
     monkeypatch.setenv("COLUMNS", "500")
     run([*words, str(file)])
-    assert said.format(policy=file) in shown.getvalue()
+    assert said in shown.getvalue()
 
 
 def test_adopt_shows_that_it_is_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(terminal, "_PATIENCE_SECONDS", 0.05)
-    monkeypatch.setattr(adopting, "adopt", slow(adopting.adopt))
-    shown = Terminal()
+    shown, said = Terminal(), "writing the policy of cluster …"
+    monkeypatch.setattr(adopting, "adopt", slow(adopting.adopt, shown, said))
     monkeypatch.setattr(sys, "stderr", shown)
     assert run(["adopt", "--state", STATE, "-o", str(tmp_path / "adopted")]) == 0
-    assert "writing the policy of cluster …" in shown.getvalue()
+    assert said in shown.getvalue()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import subprocess
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +42,7 @@ esac
 """
 
 
+@cache
 def answered(*words: str) -> dict[str, object]:
     done = gpolicy("remedy", *words, *SNAPSHOT, "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -47,6 +50,20 @@ def answered(*words: str) -> dict[str, object]:
     Draft7Validator(SCHEMA).validate(data)
     assert set(data) == set(SCHEMA["properties"])
     return data
+
+
+@pytest.fixture(scope="module")
+def planned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The plan of the policy, whose guards fail."""
+    file = tmp_path_factory.mktemp("planned") / "plan.json"
+    assert gpolicy("plan", POLICY, *SNAPSHOT, "-o", file).returncode == 1
+    return file
+
+
+@pytest.fixture
+def plan(planned: Path, tmp_path: Path) -> Path:
+    """A plan of one's own."""
+    return Path(shutil.copy(planned, tmp_path))
 
 
 @pytest.mark.parametrize("words", [(), (str(POLICY),), (str(POLICY), "--lost", "node1")])
@@ -61,9 +78,7 @@ def test_the_text_says_what_is_cured_and_what_is_left() -> None:
     assert "3 instances of group shared have the tag, for 2 values of rack" in done.stdout
 
 
-def test_a_plan_has_the_remedy_of_its_policy(tmp_path: Path) -> None:
-    plan = tmp_path / "plan.json"
-    gpolicy("plan", POLICY, *SNAPSHOT, "-o", plan)  # its guards fail
+def test_a_plan_has_the_remedy_of_its_policy(plan: Path) -> None:
     one, other = answered(str(plan)), answered(str(POLICY))
     assert one["steps"] == other["steps"]
     assert one["left"] == other["left"]
@@ -82,9 +97,7 @@ def test_a_plan_has_the_remedy_of_its_policy(tmp_path: Path) -> None:
         ("ganeti.example.org", "a-b-c", "is a plan for cluster ganeti.example.org of UUID a-b-c, not "),
     ],
 )
-def test_a_plan_for_another_cluster_is_refused(name: str, uuid: str | None, said: str, tmp_path: Path) -> None:
-    plan = tmp_path / "plan.json"
-    gpolicy("plan", POLICY, *SNAPSHOT, "-o", plan)
+def test_a_plan_for_another_cluster_is_refused(name: str, uuid: str | None, said: str, plan: Path) -> None:
     data = json.loads(plan.read_text(encoding="utf-8"))
     plan.write_text(json.dumps({**data, "cluster": name, "cluster_uuid": uuid}), encoding="utf-8")
     done = gpolicy("remedy", plan, *SNAPSHOT)
@@ -143,23 +156,31 @@ def test_a_file_called_like_a_report_gets_nothing_else(verb: str, tmp_path: Path
     assert not list(tmp_path.iterdir())
 
 
-def test_no_plan_is_overwritten_by_what_is_made_of_it(tmp_path: Path) -> None:
-    plan = tmp_path / "plan.json"
-    assert gpolicy("plan", POLICY, *SNAPSHOT, "-o", plan).returncode == 1
+def test_no_plan_is_overwritten_by_what_is_made_of_it(plan: Path) -> None:
     before = plan.read_bytes()
     for words in (("render", plan), ("remedy", plan, *SNAPSHOT)):
         assert "it would be overwritten" in gpolicy(*words, "-o", plan).stderr
     assert plan.read_bytes() == before
 
 
+@pytest.fixture(scope="module")
+def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("script") / "remedy.sh"
+    assert f"wrote {file}" in gpolicy("remedy", POLICY, *SNAPSHOT, "--script", file).stdout
+    return file
+
+
+@pytest.fixture
+def cluster(script: Path, tmp_path: Path) -> Pretended:
+    return Pretended(tmp_path, script)
+
+
 class Pretended:
     """A cluster of files for the script: one for each instance, with its nodes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, script: Path) -> None:
         self.data = answered(str(POLICY))
-        self.script, self.instances = folder / "remedy.sh", folder / "instances"
-        done = gpolicy("remedy", POLICY, *SNAPSHOT, "--script", self.script)
-        assert f"wrote {self.script}" in done.stdout
+        self.script, self.instances = script, folder / "instances"
         self.instances.mkdir()
         for program in ("gnt-instance", "gnt-cluster", "gnt-group", "gnt-node"):
             (folder / program).write_text(GNT)
@@ -197,8 +218,7 @@ class Pretended:
         return {file.name: file.read_text().split() for file in self.instances.iterdir() if file.name != "stuck"}
 
 
-def test_the_script_leads_where_the_remedy_says_and_back(tmp_path: Path) -> None:
-    cluster = Pretended(tmp_path)
+def test_the_script_leads_where_the_remedy_says_and_back(cluster: Pretended) -> None:
     before = cluster.places()
     assert stat.S_IMODE(cluster.script.stat().st_mode) & 0o077 == 0
     shown = cluster.run("-n")
@@ -215,11 +235,10 @@ def test_the_script_leads_where_the_remedy_says_and_back(tmp_path: Path) -> None
     assert (back.returncode, cluster.places()) == (0, before), back.stderr
 
 
-def test_a_script_waits_for_its_policy(tmp_path: Path) -> None:
-    cluster = Pretended(tmp_path)
-    before, shown = cluster.places(), tmp_path / "gnt-node list-tags node8.example.org"
+def test_a_script_waits_for_its_policy(cluster: Pretended) -> None:
+    before, shown = cluster.places(), cluster.folder / "gnt-node list-tags node8.example.org"
     shown.unlink()
-    with (tmp_path / "gnt-group list --no-headers -o name").open("a", encoding="utf-8") as file:
+    with (cluster.folder / "gnt-group list --no-headers -o name").open("a", encoding="utf-8") as file:
         file.write("default\n")
     refused = cluster.run()
     assert (refused.returncode, cluster.places()) == (1, before)
@@ -231,8 +250,7 @@ def test_a_script_waits_for_its_policy(tmp_path: Path) -> None:
     assert cluster.run("-n").returncode == 0
 
 
-def test_a_script_that_fails_goes_on_later_and_leaves_moved_instances_alone(tmp_path: Path) -> None:
-    cluster = Pretended(tmp_path)
+def test_a_script_that_fails_goes_on_later_and_leaves_moved_instances_alone(cluster: Pretended) -> None:
     (cluster.instances / "stuck").write_text("replace-disks")
     failed = cluster.run()
     assert failed.returncode == 1
@@ -246,8 +264,7 @@ def test_a_script_that_fails_goes_on_later_and_leaves_moved_instances_alone(tmp_
 
 
 @pytest.mark.parametrize("words", [(), ("--back",)])
-def test_a_move_that_stopped_half_way_goes_on_or_back(words: tuple[str, ...], tmp_path: Path) -> None:
-    cluster = Pretended(tmp_path)
+def test_a_move_that_stopped_half_way_goes_on_or_back(words: tuple[str, ...], cluster: Pretended) -> None:
     before, stuck = cluster.places(), cluster.instances / "stuck"
     stuck.write_text("migrate")
     assert cluster.run().returncode == 1

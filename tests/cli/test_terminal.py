@@ -96,7 +96,7 @@ def _snapshot(directory: Path) -> Any:
     return json.loads((directory / "whole.json").read_text())
 
 
-@pytest.mark.parametrize("together", [10, pytest.param(1, marks=pytest.mark.full)])
+@pytest.mark.parametrize("together", [20, pytest.param(1, marks=pytest.mark.full)])
 @pytest.mark.parametrize("source", ["config", "snapshot"])
 def test_long_numbers_of_a_cluster(source: str, together: int, said: Run, policy: Path, tmp_path: Path) -> None:
     """A payload under each key that gpolicy reads: alone where that stops it, else under so many keys at a time."""

@@ -19,7 +19,7 @@ SLOW = "the answers are the same, but take much longer"
 @pytest.fixture(scope="module")
 def without_engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("installed")
-    shutil.copytree(ROOT / "gpolicy", place / "gpolicy", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    shutil.copytree(ROOT / "gpolicy", place / "gpolicy", ignore=shutil.ignore_patterns("*.so"))
     shutil.copytree(ROOT / "schemas", place / "schemas")
     return place
 
