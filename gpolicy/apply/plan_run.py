@@ -226,12 +226,11 @@ class PlanRun:
             return judge_restored(self.plan, carrier.last_look(), everything)
 
     def _refuse_foreign(self, carrier: Carrier, comparison: Staleness, tasks: Sequence[Task]) -> None:
-        """Refuse if somebody else has changed an object that our steps wrote; of others a note will do.
+        """Refuse if somebody else has changed an object that `tasks`, of both ways, wrote; of others a note will do.
 
         What steps that never began were to change is not ours, whatever its value is now.
         """
-        effects = [effect for task in tasks for effect in task.command.effects]
-        ours = written(effects) | written([effect.reversed() for effect in effects])
+        ours = written([effect for task in tasks for effect in task.command.effects])
         mine = [item for item in comparison.differences if item.object in ours]
         why = "the cluster has changed since the last run; nothing was taken back"
         refuse_differences(mine, why, self.plan.noun)

@@ -453,3 +453,21 @@ def test_there_is_no_retry_without_the_lock(ganeti: PretendGaneti, tmp_path: Pat
     with pytest.raises(StoppedError, match="was not tried again"):
         run(plan, ModelRunner(ganeti), tmp_path / "journal", lock_is_lost=lambda: next(answers))
     assert len(ganeti.jobs) == 1
+
+
+def test_a_group_that_a_step_renamed_is_ours_under_its_new_name(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan = plan_for(ganeti, policy_of("NodeGroup\nname: first\nrenamed_from: default"))
+    run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    ganeti.model.groups["first"]["alloc_policy"] = "unallocable"
+    with pytest.raises(RefusedError, match="since the last run; nothing was taken back"):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal", direction=Direction.ROLLBACK)
+
+
+def test_a_run_that_goes_on_counts_from_where_it_stopped(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    plan, quiet = plan_for(ganeti, policy_of(*NODES)), Quiet()
+    ganeti.mishaps = [None, fails("no")]
+    with pytest.raises(CarryingError):
+        run(plan, ModelRunner(ganeti), tmp_path / "journal")
+    run(plan, ModelRunner(ganeti), tmp_path / "journal", progressing=quiet)
+    assert [line.partition("]")[0] for line in quiet.said if line.startswith("[")] == ["[2/3", "[3/3"]
+    assert all(event["time"].endswith("+00:00") for event in events(tmp_path / "journal"))

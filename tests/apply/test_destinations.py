@@ -32,3 +32,9 @@ def test_nothing_else_is_a_destination(destination: str) -> None:
     with pytest.raises(UsageError, match="a plan cannot be applied to") as caught:
         _open(destination)
     assert "hush" not in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_a_wrong_scheme_is_shown_in_part() -> None:
+    with pytest.raises(UsageError) as caught:
+        _open("x" * 30 + ":rest")
+    assert caught.value.message == f"a plan cannot be applied to '{'x' * 20}'"

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from gpolicy.apply.rapi_runner import RapiRunner
-from gpolicy.apply.runner import JobOutcome, JobResult, Patience, StopRequests, Watch
+from gpolicy.apply.runner import FailedJob, JobOutcome, JobResult, JobStatus, Patience, StopRequests, Watch
 from gpolicy.cluster.rapi_client import Client, NotFoundError
 from gpolicy.errors import UnreachableError
 
@@ -88,3 +88,16 @@ def test_a_job_that_ganeti_does_not_know_any_more() -> None:
     outcome, _ = _follow(other, patience=Patience(first_pause=0.001, contact=0))
     assert outcome.result is JobResult.UNKNOWN
     assert "the answer is not about this job" in outcome.text
+
+
+def test_jobs_are_found_by_their_marks() -> None:
+    def listed(number: Any, *reasons: Any, status: str = "running") -> dict[str, Any]:
+        return {"id": number, "status": status, "summary": ["OP", "B"], "ops": [{"reason": list(reasons)}, None]}
+
+    mine = ["gnt:client", "gpolicy:a:1", 17]
+    answer = [listed("12", ["x", "other"], mine, status="error"), listed(3, mine), listed(4, ["short"], "odd", [])]
+    runner = RapiRunner(cast(Client, _Answers(answer)))
+    found = [(job.number, job.mark, job.status) for job in runner.marked_jobs("gpolicy:a")]
+    assert found == [(3, "gpolicy:a:1", JobStatus.PENDING), (12, "gpolicy:a:1", JobStatus.FAILED)]
+    assert runner.failed_jobs(3) == [FailedJob(12, "OP, B")]
+    assert runner.failed_jobs(12) == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gpolicy.apply.deciding import left_of
+from gpolicy.apply.journal import Fate, StepAttempt
 from gpolicy.apply.tasks import Task, undo_key
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.rapi_calls import RapiCall
@@ -54,3 +56,10 @@ def test_the_way_of_a_command() -> None:
     assert not _task(None, RapiCall("PUT", "/2/x", None)).carried_by(Route.ARGV)
     assert not _task(None).repeatable
     assert undo_key("3", 2) == "3-undo-2"
+
+
+@pytest.mark.parametrize(("fate", "left"), [(Fate.DONE, ["2"]), (Fate.BEGUN, ["1", "2"]), (Fate.FAILED, ["1", "2"])])
+def test_what_the_journal_does_not_know_to_be_done_is_left(fate: Fate, left: list[str]) -> None:
+    tasks = [Task(key, key, "title", PlannedCommand(argv=("true",))) for key in "12"]
+    attempts = {"1": StepAttempt(mark="m", fate=fate)}
+    assert [task.key for task in left_of(tasks, attempts)] == left
