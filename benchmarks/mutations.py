@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from hashlib import sha256
@@ -57,7 +57,7 @@ _OPTIONS: Final = [
     *("-q", "-s", "-x", "-n", "0", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--no-header", "--no-summary"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # hypothesis is imported already
 ]
-_PATIENCE: Final = 900  # seconds by the clock, for a process that waits for something
+_FOREVER: Final = 10.0**6
 
 
 @dataclass(slots=True)
@@ -141,14 +141,15 @@ class Room:
     def run(self, chosen: list[Mutant]) -> None:
         """Try mutants: those of functions in one session, each other one in a session of its own."""
         self.chosen = [item for item in chosen if item.function]
-        _in_a_process(lambda: pytest.main([*_OPTIONS, *self.folders], plugins=[self]), quiet=False, seconds=10**6)
+        _in_a_process(lambda: pytest.main([*_OPTIONS, *self.folders], plugins=[self]), quiet=False, seconds=_FOREVER)
         self.reached = Reached(**json.loads(self.map.read_text()))
         for mutant in chosen:
             if not mutant.function:
                 self.only = frozenset(self.reached.tests(mutant, self.most))
                 files = sorted({name.partition("::")[0] for name in self.only})
                 with self._written(mutant):
-                    self._tell(mutant, _in_a_process(functools.partial(pytest.main, [*_OPTIONS, *files], [self])))
+                    work = functools.partial(pytest.main, [*_OPTIONS, *files], [self])
+                    self._tell(mutant, _in_a_process(work, seconds=self._patience(self.only)))
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self) -> None:
@@ -178,7 +179,8 @@ class Room:
         for mutant in self.chosen:
             tests = [items[name] for name in self.reached.tests(mutant, self.most) if name in items]
             with self._written(mutant):
-                self._tell(mutant, _in_a_process(functools.partial(self._meet, mutant, tests, functions)))
+                work = functools.partial(self._meet, mutant, tests, functions)
+                self._tell(mutant, _in_a_process(work, seconds=self._patience(item.nodeid for item in tests)))
         return True
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -207,13 +209,17 @@ class Room:
             file, digest = str(path.relative_to(self.tree)), sha256(path.read_bytes()).hexdigest()
             if self.reached.digests.get(file) != digest:
                 self.notes.write_text("")
-                _in_a_process(functools.partial(self._note, tests), seconds=4 * _PATIENCE)
+                _in_a_process(functools.partial(self._note, tests), seconds=_FOREVER)
                 (self.tree / "tracing").unlink(missing_ok=True)
                 for name in [name for name in self.reached.calls if name.partition("::")[0] == file]:
                     del self.reached.calls[name]
                 self.reached.read(self.notes, self.tree)
                 self.reached.digests[file] = digest
                 self.map.write_text(json.dumps(asdict(self.reached)))
+
+    def _patience(self, tests: Iterable[str]) -> float:
+        """Return how long a mutant may take, by the clock of a busy machine: a test may wait for what never comes."""
+        return 60 + 10 * sum(self.reached.seconds[test] for test in tests)
 
     def _asked(self) -> dict[str, Any]:
         modules = [str(self.tree / path.relative_to(ROOT)) for path in self.modules]
@@ -298,7 +304,7 @@ def _codes(code: CodeType, function: str) -> dict[tuple[str, int], CodeType]:
     return found
 
 
-def _in_a_process(work: Callable[[], int], *, quiet: bool = True, seconds: float = _PATIENCE) -> int:
+def _in_a_process(work: Callable[[], int], *, quiet: bool = True, seconds: float) -> int:
     """Return how `work` ended in a copy of this process, which is left with nothing that it started."""
     child = os.fork()
     if not child:
@@ -356,7 +362,7 @@ def main() -> int:
         room = Room(name, asked.work, asked.most)
         chosen = room.survivors() if asked.again else room.draw(asked.number, asked.seed)
         _copy(room.tree)
-        _in_a_process(functools.partial(_try, room, chosen), quiet=False, seconds=10**6)
+        _in_a_process(functools.partial(_try, room, chosen), quiet=False, seconds=_FOREVER)
         tried = room.tried()
         killed = sum(1 for item in chosen if tried.get(item.name))
         print(f"{name}: {killed} of {len(chosen)} mutants killed", flush=True)

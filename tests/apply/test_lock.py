@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import subprocess
 import sys
 import time
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.apply.lock import LockedError, local_lock, lock_directory, lock_name, remote_lock
+from gpolicy.apply.lock import LockedError, MastersLock, local_lock, lock_directory, lock_name, remote_lock
 from gpolicy.cluster.master import parse_ssh_address
 from gpolicy.errors import GpolicyError
 from tests.cli.command_line import ROOT
@@ -107,3 +108,18 @@ def test_the_lock_on_the_master(tmp_path: Path) -> None:
     finally:
         os.environ["PATH"] = before
         Path("/run", name).unlink(missing_ok=True)
+
+
+def test_a_lock_is_lost_when_its_holder_ends_not_when_it_speaks() -> None:
+    assert not MastersLock("no lock on the master").is_lost()
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdin is not None
+        lock = MastersLock(holder=holder)
+        assert not lock.is_lost()
+        holder.stdin.write(b"x")
+        holder.stdin.flush()
+        select.select([holder.stdout], [], [], 5)
+        assert not lock.is_lost()
+        holder.stdin.close()
+        select.select([holder.stdout], [], [], 5)
+        assert lock.is_lost()

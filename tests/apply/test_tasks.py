@@ -6,10 +6,11 @@ import pytest
 
 from gpolicy.apply.deciding import left_of
 from gpolicy.apply.journal import Fate, StepAttempt
-from gpolicy.apply.tasks import Task, undo_key
+from gpolicy.apply.tasks import Task, backward, forward, undo_key
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.plan.step import PlannedCommand
+from tests.plan.planned import cluster, plan_for
 
 
 def _task(argv: tuple[str, ...] | None, rapi: RapiCall | None = None) -> Task:
@@ -63,3 +64,13 @@ def test_what_the_journal_does_not_know_to_be_done_is_left(fate: Fate, left: lis
     tasks = [Task(key, key, "title", PlannedCommand(argv=("true",))) for key in "12"]
     attempts = {"1": StepAttempt(mark="m", fate=fate)}
     assert [task.key for task in left_of(tasks, attempts)] == left
+
+
+def test_what_undoes_steps_comes_in_their_turn_back() -> None:
+    plan = plan_for(
+        cluster(groups={"a": {}, "b": {}}), *(f"NodeGroup\nname: {name}\nalloc_policy: last_resort" for name in "ab")
+    )
+    assert [task.key for task in forward(plan)] == ["1", "2"]
+    assert [task.key for task in backward(plan, {"1", "2"})] == ["2-undo-1", "1-undo-1"]
+    (last,) = backward(plan, {"2"})
+    assert (last.key, last.step, last.title) == ("2-undo-1", "2", f"undo step 2: {plan.steps[1].title}")

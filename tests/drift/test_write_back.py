@@ -573,6 +573,9 @@ def test_an_own_value_brings_the_mappings_around_it(tmp_path: Path) -> None:
     own[0] = group_with("gold", "extends: base\ndiskparams:\n  drbd: {metavg: inherit}\n")
     after = one_file(tmp_path, "---\n".join([base, *own]), state)
     assert "drbd: {metavg: inherit, resync-rate: 30M}\n" in after
+    own[0] = group_with("gold", "extends: base\ndiskparams:\n  rbd: {access: inherit}\n")
+    after = one_file(tmp_path, "---\n".join([base, *own]), state)
+    assert "diskparams:\n  rbd: {access: inherit}\n  drbd:\n    resync-rate: 30M\n" in after
 
 
 def test_three_of_many_changes_are_named() -> None:
