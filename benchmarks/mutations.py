@@ -36,53 +36,15 @@ import pytest
 from checkout import ROOT
 from hypothesis import Phase, settings
 from mutants import Mutant, mutants
+from mutated_rooms import EQUIVALENT, ROOMS
 from reached import Calls
 
-_VERBS: Final = [f"cli/test_{verb}_verb.py" for verb in ("capacity", "place", "remedy", "size", "suggest", "test")]
-_ENGINE: Final = ["native/*", "engines", "compiled_allocation", "narrowing"]
-ROOMS: Final[dict[str, tuple[list[str], list[str]]]] = {
-    "plan": (["plan/*"], ["plan", "render"]),
-    "apply": (["apply/*"], ["apply"]),
-    "cluster": (["cluster/*"], ["cluster"]),
-    "render": (["render/*"], ["render"]),
-    "report": (["report/*"], ["report", "drift/test_drift_reports.py", "evacuate", "show", "suggest", *_VERBS]),
-    "impact": (["impact/*"], ["impact", "plan/test_projected_measurements.py"]),
-    "fit": (["fit/desired", "fit/terms"], ["fit", "plan/test_terms.py", "plan/test_diff.py"]),
-    "drift": (["drift/*"], ["drift"]),
-    "engine": ([f"allocator/{name}" for name in _ENGINE], ["allocator"]),
-}
-"""The modules of each room, below gpolicy/, and its tests: those that mirror it, and others that are about it."""
 _NOT: Final = ("test_page_in_browser.py", "test_apply_verb.py")  # slow: they ask whole programs
 _OPTIONS: Final = [
     *("-q", "-s", "-x", "-n", "0", "-p", "no:cacheprovider", "-p", "no:faulthandler", "--no-header", "--no-summary"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),  # hypothesis is imported already
 ]
 _FOREVER: Final = 10.0**6
-
-
-_LEFT: Final = "it changes a count of the node that is left, by the same for all candidates"
-EQUIVALENT: Final = {
-    "impact/fit_change.py matched_pairs: number - place → (place - number)": "only the distance counts",
-    "impact/location_change.py location_change: match.before → True": "nobody asks for the name of no group",
-    "drift/unit_writer.py UnitWriter.write: min → max": "any object of the unit serves",
-    "drift/unit_writer.py (module): 200 → 201": "a bound on work",
-    "cluster/volume_pools.py VolumePool.differs: 0 → 1": "without volumes the largest has 0",
-    "cluster/sources.py (module): 60.0 → 59.0": "a time limit",
-    "cluster/master.py (module): 60.0 → 59.0": "a time limit",
-    "allocator/narrowing.py Narrowing.narrow: 2 → 3": "the law tries one pair more, and names the last one",
-    "allocator/narrowing.py _unlisted: result |= Unlisted.SECONDARY → pass": _LEFT,
-    "allocator/narrowing.py _unlisted: instance.index not in secondary.secondaries"
-    " → (instance.index in secondary.secondaries)": _LEFT,
-    "allocator/narrowing.py _unlisted: secondary is not None and instance.index not in secondary.secondaries"
-    " → (secondary is not None or instance.index not in secondary.secondaries)": _LEFT,
-    "allocator/engines.py loaded_library: 3 → 2": "the line that a warning names",
-    "allocator/native/library.py NativeEngine._call: True → False": "the work has ended before its process does",
-    "apply/plan_run.py PlanRun.go: 4 → 5": "the length of a random name",
-    "apply/shared_stop.py SharedStopRequests.__init__: 1 → 2": "the size of the shared memory",
-    "apply/lock.py remote_lock: process.wait() → pass": "a killed program that nobody waits for",
-    "report/prometheus.py _number: value > 0 → (value >= 0)": "the value is infinite",
-}
-"""Mutants below gpolicy/ that no test can notice, or need not, and why."""
 
 
 @dataclass(slots=True)
