@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-_VERBS: Final = [f"cli/test_{verb}_verb.py" for verb in ("capacity", "place", "remedy", "size", "suggest", "test")]
+_VERBS: Final = [
+    f"cli/test_{verb}_verb.py" for verb in ("capacity", "evacuate", "place", "remedy", "size", "suggest", "test")
+]
 _ENGINE: Final = ["native/*", "engines", "compiled_allocation", "narrowing"]
 ROOMS: Final[dict[str, tuple[list[str], list[str]]]] = {
     "plan": (["plan/*"], ["plan", "render"]),
@@ -37,6 +39,9 @@ EQUIVALENT: Final = {
     "allocator/engines.py loaded_library: 3 → 2": "the line that a warning names",
     "allocator/native/library.py NativeEngine._call: True → False": "the work has ended before its process does",
     "apply/plan_run.py PlanRun.go: 4 → 5": "the length of a random name",
+    "apply/destinations.py open_runner: 20 → 21": "how much of a wrong address is shown, or compared",
+    "apply/plan_run.py PlanRun._settle: continue → break": "behind a step that was not tried no other was",
+    "apply/journal_file.py _take_place: False → True": "the file is our own, and no link",
     "apply/shared_stop.py SharedStopRequests.__init__: 1 → 2": "the size of the shared memory",
     "apply/lock.py remote_lock: process.wait() → pass": "a killed program that nobody waits for",
     "report/prometheus.py _number: value > 0 → (value >= 0)": "the value is infinite",

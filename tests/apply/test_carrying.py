@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from gpolicy.apply.carrying import CarryingError, StoppedError
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.preconditions import RefusedError
-from gpolicy.apply.runner import JobOutcome, JobResult, StopRequests, Watch
+from gpolicy.apply.runner import JobOutcome, JobResult, StopRequests, Watch, pause
 from gpolicy.cluster import unreadable
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
@@ -471,3 +472,16 @@ def test_a_run_that_goes_on_counts_from_where_it_stopped(ganeti: PretendGaneti, 
     run(plan, ModelRunner(ganeti), tmp_path / "journal", progressing=quiet)
     assert [line.partition("]")[0] for line in quiet.said if line.startswith("[")] == ["[2/3", "[3/3"]
     assert all(event["time"].endswith("+00:00") for event in events(tmp_path / "journal"))
+
+
+def test_a_wait_takes_its_time_and_a_step_tells_how_long_it_took(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    quiet, stop = Quiet(), StopRequests()
+    run(plan_for(ganeti, policy_of(*NODES)), ModelRunner(ganeti), tmp_path / "journal", progressing=quiet)
+    assert [line for line in quiet.said if line.startswith("done")] == ["done True True"] * 3
+    began = time.monotonic()
+    pause(0.03, stop)
+    assert time.monotonic() - began >= 0.03
+    stop.ask()
+    stop.ask()
+    pause(60, stop)
+    assert time.monotonic() - began < 30

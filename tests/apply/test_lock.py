@@ -114,6 +114,7 @@ def test_a_lock_is_lost_when_its_holder_ends_not_when_it_speaks() -> None:
     assert not MastersLock("no lock on the master").is_lost()
     with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
         assert holder.stdin is not None
+        assert holder.stdout is not None
         lock = MastersLock(holder=holder)
         assert not lock.is_lost()
         holder.stdin.write(b"x")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from gpolicy.cluster.state import Identity
+from gpolicy.colour import Tone
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.json_values import json_text
 from gpolicy.plan.change import ChangeAction
@@ -184,3 +186,18 @@ def test_any_name_survives_as_a_label(name: str, path: str, policy: str) -> None
     for each in (text, failed(text, policy=policy)):
         family = next(item for item in text_string_to_metric_families(each) if item.name == "gpolicy_drift_difference")
         assert family.samples[0].labels == {"policy": policy, "object": f"group/{name}", "path": path}
+
+
+def test_who_changed_it_is_asked_only_where_something_has(report: DriftReport) -> None:
+    def notes(of: DriftReport) -> tuple[str, ...]:
+        (section,) = (item for item in drift_answer(of, {}, of="p").sections if item.key == "drift")
+        return section.notes
+
+    assert any(note.startswith("Who changed it is not known") for note in notes(report))
+    none = replace(report, drift=())
+    assert notes(none) == ()
+    good, bad = drift_answer(none, {}, of="p"), drift_answer(report, {}, of="p")
+    assert [answer.tone for answer in (good, bad)] == [Tone.GOOD, Tone.BAD]
+    assert [answer.figures[0].tone for answer in (good, bad)] == [Tone.GOOD, Tone.BAD]
+    assert good.verdict.startswith("None: the cluster is as declared")
+    assert not bad.verdict.startswith("None")

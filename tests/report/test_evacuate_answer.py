@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpolicy.evacuate.evacuating import find_evacuation
 from gpolicy.report.answer import Entries, Section
 from gpolicy.report.evacuate_answer import evacuate_answer
+from gpolicy.report.evacuate_json import evacuate_data
 from tests.evacuate.test_evacuation_ends import REQUEST, two_groups
 
 
@@ -26,3 +29,14 @@ def test_each_job_is_an_entry_with_its_commands() -> None:
 def test_where_nothing_moves_there_is_no_command_and_no_word_on_any() -> None:
     section = _commands(0)
     assert (section.parts, section.notes) == ((), ())
+
+
+def test_json_has_the_candidates_where_they_are_listed() -> None:
+    report = find_evacuation(two_groups(), REQUEST, lambda _: None)
+    data = evacuate_data(report)
+    listed = [item["candidates"] for item in data["moved"]]
+    assert [item and len(item) for item in listed] == [
+        item.candidates and len(item.candidates) for item in report.moved
+    ]
+    hidden = replace(report, moved=tuple(replace(item, candidates=None) for item in report.moved))
+    assert all(item["candidates"] is None for item in evacuate_data(hidden)["moved"])

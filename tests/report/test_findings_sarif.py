@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from jsonschema import Draft4Validator
 
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.report.findings_sarif import FINGERPRINT, Catalogue, findings_sarif
+from gpolicy.report.findings_sarif import FINGERPRINT, Catalogue, _help, findings_sarif
 from tests.report.findings_samples import FINDINGS, OVERLAP, PLACE, WITHOUT_PLACE
 
 SCHEMA = Path(__file__).resolve().parents[1] / "data/sarif/sarif-2.1.0-rtm.5.json"
@@ -123,3 +124,13 @@ def test_any_findings_conform_and_keep_their_places(findings: list[Finding]) -> 
             changes = result["fixes"][0]["artifactChanges"]
             texts = [item["insertedContent"]["text"] for change in changes for item in change["replacements"]]
             assert sorted(texts) == sorted(edit.text for edit in finding.fix.edits)
+
+
+def test_help_shows_both_examples_where_there_are_any() -> None:
+    info = next(info for info in CATALOGUE if info.bad and info.good)
+    text = _help(info, "<{}>")
+    assert f"Bad:\n\n<{info.bad.rstrip()}>" in text
+    assert f"Good:\n\n<{info.good.rstrip()}>" in text
+    bare = _help(replace(info, bad="", good=""), "<{}>")
+    assert "Bad:" not in bare
+    assert "Good:" not in bare

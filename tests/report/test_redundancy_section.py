@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.report.answer import Section, Table, Weight, plain_text
@@ -50,3 +52,14 @@ def test_the_same_redundancy_is_no_row() -> None:
     section = _section(_survives(1), _survives(1))
     assert (section.weight, section.worse, section.tables) == (Weight.SAME, "", ())
     assert section.summary == "every loss of up to 2 nodes that is absorbed now is absorbed then"
+
+
+def test_each_component_of_the_score_that_changes_is_a_row() -> None:
+    first, *rest = SCORE.components
+    after = replace(SCORE, total=SCORE.total + 1, components=(replace(first, weight=first.weight + 1), *rest))
+    (table,) = redundancy_section(RedundancyChange(2, (), SCORE, after)).tables
+    assert [plain_text(row[0]) for row in table.rows] == ["cluster score", "theoretical minimum", first.name]
+    assert [plain_text(cell) for cell in table.rows[0][1:]] == [SCORE.shown, after.shown]
+    assert table.rows[2][1] != table.rows[2][2]
+    (table,) = redundancy_section(RedundancyChange(2, (), SCORE, replace(after, components=tuple(rest)))).tables
+    assert plain_text(table.rows[2][2]) == "-"

@@ -32,3 +32,10 @@ def test_the_verdict_counts_plans_by_stage(stages: list[PlanStage], verdict: str
     assert answer.title == f"{'Rollback' if back else 'Roll-out'} of {count}"
     assert answer.notes == ("go on",)
     assert [row[0] for row in answer.sections[0].tables[0].rows] == [item.name for item in clusters]
+
+
+def test_the_table_of_clusters_is_never_cut() -> None:
+    clusters = [_cluster(f"c{number}", PlanStage.DONE) for number in range(40)]
+    (section,) = rollout_index(clusters, rollout_reports(clusters, back=False), Provenance(), [], back=False).sections
+    assert section.never_cut
+    assert section.tables[0].most == 40
