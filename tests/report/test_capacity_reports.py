@@ -13,10 +13,12 @@ from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, capacity
 from gpolicy.analysis.metadata_room import MetadataRoom, NodeRoom
 from gpolicy.analysis.shown_score import Score, ScoreComponent
+from gpolicy.cluster.terms import Limits
 from gpolicy.cluster.text import parse_text, read_text_file
 from gpolicy.json_values import json_text
 from gpolicy.printable import terminal_text
-from gpolicy.report.capacity_answer import capacity_answer
+from gpolicy.report.answer import plain_text
+from gpolicy.report.capacity_answer import _extended, _stranded, capacity_answer
 from gpolicy.report.capacity_json import capacity_data
 from tests.report.plan_samples import HOSTILE
 from tests.report.rendered import Page, html_of, markdown_of, mentions, page_of_markdown, text_of
@@ -178,3 +180,17 @@ def test_the_longest_bar_is_that_of_the_greatest_number(report: CapacityReport) 
         assert max(lengths) == 1.0
         assert min(lengths) >= 0.0
     assert tables
+
+
+def test_only_groups_with_nodes_have_stranded_resources(report: CapacityReport) -> None:
+    group = report.groups[0]
+    assert [plain_text(row[0]) for row in _stranded([group]).rows] == [group.group]
+    assert _stranded([replace(group, nodes=0), replace(group, stranded=None)]).rows == ()
+
+
+def test_groups_without_limits_have_no_row_under_limits(report: CapacityReport) -> None:
+    state = read_text_file(ROOT / "tests/data/clusters/full/htools.data")
+    limited = capacity(state, limits=Limits(max_node_failures=2)).groups[0]
+    (table,) = _extended([*report.groups, limited], None)
+    assert list(_extended(report.groups, None)) == []
+    assert {plain_text(row[0]) for row in table.rows} == {limited.group}

@@ -42,3 +42,9 @@ def test_the_tone_of_a_cluster(code: int, tone: Tone | None, expected: Tone) -> 
     assert found.tone is expected
     assert found.verdict == ("gone" if answer is None else "fine")
     assert found.is_quiet is (expected is Tone.GOOD)
+
+
+def test_the_table_of_clusters_is_never_cut() -> None:
+    (section,) = fleet_answer("plan", [_of(f"c{number}") for number in range(40)], UNKNOWN).sections
+    assert section.never_cut
+    assert section.tables[0].most == 40

@@ -10,7 +10,7 @@ from gpolicy.impact.location_change import LocationChange
 from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.printable import terminal_text
 from gpolicy.report.answer import Answer, Section, Table, plain_text, with_content
-from gpolicy.report.capacity_section import capacity_section
+from gpolicy.report.capacity_section import capacity_section, changed_groups
 from gpolicy.report.exclusive_storage_section import exclusive_storage_section
 from gpolicy.report.location_section import location_section
 from gpolicy.report.plan_answer import impact_section
@@ -207,3 +207,11 @@ def test_disks_in_trouble_say_what_they_need() -> None:
     words = [plain_text(row[-1]) for row in table.rows]
     assert [text.endswith(" (needs 4, has 2)") for text in words] == [False, True, False]
     assert not any("needs" in text for text in (words[0], words[2]))
+
+
+def test_one_row_that_differs_makes_a_changed_group() -> None:
+    sample = capacity_change()
+    (spare,) = (item for item in sample.groups if item.group == "spare")
+    assert spare.tiered.after is not None
+    fewer = replace(spare, tiered=replace(spare.tiered, after=replace(spare.tiered.after, fits=1)))
+    assert changed_groups(replace(sample, groups=(spare, fewer), cluster=None)) == [fewer]
