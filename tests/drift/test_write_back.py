@@ -619,3 +619,14 @@ def test_a_value_that_is_there_already_cannot_be_added(tmp_path: Path) -> None:
 def test_what_one_side_alone_says_is_a_change() -> None:
     one, other, same = (("group/a", path) for path in (RATIO, SPINDLES, ("alloc_policy",)))
     assert _changes({one: 1, same: 3}, {other: 1, same: 3}) == {one, other}
+
+
+def test_what_belongs_to_a_group_that_is_gone_says_so(tmp_path: Path) -> None:
+    files_of(tmp_path, {"policy.yaml": group_with("gold", "ipolicy: {vcpu-ratio: 2}\nalloc_policy: last_resort\n")})
+    wrote = write(tmp_path, cluster(groups={"default": {}}))
+    said = reasons(wrote)
+    assert said["group/gold:name"].startswith("the cluster has no such group")
+    assert {key for key, text in said.items() if text == "the cluster has no such group"} == {
+        "group/gold:ipolicy.vcpu-ratio",
+        "group/gold:alloc_policy",
+    }
