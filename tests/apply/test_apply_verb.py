@@ -28,7 +28,7 @@ from tests.apply.pretend_ganeti import fails, then
 from tests.apply.pretend_rapi import PASSWORD, USER, Server
 from tests.apply.same_process import gpolicy, reach_directly, wait_for, wait_for_nothing
 from tests.cli.command_line import FOUR_STEPS, HEEDING, ROOT, written_to
-from tests.cli.command_line import gpolicy as gpolicy_process
+from tests.cli.command_line import gpolicy_child as gpolicy_process
 
 FINE, FINDINGS, CHANGES, COULD_NOT_RUN = range(4)
 
