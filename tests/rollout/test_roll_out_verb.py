@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -234,6 +235,7 @@ def test_fresh_plans_begin_a_new_roll_out(bench: Bench) -> None:
     bench.servers["ber"].ganeti.mishaps = [fails("no")]
     assert bench.apply().returncode == FINDINGS
     first = bench.whole()
+    time.sleep(1)  # a plan tells by the second when it was made
     assert bench.run("plan", "--all", "-o", "plans").returncode == FINE
     done = bench.apply()
     assert done.returncode == FINE, done.stderr
