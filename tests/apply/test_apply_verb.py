@@ -374,7 +374,7 @@ def test_a_plan_that_names_no_uuid_says_so(bench: Bench) -> None:
 def test_a_running_job_of_the_plan_is_found_without_the_journal(served: Bench) -> None:
     process = served.start_long()
     process.kill()
-    process.communicate()
+    process.communicate(timeout=60)
     served.journal.write_bytes(b"")
     for _ in range(2):
         done = served.apply("--yes")
@@ -400,7 +400,7 @@ def test_a_run_killed_after_any_event_is_resumed(served: Bench, event: int) -> N
     while process.poll() is None and (not served.journal.exists() or served.journal.read_bytes().count(b"\n") < event):
         time.sleep(0.001)
     process.kill()
-    process.communicate()
+    process.communicate(timeout=60)
     served.resume()
 
 
@@ -409,7 +409,7 @@ def test_a_signal_ends_the_run_after_the_present_step(served: Bench, number: sig
     process = served.start_long()
     process.send_signal(number)
     served.server.ganeti.jobs[0].ends = 0.0
-    _, said = process.communicate()
+    _, said = process.communicate(timeout=60)
     assert process.returncode == FINDINGS
     assert "stopping after the running step" in said
     assert "continue with --resume" in said
@@ -425,7 +425,7 @@ def test_a_second_signal_does_not_wait_for_the_job(served: Bench) -> None:
     assert process.stderr is not None
     assert "stopping after the running step" in process.stderr.readline()
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate()
+    _, said = process.communicate(timeout=60)
     assert process.returncode == FINDINGS
     assert "job 1 goes on in Ganeti" in said
     history = read_history(served.journal.read_bytes(), "journal")

@@ -79,8 +79,13 @@ class LiveCluster:
 
     def environment(self) -> dict[str, str]:
         """Return the environment in which Ganeti's commands (and gpolicy's `local:`) mean this cluster's master."""
-        own = {"GANETI_ROOTDIR": str(self.root("node1")), "GANETI_HOSTNAME": "node1", "LC_ALL": "C.UTF-8"}
-        return {**os.environ, **own}
+        return {
+            **os.environ,
+            "GANETI_ROOTDIR": str(self.root("node1")),
+            "GANETI_HOSTNAME": "node1",
+            "LC_ALL": "C.UTF-8",
+            "PATH": f"{self.base}/warm/bin:{os.environ['PATH'].removeprefix(f'{self.base}/warm/bin:')}",
+        }
 
     def root(self, node: str) -> Path:
         """Return the virtual root of a node."""
