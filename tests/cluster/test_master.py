@@ -171,7 +171,7 @@ class TestProcess:
         begin = time.monotonic()
         with pytest.raises(UnreachableError, match="sleep: did not end"):
             run(["sleep", "30"], environ={}, seconds=0.2, limit=100)
-        assert time.monotonic() - begin < 3
+        assert time.monotonic() - begin < 15
 
     def test_a_program_that_closes_its_output_and_continues(self) -> None:
         with pytest.raises(UnreachableError, match="did not end"):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.processor_time import takes_less
 from tests.rules.run_rules import check, codes
 
 HEAD = "gpolicy: v1\nkind: "
@@ -124,9 +124,8 @@ def test_hundreds_of_nodes_with_tags_of_their_own_take_no_time(tmp_path: Path) -
     text = f"{HEAD}NodeGroup\nname: gold\nnodes: [{', '.join(names)}]\n"
     text += rules("failure_domains: [rack, power]\nmigration: {domains: [hv]}")
     text += tagged(**{name: f"rack:{name} power:{name} hv:4" for name in names})
-    start = time.process_time()
+    assert takes_less(5, lambda: check(text, tmp_path))
     assert check(text, tmp_path) == []
-    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize(("tag", "expected"), [("services:dns", ["GP529"]), ("service:dns", []), ("owner:ops", [])])
