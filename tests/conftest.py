@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import is_hypothesis_test, settings
+from hypothesis import settings
 
 import tests.laws  # noqa: F401 (it registers the profiles)
 from tests.warm_python import started
@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Let `-m full` choose all laws, with many examples."""
     if _means_full(config):
         for item in items:
-            if is_hypothesis_test(getattr(item, "obj", None)):
+            if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
                 item.add_marker("full")
 
 
