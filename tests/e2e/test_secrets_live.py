@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -41,7 +42,7 @@ class Watcher:
                     words = (directory / "cmdline").read_bytes()
                     if SECRET.encode() in words:
                         self.seen.add(f"arguments: {words!r}")
-                    if words.startswith((b"/usr/bin/python3\0/usr/sbin/gnt-", b"gnt-", b"ssh\0")):
+                    if words.startswith((b"gnt-", b"ssh\0")) or re.match(rb"/usr/bin/python3\0.*/gnt-", words):
                         self.ours += 1
                         if SECRET.encode() in (directory / "environ").read_bytes():
                             self.seen.add(f"environment of {words!r}")
