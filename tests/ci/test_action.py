@@ -84,6 +84,7 @@ def test_the_comment_of_the_next_run_replaces_it(act: Act, workspace: Path, serv
     assert "vcpu-ration" in server.comments[0]["body"]
 
 
+@pytest.mark.slow
 def test_a_second_use_in_a_job_says_nothing_of_the_first(act: Act, tmp_path: Path, server: Comments) -> None:
     home = tmp_path / "runner-of-both"
     first = act(home=home, state=STATE)
@@ -100,6 +101,7 @@ def test_a_second_use_in_a_job_says_nothing_of_the_first(act: Act, tmp_path: Pat
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_nothing_is_said_when_nothing_changes(act: Act, workspace: Path, server: Comments) -> None:
     shutil.copytree(workspace / "policy", workspace / "changed")
     unchanging(workspace / "policy")
@@ -115,6 +117,7 @@ def test_nothing_is_said_when_nothing_changes(act: Act, workspace: Path, server:
     assert "no changes" in server.comments[0]["body"].lower()
 
 
+@pytest.mark.slow
 def test_many_clusters_are_planned_from_snapshots(act: Act, workspace: Path, server: Comments) -> None:
     fleet_of(workspace)
     for fork in (False, True):

@@ -94,6 +94,7 @@ def test_a_test_of_the_policy_that_fails_fails_the_job(
     assert "3 tests, 1 failed" in server.comments[0]["body"]
 
 
+@pytest.mark.slow
 def test_the_plan_is_one_note(workspace: Path, server: Comments, source: dict[str, str]) -> None:
     for _ in range(2):
         done = job(workspace, server, source, state=STATE)

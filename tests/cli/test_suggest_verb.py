@@ -29,6 +29,7 @@ def test_json_is_as_its_schema_says() -> None:
 
 
 @pytest.mark.parametrize("more", [(), ("--max-node-failures", "2"), ("--policy", "policies/two-groups")])
+@pytest.mark.slow
 def test_sizes_for_the_instances_that_exist(more: tuple[str, ...]) -> None:
     done = gpolicy("suggest", "--state", STATE, "--real-mix", "--format", "json", *more, cwd=ROOT)
     data = json.loads(done.stdout)

@@ -98,6 +98,7 @@ def _snapshot(directory: Path) -> Any:
 
 @pytest.mark.parametrize("together", [20, pytest.param(1, marks=pytest.mark.full)])
 @pytest.mark.parametrize("source", ["config", "snapshot"])
+@pytest.mark.slow
 def test_long_numbers_of_a_cluster(source: str, together: int, said: Run, policy: Path, tmp_path: Path) -> None:
     """A payload under each key that gpolicy reads: alone where that stops it, else under so many keys at a time."""
     whole = json.loads(CONFIG.read_text()) if source == "config" else _snapshot(tmp_path)
@@ -136,6 +137,7 @@ def test_long_numbers_of_a_cluster_in_all_forms(key: str, said: Run, policy: Pat
     said("htools", "hspace", "--simulate", f"p,2,1t,64g,16{PAYLOAD}")
 
 
+@pytest.mark.slow
 def test_long_numbers_of_a_plan(said: Run, policy: Path, tmp_path: Path) -> None:
     assert run(["plan", str(policy), "--state", STATE, "-o", str(tmp_path / "whole.json")]) in (0, 1)
     whole = json.loads((tmp_path / "whole.json").read_text())

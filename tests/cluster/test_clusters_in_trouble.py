@@ -134,6 +134,7 @@ def test_one_by_its_name_or_label(fleet: Fleet) -> None:
         assert done.returncode == 0, (words, done.stderr)
 
 
+@pytest.mark.slow
 def test_the_list_says_who_answers(fleet: Fleet) -> None:
     done = fleet.gpolicy("clusters", "--format", "json", "--timeout", "5", env=ENVIRONMENT)
     assert done.returncode == 3

@@ -32,6 +32,7 @@ def reading(server: Server) -> list[bytes]:
 
 
 @pytest.mark.parametrize("what", answers.ANSWERS)
+@pytest.mark.slow
 def test_answers_of_the_remote_api(what: str, server: Server, feeder: Feeder, tmp_path: Path) -> None:
     found = []
     recorded = server.answers

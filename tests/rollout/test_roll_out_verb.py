@@ -308,6 +308,7 @@ def test_a_signal_ends_the_running_steps_and_begins_no_other_cluster(served: Ben
     served.resume()
 
 
+@pytest.mark.slow
 def test_a_second_signal_does_not_wait_for_the_jobs(served: Bench) -> None:
     served.slow("ham")
     process = served.start()
@@ -322,6 +323,7 @@ def test_a_second_signal_does_not_wait_for_the_jobs(served: Bench) -> None:
     served.resume()
 
 
+@pytest.mark.slow
 def test_the_roll_out_is_killed_and_its_clusters_end_their_step(served: Bench) -> None:
     """While they do, nobody else can go on with the roll-out; afterwards it goes on, and no job runs twice."""
     served.slow("ber", "cam")
@@ -343,6 +345,7 @@ def test_the_roll_out_is_killed_and_its_clusters_end_their_step(served: Bench) -
     served.resume()
 
 
+@pytest.mark.slow
 def test_the_process_of_one_cluster_is_killed(served: Bench) -> None:
     served.slow("ham")
     process = served.start()

@@ -27,6 +27,7 @@ def check_mutants(found: Figures) -> None:
     assert len({(mutant.base, mutant.defect.name, mutant.where) for mutant in found.mutants}) == len(found.mutants)
 
 
+@pytest.mark.slow
 def test_one_mistake_of_each_kind(tmp_path: Path) -> None:
     check_mutants(Figures(mutants(tmp_path, most=1), {}))
 
