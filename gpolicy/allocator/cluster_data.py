@@ -115,7 +115,8 @@ class Instance:
     """An instance, existing or wanted.
 
     `disk` is the space charged on each of its nodes. `exclusion_tags`, `desired_tags` and
-    `location_score` are filled in by the merge from cluster tags and node tags.
+    `location_score` are filled in by the merge from cluster tags and node tags. Under over-subscription `memory` is
+    what it is guaranteed and `maximum_memory` what it may burst to (None: no more).
     """
 
     index: int
@@ -138,6 +139,7 @@ class Instance:
     desired_tags: frozenset[str] = frozenset()
     location_score: int = 0
     ignores_policy: bool = False
+    maximum_memory: int | None = None
 
     def at(self, index: int, name: str, primary: int, secondary: int, location_score: int) -> Instance:
         """Return the instance with another number, name and nodes (as `dataclasses.replace`, but faster)."""
@@ -162,6 +164,7 @@ class Instance:
             self.desired_tags,
             location_score,
             self.ignores_policy,
+            self.maximum_memory,
         )
 
     @classmethod
@@ -183,6 +186,11 @@ class Instance:
     def online(self) -> bool:
         """Whether Ganeti may start it (anything but `ADMIN_offline`)."""
         return self.status is not InstanceStatus.STATUS_OFFLINE
+
+    @property
+    def burst(self) -> int:
+        """The greatest memory that it may take (MiB)."""
+        return self.memory if self.maximum_memory is None else self.maximum_memory
 
     @property
     def uses_memory(self) -> bool:

@@ -8,26 +8,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import truncate
-from gpolicy.allocator.placement import NO_FAILURES, PairCandidates, SingleCandidates, add_counts
-from gpolicy.allocator.redundancy import CapacityRules
-from gpolicy.allocator.repeated_allocation import AllocationState
+from gpolicy.allocator.placement import NO_FAILURES, Attempt, PairCandidates, SingleCandidates, add_counts
+from gpolicy.allocator.redundancy import CapacityRules, is_redundant
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.merge import Cluster
     from gpolicy.allocator.node import Node
-    from gpolicy.allocator.placement import Candidates
-
-Left = Mapping[int, float]
-"""By node, the maximum memory of further primaries that it may take (MiB)."""
+    from gpolicy.allocator.placement import Candidates, FailCounts, Nodes
+    from gpolicy.allocator.redundancy import Instances
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +33,13 @@ class ExtendedRules:
     """The extra limits.
 
     `max_node_failures`: how many nodes of a group may fail at once; with `cpus` those that take over must keep their
-    vcpu-ratio. `oversubscription`: the sum of the
-    maximum memories of a node's primaries may be this many times its memory for instances (total less
-    node memory); None: no limit. `maximum_memory`: of existing instances by name (MiB), by default their own memory; an
-    instance's `memory` is its guaranteed minimum.
-    `weights` are those of the score.
+    vcpu-ratio. `oversubscription`: the sum of the maximum memories of a node's primaries may be this many times its
+    memory for instances (total less node memory); None: no limit. `weights` are those of the score.
     """
 
     max_node_failures: int = 1
     cpus: bool = False
     oversubscription: float | None = None
-    maximum_memory: Mapping[str, int] = field(default_factory=dict)
     weights: Weights = WEIGHTS
 
     def __post_init__(self) -> None:
@@ -54,73 +48,98 @@ class ExtendedRules:
         if self.oversubscription is not None and self.oversubscription <= 0:
             raise InputError(f"the over-subscription ratio is {self.oversubscription:g}, it must be above 0")
 
-
-def fill(
-    cluster: Cluster,
-    candidates: Candidates,
-    instance: Instance,
-    rules: ExtendedRules,
-    *,
-    maximum_memory: int | None = None,
-) -> AllocationState:
-    """Place copies of `instance` one by one until none fits under all limits.
-
-    `maximum_memory` (MiB) is its memory at most, by default its own memory. Every placement is tested against
-    `max_node_failures`. Raises InputError if the numbers contradict one another, or if it would take minutes.
-    """
-    needed = instance.memory if maximum_memory is None else maximum_memory
-    if needed < instance.memory:
-        raise InputError(f"the maximum memory {needed} is below the memory {instance.memory}")
-    _refuse_hours(cluster, instance, rules)
-    strict = CapacityRules(failures=max(1, rules.max_node_failures), cpus=rules.cpus, weights=rules.weights)
-    left = {index: memory_left(node, cluster.instances, rules) for index, node in cluster.nodes.items()}
-    state = AllocationState(cluster.nodes, cluster.instances)
-    fewer, allocator = None, None
-    while True:
-        remaining = _with_left(candidates, left, needed)
-        if allocator is None or remaining != fewer:
-            fewer, checks = remaining, rules.max_node_failures > 0
-            allocator = make_allocator(fewer, strict, capacity_checks=checks, each=True)
-        count, step = len(state.placed), None
-        if rules.oversubscription is not None and needed > 0:  # so many fit on any one node
-            least = min((left[index] for index in _primaries(fewer)), default=0.0)
-            step = int(least // needed)
-        state = allocator.standard(state, instance, step)
-        for placed in state.placed[: len(state.placed) - count]:
-            left[placed.primary] -= needed
-        if not step or len(state.placed) < count + step:
-            break
-    failures = list(NO_FAILURES)
-    failures[FailReason.MEM] = refused_for_memory(candidates, left, needed)
-    return replace(state, failures=add_counts(state.failures, tuple(failures)))
+    @property
+    def redundancy(self) -> CapacityRules:
+        """The rules of the N+1 test that each placement has to pass."""
+        return CapacityRules(failures=max(1, self.max_node_failures), cpus=self.cpus, weights=self.weights)
 
 
-def _refuse_hours(cluster: Cluster, instance: Instance, rules: ExtendedRules) -> None:
-    count, failures = len(cluster.nodes), rules.max_node_failures
+def limited_allocator(candidates: Candidates, rules: ExtendedRules) -> Allocator:
+    """Return an allocator that tests each placement against `rules`, as hail does against one failure."""
+    checks = rules.max_node_failures > 0
+    if rules.oversubscription is None:
+        return make_allocator(candidates, rules.redundancy, capacity_checks=checks, each=True)
+    return _OversubscribedAllocator(_OversubscribedEngine(candidates, rules), checks, each=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _OversubscribedEngine:
+    """Attempts on the candidates whose primary has memory left for the greatest memory of the instance."""
+
+    candidates: Candidates
+    rules: ExtendedRules
+
+    def with_left(
+        self, nodes: Nodes, instances: Instances, instance: Instance
+    ) -> tuple[Candidates, FailCounts, Mapping[int, float]]:
+        """Return these candidates, the others as failures, and what each node has left (MiB)."""
+        needed = instance.burst
+        left = {index: memory_left(nodes[index], instances, self.rules) for index in _primaries(self.candidates)}
+        failures = list(NO_FAILURES)
+        if isinstance(self.candidates, SingleCandidates):
+            failures[FailReason.MEM] = sum(needed > left[index] for index in self.candidates.nodes)
+            fitting = tuple(index for index in self.candidates.nodes if needed <= left[index])
+            return SingleCandidates(fitting), tuple(failures), left
+        failures[FailReason.MEM] = sum(len(others) for index, others in self.candidates.pairs if needed > left[index])
+        members = tuple(member for member in self.candidates.members if needed <= left[member[0]])
+        return PairCandidates(members), tuple(failures), left
+
+    def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
+        """Try them; with `checked` the N+1 test must pass afterwards."""
+        fewer, failures, _ = self.with_left(nodes, instances, instance)
+        rules = self.rules.redundancy
+        found = find_placement(nodes, instances, instance, fewer, rules, force=False, capacity_checks=checked)
+        return replace(found, failures=add_counts(found.failures, failures))
+
+    def redundant(self, nodes: Nodes, instances: Instances) -> bool:
+        """Whether the state keeps the rules."""
+        return is_redundant(nodes, instances, self.rules.redundancy)
+
+
+class _OversubscribedAllocator(Allocator):
+    """Places as many at a time as fit on any one node."""
+
+    engine: _OversubscribedEngine
+
+    def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place copies of `instance` (`Allocator.standard`)."""
+        first = len(state.placed)
+        while True:
+            fewer, failures, left = self.engine.with_left(state.nodes, state.instances, instance)
+            allocator = make_allocator(
+                fewer, self.engine.rules.redundancy, capacity_checks=self.capacity_checks, each=True
+            )
+            steps = [limit - (len(state.placed) - first)] if limit is not None else []
+            some = _primaries(fewer)
+            if some and instance.burst > 0:
+                steps.append(int(min(left[index] for index in some) // instance.burst))
+            step, count = min(steps, default=None), len(state.placed)
+            state = allocator.standard(state, instance, step)
+            if step is None or len(state.placed) < count + step or len(state.placed) - first == limit:
+                return replace(state, failures=add_counts(state.failures, failures))
+
+
+def refuse_minutes(nodes: Nodes, instances: Instances, instance: Instance, rules: ExtendedRules) -> None:
+    """Raise InputError if counting under `rules` takes minutes."""
+    count, failures = len(nodes), rules.max_node_failures
+    if failures == 0 or (failures == 1 and not rules.cpus):
+        return  # no set of nodes is simulated
+    lost = f"the loss of any {failures} nodes" if failures > 1 else "the loss of any node"
     if count > MOST_NODES:
         raise InputError(
-            f"under such limits instances are placed one by one, on at most {MOST_NODES} nodes; there are {count}",
+            f"{lost} would be tested for every instance that is placed, on at most {MOST_NODES} nodes; there are"
+            f" {count}",
             hint="ask about a smaller group",
         )
-    table = cluster.instances.values()
-    mirrored = all(item.template is DiskTemplate.DRBD for item in (instance, *table))
-    if mirrored or failures == 0 or (failures == 1 and not rules.cpus):
-        return  # no set of nodes is simulated
+    if all(item.template is DiskTemplate.DRBD for item in (instance, *instances.values())):
+        return
     most = next(number for number in range(count, -1, -1) if sets_of(number, failures) * number**2 <= MOST_WORK)
     if count > most:
-        lost = f"the loss of any {failures} nodes" if failures > 1 else "the loss of any node"
         raise InputError(
             f"{lost} would be simulated for every instance that is placed, as not all are mirrored: that takes minutes"
             f" for more than {most} nodes; there are {count}",
             hint="ask for fewer failures, or about a smaller group",
         )
-
-
-def _with_left(candidates: Candidates, left: Left, needed: int) -> Candidates:
-    """Return the candidates whose primary has enough left."""
-    if isinstance(candidates, SingleCandidates):
-        return SingleCandidates(tuple(index for index in candidates.nodes if needed <= left[index]))
-    return PairCandidates(tuple(member for member in candidates.members if needed <= left[member[0]]))
 
 
 def _primaries(candidates: Candidates) -> tuple[int, ...]:
@@ -129,18 +148,14 @@ def _primaries(candidates: Candidates) -> tuple[int, ...]:
     return tuple(index for index, _ in candidates.members)
 
 
-def refused_for_memory(candidates: Candidates, left: Left, needed: int) -> int:
-    """Return how many candidates have a primary with less than `needed` (MiB) left."""
-    if isinstance(candidates, SingleCandidates):
-        return sum(needed > left[index] for index in candidates.nodes)
-    return sum(len(others) for index, others in candidates.pairs if needed > left[index])
-
-
 def memory_left(node: Node, instances: Mapping[int, Instance], rules: ExtendedRules) -> float:
-    """Return the maximum memory of further primaries that `node` may take (MiB)."""
+    """Return the maximum memory of further primaries that `node` may take (MiB).
+
+    An instance that is offline takes none (design document "Resource model").
+    """
     if rules.oversubscription is None:
         return math.inf
-    used = sum(rules.maximum_memory.get(instances[number].name, instances[number].memory) for number in node.primaries)
+    used = sum(instances[number].burst for number in node.primaries if instances[number].online)
     return memory_for_instances(node) * rules.oversubscription - used
 
 
@@ -151,7 +166,7 @@ def memory_for_instances(node: Node) -> int:
 
 
 MOST_NODES: Final = 100
-"""The greatest number of nodes on which instances are placed one by one."""
+"""The greatest number of nodes on which sets of lost nodes are tested for each instance."""
 MOST_WORK: Final = 300_000
 """The greatest number of sets of lost nodes, each times the square of the nodes, that a run may simulate for each
 instance."""

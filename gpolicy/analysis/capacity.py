@@ -1,35 +1,31 @@
 """How many more instances fit, by group and spec pair, and why the next one does not.
 
-Each group is counted as a cluster of its own: the numbers are those of `hspace` on such a cluster (`group_data`).
-`CapacityReport.cluster` is the result of `hspace` for the whole cluster. Both use hspace's defaults: N+1 must hold, and
-if a node breaks it already, nothing may be added.
+What fits is what hail accepts, one instance after the other, with its N+1 test and the limits of the policy: in each
+group by requests that name the group, in the whole cluster by requests that name none. The figures of `hspace`, for
+which each group is a cluster of its own (`group_data`), stand beside them.
 
-For a spec pair alone, an instance at the pair's maximum is placed repeatedly (`hspace --standard-alloc`); tiered
-allocation uses all pairs in the order of the policy and shrinks what no longer fits. An instance has one disk, and the
-spindle use of `std` or the nearest value that the pair allows. Sources: design documents "partitioned Ganeti" and
+For a spec pair alone, an instance at the pair's maximum is placed repeatedly; tiered allocation uses all pairs in the
+order of the policy and shrinks what no longer fits. An instance has one disk, and the spindle use of `std` or the
+nearest value that the pair allows. Sources: design documents "partitioned Ganeti", "dedicated allocation" and
 "resource model"; hspace(1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import filterfalse
 
 from gpolicy.allocator.cluster_data import Instance, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
-from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.enumerations import DiskTemplate
-from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
-from gpolicy.analysis.dedicated_counting import placed_by_hail_only
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
-from gpolicy.analysis.extended_capacity import ExtendedCapacity, extended_capacity
 from gpolicy.analysis.loaded_state import basis_notes, check_group, counted_on_primary, load_state, split_instances
 from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
-from gpolicy.analysis.pair_names import PairNames, pair_title
+from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
@@ -55,7 +51,10 @@ class PlacedSize:
 
 @dataclass(frozen=True, slots=True)
 class SpecCapacity:
-    """One spec pair: `fits` instances at its maximum fit on the present cluster, `tiered` ones in the tiered run."""
+    """One spec pair: `fits` instances at its maximum fit on the present cluster, `tiered` ones in the tiered run.
+
+    `hspace` is how many hspace counts at its maximum.
+    """
 
     name: str
     pair: SpecPair
@@ -63,6 +62,7 @@ class SpecCapacity:
     fits: int
     binding: Binding
     tiered: tuple[PlacedSize, ...]
+    hspace: int
 
     @property
     def fit(self) -> Fit:
@@ -75,9 +75,8 @@ class GroupCapacity:
     """The capacity of a group, or of the whole cluster if `group` is None.
 
     `template` is None if no enabled template is allowed. `tiered` are runs of equal sizes in the order of placement;
-    `tiered_binding` tells why they ended. `not_made` are what hspace places in the tiered run beside them, and Ganeti
-    does not make there. `stranded` are resources that no allowed instance can use, `extended` the
-    capacity under the group's limits beyond those of htools (None: it has none).
+    `tiered_binding` tells why they ended. `hspace_tiered` and `hspace_standard` are hspace's numbers. `stranded` are
+    resources that no allowed instance can use; `limits` are those of the policy, which all figures but hspace's keep.
     """
 
     group: str | None
@@ -90,9 +89,10 @@ class GroupCapacity:
     std: Spec
     standard: Fit
     score: Score
-    not_made: tuple[PlacedSize, ...] = ()
+    hspace_tiered: tuple[PlacedSize, ...]
+    hspace_standard: int
     stranded: Stranded | None = None
-    extended: ExtendedCapacity | None = None
+    limits: Limits = NO_LIMITS
 
     @property
     def tiered_fit(self) -> Fit:
@@ -105,18 +105,23 @@ class GroupCapacity:
         return max([self.standard.fits, self.tiered_fit.fits, *(spec.fits for spec in self.specs)])
 
     @property
-    def differences(self) -> Iterator[str]:
-        """What hspace counts differently: it does not ask which disks Ganeti makes with exclusive storage."""
-        fits = [(pair_title(spec.name), spec.binding) for spec in self.specs] + [("standard", self.standard.binding)]
-        for name, why in fits:
-            if why.detail is not None:
-                yield f"{name}: {why.detail}"
-        for name, why in fits[:-1]:
-            if why.cause in (Cause.TOO_FEW_SPINDLES, Cause.ONLY_PLAIN):
-                yield f"{name} is left out of the tiered run"
-        count = sum(size.count for size in self.not_made)
-        if count:
-            yield f"tiered: hspace itself counts {count:,} more, which Ganeti does not make there"
+    def refusal(self) -> Binding | None:
+        """Why it takes no new instance at all; None if it takes one, or is closed on purpose."""
+        if self.most_fits or not self.nodes:
+            return None
+        found = [self.tiered_binding, *(spec.binding for spec in self.specs), self.standard.binding]
+        why = next((one for one in found if one.cause is Cause.BROKEN), found[0])
+        return None if why.cause is Cause.CLOSED else why
+
+    @property
+    def hspace_differs(self) -> bool:
+        """Whether hspace counts otherwise."""
+        count = sum(size.count for size in self.hspace_tiered)
+        return (
+            count != self.tiered_fit.fits
+            or self.hspace_standard != self.standard.fits
+            or any(spec.hspace != spec.fits for spec in self.specs)
+        )
 
     def called(self, group: str | None, names: PairNames) -> GroupCapacity:
         """Return a copy for `group`, whose spec pairs have the names `names`."""
@@ -126,8 +131,7 @@ class GroupCapacity:
     def renamed(self, names: Mapping[int, str]) -> GroupCapacity:
         """Return a copy with new names for the spec pairs at these places."""
         specs = tuple(replace(spec, name=names.get(place, spec.name)) for place, spec in enumerate(self.specs))
-        extended = self.extended and self.extended.called([spec.name for spec in specs])
-        return replace(self, specs=specs, extended=extended)
+        return replace(self, specs=specs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,11 +161,10 @@ def capacity(
     """Count the instances that fit on the cluster in `state`, in all groups or in `group`.
 
     `template` is the disk template of the instances, by default the first enabled one that the group allows. `names`
-    are the names of the spec pairs. Each group that has limits beyond those of htools is also counted under them;
-    `limits` replace those that the policy declares. `declared` counts
-    with what hv_state and disk_state declare also where it is measured. `weights` are those of the score.
-    Raise UsageError for an unknown
-    group or a template that is not enabled, and GpolicyError if the state lacks needed figures.
+    are the names of the spec pairs. `limits` replace those that the policy declares. `declared` counts with what
+    hv_state and disk_state declare also where it is measured. `weights` are those of the score. Raise UsageError for an
+    unknown group or a template that is not enabled, and GpolicyError if the state lacks needed figures or counting
+    takes minutes.
     """
     check_group(state, group)
     wanted = wanted_template(template, enabled_templates(state)) if template else None
@@ -181,21 +184,12 @@ def capacity(
     titles = {cluster: f"group {name}: " for name, cluster in chosen.items()}
     whole = {loaded.whole: "the whole cluster: "} if group is None else {}
     found = each_cluster(whole | titles, lambda cluster, title: count_cluster(cluster, prefixed(tell, title)))
-    strict = {cluster: title for cluster, title in titles.items() if cluster.limits.beyond_htools}
-    under = each_cluster(
-        strict, lambda cluster, title: extended_capacity(cluster, state.instances, prefixed(tell, title))
-    )
-    found |= {cluster: replace(found[cluster], extended=under[cluster]) for cluster in under}
     groups = tuple(found[cluster].called(name, called) for name, cluster in chosen.items())
     as_a_whole = None
     if group is None:
         same = groups[0] if loaded.whole in titles else found[loaded.whole].called(None, called)
-        as_a_whole = replace(same, group=None, extended=None)
+        as_a_whole = replace(same, group=None)
     metadata = metadata_rooms(state, group)
-    empty = {name: cluster for name, cluster in chosen.items() if not found[cluster].most_fits}
-    filled = {name: cluster for name, cluster in chosen.items() if found[cluster].most_fits}
-    notes += filter(None, (refused_by_hail(cluster, name) for name, cluster in filled.items()))
-    notes += filter(None, (placed_by_hail_only(cluster, name) for name, cluster in empty.items()))
     notes += [said for item in groups for room in metadata if (said := _beyond(item, room))]
     return CapacityReport(
         source=state.source,
@@ -209,25 +203,6 @@ def capacity(
         limits=in_force,
         what_if=(*state.supposed, *other_weights(weights)),
     )
-
-
-def refused_by_hail(counted: CountedCluster, group: str) -> str | None:
-    """Return the note on a group where hspace counts instances, if hail refuses each: it asks for more (GlobalN1.hs).
-
-    hspace skips offline nodes, and tests N+1 of mirrored instances only for many at once, as long as that holds. hail
-    tests it for each one, except where all nodes have exclusive storage.
-    """
-    cluster = counted.cluster
-    dedicated = all(node.facts.exclusive for node in cluster.nodes.values())
-    if dedicated or is_redundant(cluster.nodes, cluster.instances, CapacityRules()):
-        return None
-    away = any(node.facts.offline and (node.primaries or node.secondaries) for node in cluster.nodes.values())
-    why = (
-        "a node that is offline or drained has instances for which there is no room elsewhere"
-        if away
-        else "the loss of a node cannot be absorbed even now (`gpolicy place` names the node and the instance)"
-    )
-    return f"group {group}: hspace counts these, but hail refuses every new instance there now (n1-capacity): {why}"
 
 
 def _beyond(item: GroupCapacity, room: MetadataRoom) -> str | None:
@@ -256,41 +231,46 @@ def prefixed(tell: Observer, prefix: str) -> Observer:
 def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
     """Count on one cluster; the names of its spec pairs are their places."""
     policy, std = counted.policy, counted.policy.std
-    state = counted.initial
-    sizes, refused = [], None
-    # counts that continue the tiered run come first: the engine forgets it when another count begins
-    for number, pair in enumerate(policy.minmax, start=1):
-        tell(f"spec pair {number} of {len(policy.minmax)}")
-        before = len(state.placed)
-        refused = counted.refusal(counted.largest(pair))
-        if refused is None:
-            state = counted.tiered(state, pair.max, std.spindle_use)
-        sizes.append(_sizes(filter(counted.is_made, reversed(state.placed[: len(state.placed) - before]))))
-    last = policy.minmax[-1].max if policy.minmax else std
-    tiered_binding = counted.find_tiered_binding(state, last, std.spindle_use)
-    if refused is not None and state is counted.initial:  # no pair was tried
-        tiered_binding = Binding(refused.cause, detail=refused.sentence)
-    stranded = Stranded(room(counted.initial.nodes.values()), room(counted.fill_with_minimums(state).nodes.values()))
+    final, sizes = _tiered_run(counted, tell)
+    stranded = Stranded(room(counted.initial.nodes.values()), room(counted.fill_with_minimums(final).nodes.values()))
     tell("standard instances")
+    hspace = counted.as_hspace
     specs = []
     for number, (pair, placed) in enumerate(zip(policy.minmax, sizes, strict=True), start=1):
+        fit = counted.fit_pair(pair)
         use = counted.spindle_use(pair)
-        fit = counted.standard(pair.max, use)
-        specs.append(SpecCapacity(str(number), pair, use, fit.fits, fit.binding, placed))
+        specs.append(
+            SpecCapacity(str(number), pair, use, fit.fits, fit.binding, placed, hspace.standard(pair.max, use).fits)
+        )
+    last = policy.minmax[-1].max if policy.minmax else std
     return GroupCapacity(
         group=None,
         template=counted.template,
         nodes=len(counted.data.nodes),
         instances=len(counted.data.instances),
         specs=tuple(specs),
-        tiered=_sizes(filter(counted.is_made, reversed(state.placed))),
-        tiered_binding=tiered_binding,
-        not_made=_sizes(filterfalse(counted.is_made, reversed(state.placed))),
+        tiered=_sizes(filter(counted.is_made, reversed(final.placed))),
+        tiered_binding=counted.find_tiered_binding(final, last, std.spindle_use),
+        hspace_tiered=_sizes(reversed(_tiered_run(hspace, tell)[0].placed)),
+        hspace_standard=hspace.standard(std, std.spindle_use).fits,
         std=std,
         standard=counted.standard(std, std.spindle_use),
-        score=score_of(counted.initial.nodes.values(), counted.weights),
+        score=score_of(hspace.initial.nodes.values(), counted.weights),
         stranded=stranded,
+        limits=counted.limits,
     )
+
+
+def _tiered_run(counted: CountedCluster, tell: Observer) -> tuple[AllocationState, list[tuple[PlacedSize, ...]]]:
+    """Return the state after the tiered run, and the sizes that were placed for each pair."""
+    policy, state, sizes = counted.policy, counted.initial, []
+    for number, pair in enumerate(policy.minmax, start=1):
+        tell(f"spec pair {number} of {len(policy.minmax)}")
+        before = len(state.placed)
+        if counted.refusal(counted.largest(pair)) is None:
+            state = counted.tiered(state, pair.max, policy.std.spindle_use)
+        sizes.append(_sizes(filter(counted.is_made, reversed(state.placed[: len(state.placed) - before]))))
+    return state, sizes
 
 
 def _sizes(placed: Iterable[Instance]) -> tuple[PlacedSize, ...]:

@@ -1,6 +1,7 @@
 """One cluster ready for the allocator, and its answers: how many instances fit, and why the next one does not.
 
-Each question starts from the present cluster, with the default options of `hspace`.
+`CountedCluster` counts what hail accepts, one instance after the other, under the limits of the policy; `HspaceCluster`
+counts as hspace does with its default options. Each question starts from the present cluster.
 """
 
 from __future__ import annotations
@@ -10,19 +11,28 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Final, TypeVar
 
-from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy, Spec, SpecPair
+from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.configured_resources import NodeResources, configured_cluster
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
+from gpolicy.allocator.extended import ExtendedRules, memory_left, refuse_minutes
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.merge import Cluster, merge
-from gpolicy.allocator.node import Node
-from gpolicy.allocator.placement import NO_FAILURES, Candidates, NoCandidatesError, candidate_nodes
-from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.placement import (
+    NO_FAILURES,
+    Candidates,
+    NoCandidatesError,
+    PairCandidates,
+    SingleCandidates,
+    candidate_nodes,
+)
+from gpolicy.allocator.redundancy import is_redundant
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
-from gpolicy.allocator.usable import usable_groups
+from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.analysis.binding import Binding, Cause, binding
+from gpolicy.analysis.hail_counting import hail_allocator, rules_of
+from gpolicy.analysis.losses import FirstLoss, first_loss
 from gpolicy.analysis.side_by_side import side_by_side
 from gpolicy.analysis.unmade import Unmade, unmade
 from gpolicy.cluster.terms import NO_LIMITS, Limits
@@ -33,10 +43,6 @@ _Result = TypeVar("_Result")
 
 KVM_NODE_MEMORY: Final = 4096
 """MiB that hspace assumes for the node itself on KVM clusters (the default of its `--static-kvm-node-memory`)."""
-
-
-def _keeping_n1(candidates: Candidates, rules: CapacityRules) -> Allocator:
-    return make_allocator(candidates, rules, capacity_checks=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +72,36 @@ def merged(data: ClusterData, resources: Mapping[str, NodeResources]) -> Cluster
 class CountedCluster:
     """One cluster, counted with one disk template. `template` None: no enabled one is allowed, so nothing fits.
 
-    `resources` are declared ones by node name, which replace measured ones (design document "Resource model").
-    `accept_existing` counts even if a node breaks N+1 already. `volumes` are the sizes of the smallest physical volume
-    of nodes, by name, where known. `split` instances are mirrored, but on a node of another group, and count on their
-    primary only. `allocator` makes the allocator, `weights` are
-    those of the score. `limits` are those of its group, which hspace does
-    not know: nothing here counts with them. Results are remembered.
+    `data` is the cluster as hail reads it, `hspace_data` as hspace does (None: the same). `resources` are declared ones
+    by node name, which replace measured ones (design document "Resource model"). `volumes` are the sizes of the
+    smallest physical volume of nodes, by name, where known. `split` instances are mirrored, but on a node of another
+    group, and count on their primary only. `weights` are those of the score, `limits` those of the policy. Results are
+    remembered.
     """
 
     data: ClusterData
     template: DiskTemplate | None
     resources: Mapping[str, NodeResources] = field(default_factory=dict)
-    accept_existing: bool = False
     volumes: Mapping[str, VolumeSize] = field(default_factory=dict)
     split: int = 0
-    allocator: Callable[[Candidates, CapacityRules], Allocator] = _keeping_n1
     weights: Weights = WEIGHTS
     limits: Limits = NO_LIMITS
+    hspace_data: ClusterData | None = None
 
     def __post_init__(self) -> None:
         self._known: dict[Instance, Fit] = {}
+        self._made: dict[frozenset[int], tuple[Candidates, Allocator] | None] = {}
 
     def gives_the_same(self, other: CountedCluster) -> bool:
         """Return whether `other` is made of the same, and so gives the same numbers."""
         return all(getattr(self, item.name) == getattr(other, item.name) for item in fields(self))
+
+    @cached_property
+    def as_hspace(self) -> HspaceCluster:
+        """The same cluster, counted as hspace does."""
+        return HspaceCluster(
+            self.hspace_data or self.data, self.template, self.resources, self.volumes, self.split, self.weights
+        )
 
     @property
     def policy(self) -> InstancePolicy:
@@ -98,7 +110,7 @@ class CountedCluster:
 
     @cached_property
     def cluster(self) -> Cluster:
-        """The cluster as hspace loads it."""
+        """The cluster as the allocator loads it."""
         return merged(self.data, self.resources)
 
     @cached_property
@@ -107,112 +119,166 @@ class CountedCluster:
         return AllocationState(self.cluster.nodes, self.cluster.instances)
 
     @cached_property
-    def candidates(self) -> Candidates | None:
-        """The nodes, or pairs of nodes, that may take an instance; None if `hindrance` forbids all."""
-        return None if isinstance(self._beginning, Binding) else self._beginning[0]
-
-    @property
-    def hindrance(self) -> Binding:
-        """Why no node may take any instance; the cause is `nothing` if there are candidates."""
-        return self._beginning if isinstance(self._beginning, Binding) else Binding(Cause.NOTHING)
+    def dedicated(self) -> bool:
+        """Whether hail goes by lost allocations: all nodes that may take instances have exclusive storage."""
+        open_groups = {index for index, group in self.cluster.groups.items() if _is_open(group)}
+        nodes = [node for node in self.cluster.nodes.values() if node.facts.group in open_groups]
+        return bool(nodes) and all(node.facts.exclusive for node in nodes)
 
     @cached_property
-    def _beginning(self) -> Binding | tuple[Candidates, Allocator]:
+    def rules(self) -> ExtendedRules:
+        """What each placement has to keep."""
+        return replace(rules_of(self.limits, dedicated=self.dedicated), weights=self.weights)
+
+    @cached_property
+    def hindrance(self) -> Binding | None:
+        """Why no node may take any instance; None if some may."""
         if self.template is None:
             return Binding(Cause.NO_TEMPLATE)
-        groups, nodes, instances = self.cluster.groups, self.cluster.nodes, self.cluster.instances
-        usable = usable_groups(groups, nodes, instances, accept_existing=self.accept_existing, independent=False)
-        if usable.stopped:
-            title = FailReason.N1.title
-            return Binding(Cause.BROKEN, title, ((title, 1),))  # as hspace reports it
+        if self._candidates() is not None:
+            return None
+        groups = self.cluster.groups.values()
+        closed = not any(map(_is_open, groups)) and self.cluster.nodes
+        return Binding(Cause.CLOSED if closed else Cause.NO_NODES)
+
+    def _candidates(self, groups: Mapping[int, Group] | None = None) -> Candidates | None:
+        """Return the nodes, or pairs of nodes, that may take an instance, of `groups` alone."""
         count = 2 if self.template is DiskTemplate.DRBD else 1
         try:
-            candidates = candidate_nodes(usable.groups, nodes, count)
+            return candidate_nodes(self.cluster.groups if groups is None else groups, self.cluster.nodes, count)
         except NoCandidatesError:
-            closed = all(group.alloc_policy is AllocPolicy.UNALLOCABLE for group in groups.values())
-            return Binding(Cause.CLOSED if closed and nodes else Cause.NO_NODES)
-        return candidates, self.allocator(candidates, replace(usable.rules, weights=self.weights))
+            return None
+
+    def _allocator(self, instance: Instance) -> tuple[Candidates, Allocator] | None:
+        """Return the candidates for `instance`, and what places it there; None if no node may take it."""
+        if self.hindrance is not None:
+            return None
+        refused = frozenset(index for index in self.cluster.nodes if self._refused_on(index, instance) is not None)
+        if refused not in self._made:
+            self._made[refused] = self._make(refused)
+        return self._made[refused]
+
+    def _make(self, refused: frozenset[int]) -> tuple[Candidates, Allocator] | None:
+        groups, parts = self.cluster.groups, list[Candidates]()
+        for policy in (AllocPolicy.PREFERRED, AllocPolicy.LAST_RESORT):
+            there = {index: group for index, group in groups.items() if group.alloc_policy is policy}
+            found = self._candidates(there) if there else None
+            if found is not None and (left := without_nodes(found, refused)) is not None:
+                parts.append(left)
+        if not parts:
+            return None
+        together = parts[0] if len(parts) == 1 else without_nodes(self._candidates(), refused)
+        assert together is not None  # noqa: S101 (its parts are not empty)
+        return together, hail_allocator(parts, self.rules, dedicated=self.dedicated)
 
     def instance(self, spec: Spec, spindle_use: int) -> Instance:
         """Return the instance that hspace places for `spec`: one disk, running."""
         return Instance.wanted(spec, self.template or DiskTemplate.PLAIN, spindle_use)
 
-    def largest(self, pair: SpecPair) -> Instance:
-        """Return the instance at the maximum of `pair`."""
-        return self.instance(pair.max, self.spindle_use(pair))
+    def largest(self, pair: SpecPair, spindle_use: int | None = None) -> Instance:
+        """Return the instance at the maximum of `pair`; under over-subscription it is guaranteed the minimum memory."""
+        made = self.instance(pair.max, self.spindle_use(pair) if spindle_use is None else spindle_use)
+        if self.limits.oversubscription is None:
+            return made
+        return replace(made, memory=min(pair.min.memory, pair.max.memory), maximum_memory=pair.max.memory)
 
     def spindle_use(self, pair: SpecPair) -> int:
         """Return the spindle use of instances of `pair`: that of `std`, or the nearest that the pair allows."""
         return min(max(self.policy.std.spindle_use, pair.min.spindle_use), pair.max.spindle_use)
 
     def place(self, state: AllocationState, instance: Instance, limit: int | None = None) -> AllocationState:
-        """Return `state` with as many copies of `instance` as fit, at most `limit`."""
-        return state if isinstance(self._beginning, Binding) else self._beginning[1].standard(state, instance, limit)
+        """Return `state` with as many copies of `instance` as fit, at most `limit`.
+
+        Raise InputError where the limits make that take minutes.
+        """
+        made = self._allocator(instance)
+        if made is None:
+            return state
+        refuse_minutes(self.cluster.nodes, self.cluster.instances, instance, self.rules)
+        return made[1].standard(state, instance, limit)
 
     def fit(self, instance: Instance, spec: Spec | None = None) -> Fit:
         """Return how many copies of `instance`, which has the size `spec`, fit."""
         if instance not in self._known:
             final = self.place(self.initial, instance)
-            made = sum(map(self.is_made, final.placed))
-            found = self.find_binding(final, instance)
-            refusal = self.refusal(instance)
-            if refusal is not None:
-                detail = f"{refusal.sentence}; hspace itself counts {len(final.placed):,}"
-                found = replace(found, cause=refusal.cause, detail=detail)
-            elif made < len(final.placed):
-                why = next(filter(None, map(self._refused, final.placed))).cause.sentence
-                found = replace(found, detail=f"hspace itself counts {len(final.placed):,}; but {why}")
-            self._known[instance] = Fit(made, found)
+            self._known[instance] = Fit(len(final.placed), self.find_binding(final, instance))
         return replace(self._known[instance], spec=spec)
 
+    def fit_pair(self, pair: SpecPair, spindle_use: int | None = None) -> Fit:
+        """Return how many instances at the maximum of `pair` fit. Raise as `standard`."""
+        return _counting(pair.max, lambda: self.fit(self.largest(pair, spindle_use), pair.max))
+
     def refusal(self, instance: Instance) -> Unmade | None:
-        """Return why Ganeti makes the disks of `instance` on no node of the cluster; None if it may make them.
-
-        hspace gives every counted disk spindles: on nodes without exclusive storage they do not count.
-        """
-        if not self._may_refuse:
-            return None
-        found = [self._refused_on(node, instance) for node in self.cluster.nodes.values() if not node.facts.offline]
+        """Return why Ganeti makes the disks of `instance` on no node of the cluster; None if it may make them."""
+        usable = [index for index, node in self.cluster.nodes.items() if not node.facts.offline]
+        found = [self._refused_on(index, instance) for index in usable]
         return found[0] if found and None not in found else None
-
-    @cached_property
-    def _may_refuse(self) -> bool:
-        return any(node.facts.exclusive for node in self.cluster.nodes.values())
 
     def is_made(self, placed: Instance) -> bool:
         """Whether Ganeti makes the disks of an instance where the allocator has placed it."""
-        return self._refused(placed) is None
+        nodes = [index for index in (placed.primary, placed.secondary) if index != NO_NODE]
+        return all(self._refused_on(index, placed) is None for index in nodes)
 
-    def _refused(self, placed: Instance) -> Unmade | None:
-        if not self._may_refuse:
-            return None
-        nodes = [self.cluster.nodes[index] for index in (placed.primary, placed.secondary) if index != NO_NODE]
-        return next(filter(None, (self._refused_on(node, placed) for node in nodes)), None)
+    def _refused_on(self, index: int, instance: Instance) -> Unmade | None:
+        """Return why Ganeti refuses the disks of `instance` on a node.
 
-    def _refused_on(self, node: Node, instance: Instance) -> Unmade | None:
-        facts = node.facts
+        hspace gives every counted disk spindles: on nodes without exclusive storage they do not count.
+        """
+        facts = self.cluster.nodes[index].facts
         return unmade(instance, exclusive=True, volume=self.volumes.get(facts.name)) if facts.exclusive else None
 
     def standard(self, spec: Spec, spindle_use: int) -> Fit:
         """Return how many instances of `spec` fit. Raise GpolicyError for one without memory."""
-        instance = self.instance(spec, spindle_use)
-        return _counting(spec, lambda: self.fit(instance, spec))
+        return _counting(spec, lambda: self.fit(self.instance(spec, spindle_use), spec))
 
     def tiered(self, state: AllocationState, spec: Spec, spindle_use: int) -> AllocationState:
         """Return `state` after tiered allocation from `spec`. Raise as `standard`."""
-        beginning = self._beginning
-        if isinstance(beginning, Binding):
-            return state
         instance = self.instance(spec, spindle_use)
-        return _counting(spec, lambda: beginning[1].tiered(state, instance, None))
+        made = self._allocator(instance)
+        return state if made is None else _counting(spec, lambda: made[1].tiered(state, instance, None))
 
     def find_binding(self, final: AllocationState, instance: Instance) -> Binding:
         """Return why the next `instance` did not fit in a run that ended with `final`."""
-        if self.candidates is None:
+        if self.hindrance is not None:
             return self.hindrance
-        if final.failures == NO_FAILURES:
+        refusal = self.refusal(instance)
+        if refusal is not None:
+            return Binding(refusal.cause, detail=refusal.sentence)
+        made = self._allocator(instance)
+        if made is None or final.failures == NO_FAILURES:
             return Binding(Cause.NOTHING)
-        return binding(final.nodes, instance, self.candidates, final.failures)
+        found = binding(final.nodes, instance, made[0], final.failures)
+        if found.cause is Cause.REDUNDANCY and final.nodes is self.initial.nodes and (loss := self.loss) is not None:
+            return replace(found, cause=Cause.BROKEN, detail=loss.sentence)
+        return self._under_limits(found, final, instance, made[0])
+
+    @cached_property
+    def loss(self) -> FirstLoss | None:
+        """The first loss of nodes that the present cluster cannot absorb; None if it absorbs all that it has to."""
+        nodes, instances, rules = self.cluster.nodes, self.cluster.instances, self.rules.redundancy
+        if is_redundant(nodes, instances, rules):
+            return None
+        return first_loss(nodes, instances, tuple(nodes), rules)
+
+    def _under_limits(
+        self, found: Binding, final: AllocationState, instance: Instance, candidates: Candidates
+    ) -> Binding:
+        """Return the cause, or the limit of the policy that it stands for."""
+        rules, top = self.rules, max(FailReason, key=lambda reason: final.failures[reason])
+        if top is FailReason.N1 and rules.cpus:
+            strict = replace(rules.redundancy, cpus=False)
+            allocator = make_allocator(candidates, strict, capacity_checks=True, each=True)
+            if len(allocator.standard(final, instance, 1).placed) > len(final.placed):
+                return replace(found, cause=Cause.CPUS_AFTER_FAILURE)
+        if top is FailReason.N1 and rules.max_node_failures > 1:
+            return replace(found, cause=Cause.NODE_FAILURES)
+        if top is FailReason.MEM and rules.oversubscription is not None:
+            over = 0
+            for index, count in _primaries(candidates):
+                over += count * (instance.burst > memory_left(final.nodes[index], final.instances, rules))
+            if 2 * over > final.failures[top]:
+                return replace(found, cause=Cause.OVERSUBSCRIPTION)
+        return found
 
     def find_tiered_binding(self, final: AllocationState, spec: Spec, spindle_use: int) -> Binding:
         """Return why the last instance did not fit in the tiered run that ended with `spec`."""
@@ -223,10 +289,73 @@ class CountedCluster:
         """Return `state` with the least size of each pair placed as often as it fits."""
         for pair in self.policy.minmax:
             least = self.instance(pair.min, pair.min.spindle_use)
-            refused = self.refusal(least)  # for its spindles: a larger one takes as much
-            if pair.min.memory > 0 and (refused is None or refused.cause is not Cause.ONLY_PLAIN):
+            refusal = self.refusal(least)
+            if refusal is not None and refusal.cause is Cause.TOO_FEW_SPINDLES:  # a larger one takes as much
+                least = replace(least, disks=tuple(replace(disk, spindles=None) for disk in least.disks))
+            if pair.min.memory > 0:
                 state = self.place(state, least)
         return state
+
+
+class HspaceCluster(CountedCluster):
+    """One cluster, counted with the default options of hspace: N+1 for many at once, no limits of the policy."""
+
+    @cached_property
+    def _usable(self) -> Usable:
+        groups, nodes, instances = self.cluster.groups, self.cluster.nodes, self.cluster.instances
+        return usable_groups(groups, nodes, instances, accept_existing=False, independent=False)
+
+    @cached_property
+    def hindrance(self) -> Binding | None:
+        """Why no node may take any instance; None if some may."""
+        if self.template is not None and self._usable.stopped:
+            title = FailReason.N1.title
+            return Binding(Cause.BROKEN, title, ((title, 1),))  # as hspace reports it
+        return super().hindrance
+
+    def _make(self, refused: frozenset[int]) -> tuple[Candidates, Allocator] | None:  # noqa: ARG002
+        found = self._candidates(self._usable.groups)
+        rules = replace(self._usable.rules, weights=self.weights)
+        return None if found is None else (found, make_allocator(found, rules, capacity_checks=True))
+
+    def _refused_on(self, index: int, instance: Instance) -> Unmade | None:  # noqa: ARG002
+        """Return None: hspace does not ask which disks Ganeti makes."""
+        return None
+
+    def _under_limits(
+        self,
+        found: Binding,
+        final: AllocationState,  # noqa: ARG002
+        instance: Instance,  # noqa: ARG002
+        candidates: Candidates,  # noqa: ARG002
+    ) -> Binding:
+        return found
+
+
+def _is_open(group: Group) -> bool:
+    return group.alloc_policy is not AllocPolicy.UNALLOCABLE
+
+
+def without_nodes(candidates: Candidates | None, refused: frozenset[int]) -> Candidates | None:
+    """Return the candidates without these nodes; None if none is left."""
+    if candidates is None or not refused:
+        return candidates
+    if isinstance(candidates, SingleCandidates):
+        left = tuple(index for index in candidates.nodes if index not in refused)
+        return SingleCandidates(left) if left else None
+    members = tuple(
+        (index, others)
+        for index, all_others in candidates.members
+        if index not in refused and len(others := tuple(one for one in all_others if one not in refused)) > 1
+    )
+    return PairCandidates(members) if members else None
+
+
+def _primaries(candidates: Candidates) -> list[tuple[int, int]]:
+    """Return the primaries, each with the number of its candidates."""
+    if isinstance(candidates, SingleCandidates):
+        return [(index, 1) for index in candidates.nodes]
+    return [(index, len(others)) for index, others in candidates.pairs]
 
 
 def _counting(spec: Spec, work: Callable[[], _Result]) -> _Result:

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
 from gpolicy.allocator.cluster_data import ClusterData, NodeData
 from gpolicy.allocator.enumerations import InstanceStatus
-from gpolicy.allocator.merge import Cluster
-from gpolicy.analysis.basis import Settled, settle
-from gpolicy.analysis.counted_cluster import merged
-from gpolicy.analysis.loaded_state import refuse_gaps
 from gpolicy.cluster.state import ClusterState
 
 _BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
-
-
-def hails_cluster(state: ClusterState, groups: Iterable[str]) -> tuple[Settled, Cluster]:
-    """Return `state` as settled, and as hail loads it. Raise GpolicyError if a figure of one of `groups` is missing."""
-    settled = settle(state)
-    for group in groups:
-        refuse_gaps(settled, group)
-    return settled, merged(as_hail_reads(settled.state, settled.data), settled.resources)
 
 
 def as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:

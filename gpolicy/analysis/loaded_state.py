@@ -11,9 +11,10 @@ from gpolicy.allocator.cluster_score import Weights
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes
 from gpolicy.analysis.basis import Basis, Settled, settle
-from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.counted_cluster import CountedCluster, merged
 from gpolicy.analysis.declared_resources import declaration_notes, known_states, uncounted
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
+from gpolicy.analysis.hail_document import as_hail_reads
 from gpolicy.analysis.volume_resources import volume_notes
 from gpolicy.analysis.volume_sizes import smallest_volumes
 from gpolicy.cluster.state import ClusterState
@@ -95,6 +96,14 @@ def refuse_gaps(settled: Settled, group: str | None = None) -> None:
     gaps = {name: what for name, what in settled.gaps.items() if group in (None, nodes[name].group)}
     if gaps:
         raise _unknown(settled.state, gaps)
+
+
+def hails_cluster(state: ClusterState, groups: Iterable[str]) -> tuple[Settled, Cluster]:
+    """Return `state` as settled, and as hail loads it. Raise GpolicyError if a figure of one of `groups` is missing."""
+    settled = settle(state)
+    for group in groups:
+        refuse_gaps(settled, group)
+    return settled, merged(as_hail_reads(settled.state, settled.data), settled.resources)
 
 
 _NOTHING_DECLARED: Final = "hv_state and disk_state declare nothing that counts, so these are the measured numbers"
@@ -186,25 +195,41 @@ def _unknown(state: ClusterState, gaps: Mapping[str, tuple[str, ...]]) -> Gpolic
 
 def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[CountedCluster]) -> LoadedState:
     known, volumes = list(like), smallest_volumes(settled.state)
-    enabled, data = enabled_templates(settled.state), settled.data
+    enabled, observed, data = enabled_templates(settled.state), settled.data, as_hail_reads(settled.state, settled.data)
 
-    def counted(part: ClusterData, limits: Limits, split: int = 0) -> CountedCluster:
+    def counted(part: ClusterData, hspace: ClusterData, limits: Limits, split: int = 0) -> CountedCluster:
         resources = {node.name: settled.resources[node.name] for node in part.nodes if node.name in settled.resources}
         here = {node.name: volumes[node.name] for node in part.nodes if node.name in volumes}
         exclusive = bool(part.nodes) and all(node.exclusive_storage for node in part.nodes)
         template_of_part = template or first_allowed(enabled, part.policy, exclusive=exclusive)
-        made = CountedCluster(_decisive(part), template_of_part, resources, volumes=here, limits=limits, split=split)
+        if limits.oversubscription is not None:
+            part = guaranteed(part, {name: item.minmem for name, item in settled.state.instances.items()})
+        made = CountedCluster(
+            _decisive(part),
+            template_of_part,
+            resources,
+            here,
+            split,
+            limits=limits,
+            hspace_data=_decisive(hspace),
+        )
         found = next((item for item in known if item.gives_the_same(made)), made)
         known.append(found)
         return found
 
     limits = {group.name: settled.state.terms_of(group.name).limits for group in data.groups}
     groups = {
-        group.name: counted(group_data(data, group.index), limits[group.name], len(split_instances(data, group.index)))
+        group.name: counted(
+            group_data(data, group.index),
+            group_data(observed, group.index),
+            limits[group.name],
+            len(split_instances(data, group.index)),
+        )
         for group in data.groups
     }
-    of_one = next(iter(limits.values())) if len(limits) == 1 else NO_LIMITS  # then it is the same cluster
-    return LoadedState(settled, counted(data, of_one), groups)
+    filled = {limits[settled.state.nodes[node.name].group] for node in data.nodes}
+    of_all = filled.pop() if len(filled) == 1 else NO_LIMITS
+    return LoadedState(settled, counted(data, observed, of_all), groups)
 
 
 def load_known_groups(
@@ -234,6 +259,23 @@ def load_known_groups(
     instances = (_on_primary(item) if item.name in split else item for item in part.data.instances)
     known = _load(replace(part, data=replace(part.data, instances=tuple(instances))), None, like)
     return replace(known, gaps=reasons, notes=tuple(map(counted_on_primary, split)))
+
+
+def guaranteed(data: ClusterData, minimum_memory: Mapping[str, int]) -> ClusterData:
+    """Return `data` with its instances at their minimum memory (by name), and the memory above it free.
+
+    Under over-subscription only the minimum is guaranteed; ballooning can take back the rest (design document "Resource
+    model"). An instance with less memory than that now (its minmem was raised while it ran) stays as it is.
+    """
+    freed: dict[int, int] = {}
+    instances = []
+    for instance in data.instances:
+        least = min(instance.memory, minimum_memory.get(instance.name, instance.memory))
+        if instance.uses_memory:
+            freed[instance.primary] = freed.get(instance.primary, 0) + instance.memory - least
+        instances.append(replace(instance, memory=least, maximum_memory=instance.memory))
+    nodes = tuple(replace(node, free_memory=node.free_memory + freed.get(node.index, 0)) for node in data.nodes)
+    return replace(data, instances=tuple(instances), nodes=nodes)
 
 
 def check_group(state: ClusterState, group: str | None) -> None:

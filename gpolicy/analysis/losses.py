@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 from gpolicy.allocator.cluster_data import Instance, InstancePolicy
-from gpolicy.allocator.engines import EngineCluster
+from gpolicy.allocator.engines import EngineCluster, engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
 from gpolicy.allocator.instance_moves import failover_to, may_migrate
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.node_changes import add_primary, keeps_vcpu_ratio
 from gpolicy.allocator.placement import Nodes
 from gpolicy.allocator.policy_check import check_policy
-from gpolicy.allocator.redundancy import evacuate
+from gpolicy.allocator.redundancy import CapacityRules, evacuate
 from gpolicy.analysis.binding import Cause, accepts
 from gpolicy.analysis.refusals import bounds_detail, short_of
 from gpolicy.ganeti.units import compared_sizes, exact_size
@@ -105,6 +106,40 @@ def lose(
                 raise AssertionError("the engine and the node model disagree: an instance has a home")
             homeless.append(_nowhere([state[index] for index in escape], instance, Counter(filter(None, causes))))
     return LossEffect(tuple(homeless), tuple(strained))
+
+
+@dataclass(frozen=True, slots=True)
+class FirstLoss:
+    """The first loss of nodes that leaves an instance without a new node."""
+
+    nodes: tuple[str, ...]
+    homeless: Homeless
+    memory: int
+
+    @property
+    def sentence(self) -> str:
+        """The loss in words."""
+        which, item = " + ".join(self.nodes), self.homeless
+        return (
+            f"the loss of {which} cannot be absorbed: no other node takes {item.instance}"
+            f" ({exact_size(self.memory)}; {item.key}: {item.detail})"
+        )
+
+
+def first_loss(
+    nodes: Nodes, instances: Mapping[int, Instance], members: Sequence[int], rules: CapacityRules
+) -> FirstLoss | None:
+    """Return the first loss of as many nodes of one group, among `members`, as may fail, that is not absorbed."""
+    engine = engine_cluster(nodes, instances)
+    memory = {item.name: item.memory for item in instances.values()}
+    for size in range(1, rules.failures + 1):
+        for lost in combinations(members, size):
+            if len({nodes[index].facts.group for index in lost}) == 1:
+                homeless = lose(nodes, instances, lost, engine, cpus=rules.cpus).homeless
+                if homeless:
+                    names = tuple(nodes[index].facts.name for index in lost)
+                    return FirstLoss(names, homeless[0], memory[homeless[0].instance])
+    return None
 
 
 def needs_only_memory(nodes: Nodes, instance: Instance, node: Node) -> bool:

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.engines import engine_cluster, find_placement, is_redundant
+from gpolicy.allocator.engines import find_placement, is_redundant
 from gpolicy.allocator.extended import ExtendedRules, memory_for_instances, memory_left, sets_of
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import (
     Candidates,
-    Nodes,
     PairCandidates,
     SingleCandidates,
     candidates_among,
 )
 from gpolicy.allocator.redundancy import CapacityRules, settled
 from gpolicy.analysis.binding import Cause
-from gpolicy.analysis.extended_capacity import rules_of
-from gpolicy.analysis.losses import lose
+from gpolicy.analysis.hail_counting import rules_of
+from gpolicy.analysis.losses import first_loss
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.place_search import Attempted, PlaceSearch
 from gpolicy.cluster.state import ClusterState
@@ -49,7 +47,7 @@ def under_limits(state: ClusterState, search: PlaceSearch, found: list[Candidate
         group = search.cluster.groups[tried.nodes[tried.members[0]].facts.group]
         limits = state.terms_of(group.name).limits
         if limits.beyond_htools and any(item.ok and item.group == group.name for item in found):
-            rules = rules_of(limits, state.instances)
+            rules = rules_of(limits, dedicated=search.dedicated)
             checked = _Checked(search, tried, rules)
             found = checked.marked(found, group.name)
     return [*(item for item in found if item.ok), *(item for item in found if not item.ok)]
@@ -91,7 +89,7 @@ class _Checked:
         here = [item for item in found if item.ok and item.group == group]
         refused = {item.nodes: item.refused(Cause.OVERSUBSCRIPTION, why) for item, why in self._over(here)}
         left = [item for item in here if item.nodes not in refused]
-        # hail tests one failure itself, except by the dedicated metric
+        # hail tests one failure itself, except by lost allocations
         tests = self._rules.max_node_failures > 1 or self._rules.cpus or self._search.dedicated
         if left and self._rules.max_node_failures > 0 and tests:
             chosen = self._chosen(left)
@@ -107,8 +105,8 @@ class _Checked:
         for item in items:
             node = self._tried.nodes[self._index[item.nodes[0]]]
             left = memory_left(node, self._tried.instances, self._rules)
-            if self._instance.memory > left:
-                sizes = self._instance.memory, max(0, int(left)), memory_for_instances(node)
+            if self._instance.burst > left:
+                sizes = self._instance.burst, max(0, int(left)), memory_for_instances(node)
                 wanted, free, most = compared_sizes(*sizes)
                 times = f"{self._rules.oversubscription:g} times"
                 yield item, f"{item.nodes[0]}: {wanted} wanted, {free} left of {most} {times}"
@@ -164,7 +162,7 @@ class _Checked:
     def _after(self, item: Candidate) -> tuple[dict[int, Node], Mapping[int, Instance]]:
         """Return the group after the placement on a candidate."""
         indices = [self._index[name] for name in item.nodes]
-        tried, number = self._tried, len(self._tried.instances)
+        tried, number = self._tried, max(self._tried.instances, default=-1) + 1  # hail's number may be taken
         placement = self._search.placement(tried, indices)
         nodes = dict(tried.nodes)
         for node in placement.changed:
@@ -179,23 +177,15 @@ class _Checked:
         """Return the candidate refused, with the first loss that the group could not absorb."""
         several = self._strict.failures > 1
         cause = Cause.NODE_FAILURES if several else Cause.CPUS_AFTER_FAILURE if self._rules.cpus else Cause.REDUNDANCY
-        loss = self._first_loss(*self._after(item)) if detailed else None
+        loss = None
+        if detailed:
+            nodes, instances = self._after(item)
+            members = [index for index, node in nodes.items() if node.facts.group == self._group]
+            loss = first_loss(nodes, instances, members, self._strict)
         if loss is None:
             return item.refused(cause, cause.sentence)
-        names, key, text = loss
-        if key == Cause.VCPU_RATIO.key:
+        first = loss.homeless
+        if first.key == Cause.VCPU_RATIO.key:
             cause = Cause.CPUS_AFTER_FAILURE
-        return item.refused(cause, f"without {' + '.join(names)}: {text}")
-
-    def _first_loss(self, nodes: Nodes, instances: Mapping[int, Instance]) -> tuple[tuple[str, ...], str, str] | None:
-        """Return the nodes of the first loss that is not absorbed, what is missing, and the figures."""
-        members = [index for index, node in nodes.items() if node.facts.group == self._group]
-        engine = engine_cluster(nodes, instances)
-        for size in range(1, self._strict.failures + 1):
-            for lost in combinations(members, size):
-                homeless = lose(nodes, instances, lost, engine, cpus=self._rules.cpus).homeless
-                if homeless:
-                    first = homeless[0]
-                    names = tuple(nodes[index].facts.name for index in lost)
-                    return names, first.key, f"no place for {first.instance} ({first.key}: {first.detail})"
-        return None
+        text = f"no place for {first.instance} ({first.key}: {first.detail})"
+        return item.refused(cause, f"without {' + '.join(loss.nodes)}: {text}")

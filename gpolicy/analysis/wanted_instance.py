@@ -19,6 +19,7 @@ from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 class PlaceRequest:
     """The instance to place. Memory in MiB; `wanted_instance` fills in fields that are None.
 
+    Under over-subscription the instance is guaranteed `minimum_memory` and may burst to `memory`; None: the same.
     `template` None: the first enabled one that the group (or, with no group given, any group) allows. `memory`,
     `vcpus`, `disks`, `spindle_use` None: those of the policy's `std` (of `group` if one is given). `group` is a name
     or UUID; `nodes` the only nodes that may be used; `networks` UUIDs, one a network interface. `spindles_given`: the
@@ -29,6 +30,7 @@ class PlaceRequest:
 
     name: str = "new"
     memory: int | None = None
+    minimum_memory: int | None = None
     vcpus: int | None = None
     disks: tuple[Disk, ...] | None = None
     spindle_use: int | None = None

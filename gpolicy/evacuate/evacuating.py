@@ -27,8 +27,8 @@ from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.basis import Settled
-from gpolicy.analysis.hail_document import hails_cluster, not_tried
-from gpolicy.analysis.loaded_state import basis_notes
+from gpolicy.analysis.hail_document import not_tried
+from gpolicy.analysis.loaded_state import basis_notes, hails_cluster
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.unmade import unmade
 from gpolicy.cluster.state import ClusterState, Instance

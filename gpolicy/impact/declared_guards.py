@@ -180,12 +180,7 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: GroupBasis) -> Iter
         yield _Figure(ok=False, text=f"cannot be measured: there is no group {wanted}")
     measured = False
     for group in groups:
-        if group.not_limited is not None:
-            measured = True
-            text = f"group {group.group}: cannot be measured under its limits: {group.not_limited}"
-            yield _Figure(ok=False, text=text)
-            continue
-        for row in group.limited or group.rows:
+        for row in group.rows:
             if guard.spec is None or guard.spec.value == row.name:
                 figures = list(_fits(guard, group, row, basis.get(group.group or "")))
                 measured = measured or bool(figures)
@@ -201,7 +196,8 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: GroupBasis) -> Iter
 def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: BasisKind | None) -> Iterator[_Figure]:
     """Yield what one row says: nothing for one that the guard is not about, and a lost old size as well."""
     spec = f"group {group.group}, spec {pair_title(row.name)}"
-    on = f"{', under its limits' if group.limited else ''}{_on(basis)}"
+    limits = group.after or group.before
+    on = f"{', under its limits' if limits and limits.limits.beyond_htools else ''}{_on(basis)}"
     after = row.after.fits if row.after else None
     if guard.measure is Measure.AT_LEAST:
         if after is None:

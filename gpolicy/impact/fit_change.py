@@ -84,8 +84,7 @@ class GroupCapacityChange:
     """One group (None: the whole cluster). `before` or `after` is None for a group that is new or removed.
 
     `rows` are the pairs. `group` is the name after the change, `renamed_from` the one before where it differs.
-    `vectors` is None where not every node has exclusive storage before and after. `limited` are the rows of the pairs
-    under the group's limits beyond htools (empty: it has none), `not_limited` tells why these are not counted.
+    `vectors` is None where not every node has exclusive storage before and after.
     """
 
     group: str | None
@@ -96,8 +95,6 @@ class GroupCapacityChange:
     standard: FitChange
     renamed_from: str | None = None
     vectors: AllocationVectors | None = None
-    limited: tuple[FitChange, ...] = ()
-    not_limited: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.shown_score import Score
-from gpolicy.cluster.terms import Limits
 from gpolicy.report.answer import (
     NOTHING,
     Answer,
@@ -28,7 +27,19 @@ from gpolicy.report.answer import (
 from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, pair_cell, room_cells, size_words, spec_words
 
 _RIGHT: Final = frozenset(
-    {"fits", "now", "supposed", "score", "minimum", "value", "weight", "product", "could fall by", *ROOM_HEADINGS}
+    {
+        "fits",
+        "hspace",
+        "now",
+        "supposed",
+        "score",
+        "minimum",
+        "value",
+        "weight",
+        "product",
+        "could fall by",
+        *ROOM_HEADINGS,
+    }
 )
 
 
@@ -41,15 +52,10 @@ def capacity_answer(
     """
     items = [*report.groups, *([report.cluster] if report.cluster else [])]
     old = {item.group: item for item in (*before.groups, before.cluster) if item} if before else None
-    tables = with_rows(*_extended(items, old), _metadata(report), _tiered(items), _stranded(items), _scores(items))
+    tables = with_rows(_metadata(report), _tiered(items), _stranded(items), _scores(items))
     whole = items[-1]
     tiered = sum(run.count for run in whole.tiered)
-    taken = [f"{whole.standard.fits:,} standard instances", f"{tiered:,} in a tiered run"]
-    if old and whole.group in old:
-        was = old[whole.group]
-        taken[0] += f" (now {was.standard.fits:,})"
-        taken[1] += f" (now {sum(run.count for run in was.tiered):,})"
-    verdict = f"{supposing(report.what_if)}{_place(whole)} takes {', or '.join(taken)}"
+    verdict = " ".join(_sentences(report, old))
     return Answer(
         verb="capacity",
         title="What fits on cluster",
@@ -68,12 +74,39 @@ def capacity_answer(
             Section(key="details", title="Details", parts=tables),
             *(map(_components, items, range(len(items))) if components else ()),
         ),
-        notes=(
-            *not_counted(items),
-            *(f"{_place(item)}: {text}" for item in items for text in item.differences),
-            *report.notes,
-        ),
+        notes=(*report.notes,),
     )
+
+
+def _sentences(report: CapacityReport, old: _Old | None) -> Iterator[str]:
+    """Yield the verdict: the groups that take nothing first, then what fits."""
+    empty = [item for item in report.groups if item.refusal is not None]
+    for item in empty[:_MOST_EMPTY]:
+        yield f"{_place(item)} takes no new instance: {_why(item.refusal)}."
+    if len(empty) > _MOST_EMPTY:
+        yield f"{len(empty) - _MOST_EMPTY:,} more groups take none either."
+    whole = report.cluster or report.groups[-1]
+    if whole.refusal is None:
+        yield f"{supposing(report.what_if)}{_taken(whole, old)}"
+    elif report.cluster is not None and len(report.groups) > len(empty):
+        yield f"Requests that name no group are refused: {_why(whole.refusal)}."
+        yield "; ".join(_taken(item, old) for item in report.groups if item.most_fits)
+
+
+def _why(binding: Binding | None) -> str:
+    return "" if binding is None else binding.detail or f"{binding.cause.key} ({binding.cause.sentence})"
+
+
+def _taken(item: GroupCapacity, old: _Old | None) -> str:
+    taken = [f"{item.standard.fits:,} standard instances", f"{item.tiered_fit.fits:,} in a tiered run"]
+    if old and item.group in old:
+        was = old[item.group]
+        taken[0] += f" (now {was.standard.fits:,})"
+        taken[1] += f" (now {was.tiered_fit.fits:,})"
+    return f"{_place(item)} takes {', or '.join(taken)}"
+
+
+_MOST_EMPTY: Final = 3
 
 
 def _name(item: GroupCapacity) -> Cell:
@@ -90,23 +123,25 @@ _Found = TypeVar("_Found")
 _SUPPOSED: Final = ("now", "supposed")
 
 
-def _figures(item: GroupCapacity) -> list[tuple[str, str, int, Binding]]:
-    found = [(pair_cell(one.name), spec_words(one.pair.max), one.fits, one.binding) for one in item.specs]
-    tiered = sum(run.count for run in item.tiered)
-    found.append(("tiered", "pairs in turn, shrunk to fit", tiered, item.tiered_binding))
+def _figures(item: GroupCapacity) -> list[tuple[str, str, int, int, Binding]]:
+    """Return for each figure its name, its size in words, what fits, hspace's number, and what binds."""
+    found = [(pair_cell(one.name), spec_words(one.pair.max), one.fits, one.hspace, one.binding) for one in item.specs]
+    hspace = sum(run.count for run in item.hspace_tiered)
+    found.append(("tiered", "pairs in turn, shrunk to fit", item.tiered_fit.fits, hspace, item.tiered_binding))
     standard = item.standard
-    return [*found, ("standard", spec_words(standard.spec), standard.fits, standard.binding)]
+    return [*found, ("standard", spec_words(standard.spec), standard.fits, item.hspace_standard, standard.binding)]
 
 
 def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
     rows: list[tuple[Cell, ...]] = []
     counts: list[tuple[int | None, int]] = []
+    beside = any(item.hspace_differs for item in items)
     for item in items:
         first = (_name(item), item.template.value if item.template else NOTHING)
-        was = [fits for _, _, fits, _ in _figures(old[item.group])] if old and item.group in old else []
-        for (spec, words, fits, binding), now in _beside(_figures(item), was):
+        was = [fits for _, _, fits, _, _ in _figures(old[item.group])] if old and item.group in old else []
+        for (spec, words, fits, hspace, binding), now in _beside(_figures(item), was):
             counts.append((now, fits))
-            numbers = (_number(now), f"{fits:,}") if old else (f"{fits:,}",)
+            numbers = (*([_number(now)] if old else []), f"{fits:,}", *([f"{hspace:,}"] if beside else []))
             rows.append((*first, spec, *numbers, words, binding.cause.key, binding.reason or NOTHING))
     most = max((number or 0 for pair in counts for number in pair), default=0) or 1
     return Table(
@@ -117,6 +152,7 @@ def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
             "template",
             "spec",
             *(_SUPPOSED if old else ("fits",)),
+            *(("hspace",) if beside else ()),
             "counted size",
             "bound by",
             "htools",
@@ -162,38 +198,6 @@ def _stranded(items: Sequence[GroupCapacity]) -> Table:
         right=_RIGHT,
         weight=Weight.DETAIL,
     )
-
-
-def _extended(items: Sequence[GroupCapacity], old: _Old | None) -> Iterator[Table]:
-    """Yield the capacity under limits, one table for all groups with the same ones."""
-    by_limits: dict[Limits, list[tuple[Cell, ...]]] = {}
-    for item in items:
-        if item.extended is None:
-            continue
-        rows = by_limits.setdefault(item.extended.limits, [])
-        was = old[item.group].extended if old and item.group in old else None
-        for fit, now in _beside(item.extended.fits, [fit.fits for fit in was.fits] if was else ()):
-            name = fit.name if fit is item.extended.standard else pair_cell(fit.name)
-            memory = from_to(size(fit.minimum_memory), size(fit.maximum_memory))
-            bound = (fit.binding.cause.key, fit.binding.reason or NOTHING)
-            numbers = (_number(now), f"{fit.fits:,}") if old else (f"{fit.fits:,}",)
-            rows.append((_name(item), name, memory, *numbers, *bound))
-    for limits, rows in by_limits.items():
-        yield Table(
-            title=f"What fits if {' and '.join(limits.words.values())}",
-            of="rows",
-            headings=("group", "spec", "memory", *(_SUPPOSED if old else ("fits",)), "bound by", "htools"),
-            rows=tuple(rows),
-            right=_RIGHT - {"memory"},
-            most=len(rows),
-        )
-
-
-def not_counted(items: Iterable[GroupCapacity]) -> Iterator[str]:
-    """Yield a note on each group whose capacity under its limits is not counted."""
-    for item in items:
-        if item.extended is not None and item.extended.unavailable is not None:
-            yield f"{_place(item)}: what fits under its limits is not counted: {item.extended.unavailable}"
 
 
 def _metadata(report: CapacityReport) -> Table:

@@ -7,17 +7,14 @@ from typing import Any, Final
 
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
-from gpolicy.analysis.pair_names import pair_title
 from gpolicy.json_values import head
 from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Section, Table, supposing
-from gpolicy.report.capacity_answer import not_counted
 from gpolicy.report.capacity_json import capacity_data
 from gpolicy.report.capacity_section import WHOLE_CLUSTER, pair_cell, spec_words
 
 FORMAT_VERSION: Final = "1.0"
-_LIMITED: Final = " (limits)"
 _Row = tuple[str | None, str]
-"""A group (None: the whole cluster), and a spec, `tiered` or `standard`, as it is or under limits."""
+"""A group (None: the whole cluster), and a spec, `tiered` or `standard`."""
 
 
 def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
@@ -27,7 +24,6 @@ def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
     groups = sorted(dict.fromkeys(group for group, _ in together), key=lambda group: group is None)
     rows = [row for group in groups for row in together if row[0] == group]
     first = next(iter(reports.values()))
-    limited = any(name.endswith(_LIMITED) for _, name in rows)
     whole = {policy: found[policy][_last(report), "standard"][0] for policy, report in reports.items()}
     shown = ", ".join(f"{fits:,} under {policy}" for policy, fits in whole.items())
     where = "the whole cluster" if first.cluster else f"group {first.groups[0].group}"
@@ -52,7 +48,6 @@ def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
             ),
         ),
         notes=tuple(_of_policies({policy: _notes(report) for policy, report in reports.items()})),
-        terms=(("(limits)", "under the limits of the group, beyond those that htools knows"),) if limited else (),
         source=first.source,
         snapshot=first.snapshot,
     )
@@ -65,7 +60,6 @@ def _basis(report: CapacityReport) -> Iterator[str]:
 
 def _notes(report: CapacityReport) -> Iterator[str]:
     yield from report.notes
-    yield from not_counted(report.groups)
 
 
 def _of_policies(sentences: Mapping[str, Iterable[str]]) -> Iterator[str]:
@@ -98,8 +92,6 @@ def _of_group(item: GroupCapacity) -> dict[str, tuple[int, Binding, str]]:
     figures = {one.name: (one.fits, one.binding, spec_words(one.pair.max)) for one in item.specs}
     figures["tiered"] = (sum(run.count for run in item.tiered), item.tiered_binding, "pairs in turn, shrunk to fit")
     figures["standard"] = (item.standard.fits, item.standard.binding, spec_words(item.standard.spec))
-    for fit in item.extended.fits if item.extended else ():
-        figures[f"{fit.name}{_LIMITED}"] = (fit.fits, fit.binding, figures[fit.name][2])
     return figures
 
 
@@ -132,9 +124,6 @@ def _table(title: str, found: Mapping[str, _Figures], rows: list[_Row], *, fits:
 
 
 def _spec_cell(name: str) -> Cell:
-    alone = name.removesuffix(_LIMITED)
-    if alone != name:
-        return f"{pair_title(alone)}{_LIMITED}"
     return name if name in ("tiered", "standard") else pair_cell(name)
 
 

@@ -6,11 +6,10 @@ from typing import Any, Final
 
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PlacedSize, SpecCapacity, spec_values
-from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedFit
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.json_values import fields, head, plain
 
-FORMAT_VERSION: Final = "1.6"
+FORMAT_VERSION: Final = "2.0"
 _LIMITS: Final = ("max_node_failures", "oversubscription", "cpus_after_failure")
 
 
@@ -45,13 +44,17 @@ def capacity_of_group(item: GroupCapacity) -> dict[str, Any]:
         "specs": [_spec(spec) for spec in item.specs],
         "tiered": {
             "fits": _total(item.tiered),
+            "hspace": _total(item.hspace_tiered),
             "sizes": _sizes(item.tiered),
-            "not_made": _sizes(item.not_made),
             **binding_data(item.tiered_binding),
         },
-        "standard": {"spec": spec_values(item.std), "fits": item.standard.fits, **binding_data(item.standard.binding)},
+        "standard": {
+            "spec": spec_values(item.std),
+            "fits": item.standard.fits,
+            "hspace": item.hspace_standard,
+            **binding_data(item.standard.binding),
+        },
         **fields(item, "stranded"),
-        "extended": None if item.extended is None else _extended(item.extended),
         "score": plain(item.score.total),
         "score_minimum": plain(item.score.minimum),
         "components": [
@@ -60,26 +63,9 @@ def capacity_of_group(item: GroupCapacity) -> dict[str, Any]:
     }
 
 
-def _extended(extended: ExtendedCapacity) -> dict[str, Any]:
-    return {
-        **fields(extended.limits, *_LIMITS),
-        "specs": [_extended_fit(fit) for fit in extended.specs],
-        "standard": None if extended.standard is None else _extended_fit(extended.standard),
-        **fields(extended, "unavailable"),
-    }
-
-
 def limits_data(item: LimitsInForce) -> dict[str, Any]:
     """Return the limits of some groups, with where they come from."""
     return {**fields(item, "groups"), **fields(item.limits, *_LIMITS), **fields(item, "options")}
-
-
-def _extended_fit(fit: ExtendedFit) -> dict[str, Any]:
-    return {
-        **fields(fit, "name", "fits"),
-        **binding_data(fit.binding),
-        **fields(fit, "minimum_memory", "maximum_memory"),
-    }
 
 
 def _spec(spec: SpecCapacity) -> dict[str, Any]:
@@ -87,7 +73,7 @@ def _spec(spec: SpecCapacity) -> dict[str, Any]:
         "name": spec.name,
         "min": spec_values(spec.pair.min),
         "max": spec_values(spec.pair.max),
-        **fields(spec, "spindle_use", "fits"),
+        **fields(spec, "spindle_use", "fits", "hspace"),
         **binding_data(spec.binding),
         "tiered": {"fits": _total(spec.tiered), "sizes": _sizes(spec.tiered)},
     }

@@ -22,10 +22,11 @@ _OF_BOTH: Final = {
     "nodes": Metric("nodes, also those that are offline"),
     "instances": Metric("instances that there are"),
     "fitting_instances": Metric(
-        "instances that fit beside those that there are, as hspace counts them: of each spec pair (kind pair), in a"
-        " tiered run (tiered), and of the standard size (standard)",
+        "instances that hail accepts beside those that there are: of each spec pair (kind pair), in a tiered run"
+        " (tiered), and of the standard size (standard)",
         *("template", "kind", "spec"),
     ),
+    "hspace_fitting_instances": Metric("the same as hspace counts them", "kind", "spec"),
     "binding": Metric("always 1; the resource or limit that keeps out the next instance", "kind", "spec", "resource"),
     "score": Metric("cluster score of htools: the smaller, the better balanced"),
     "score_minimum": Metric("theoretical minimum of the score"),
@@ -36,7 +37,6 @@ _OF_BOTH: Final = {
     "stranded_disk_bytes": Metric("the part of the free disk that no allowed instance can use"),
 }
 _OF_A_GROUP: Final = {
-    "limited_fitting_instances": Metric("instances that fit under the group's own limits", "kind", "spec"),
     "violating_instances": Metric("instances that violate the instance policy"),
     "undecided_instances": Metric("instances of which the source does not show whether they violate the policy"),
     "n1_failing_nodes": Metric("nodes that lack memory for the instances that they mirror (N+1)"),
@@ -83,7 +83,6 @@ def capacity_metrics(report: CapacityReport, health: ClusterHealth, state: Clust
     for item in report.groups:
         name = item.group or ""
         add("group", {"group": name}, _of_both(item))
-        add("group", {"group": name}, _limited(item))
         if name in health.groups:
             add("group", {"group": name}, _wrong(health.groups[name]))
     return found
@@ -94,8 +93,9 @@ def _of_both(item: GroupCapacity) -> Iterator[tuple[str, Labels, float]]:
     yield "nodes", {}, item.nodes
     yield "instances", {}, item.instances
     template = item.template.value if item.template else ""
-    for labels, number, binding in _fits(item):
+    for labels, number, hspace, binding in _fits(item):
         yield "fitting_instances", {"template": template, **labels}, number
+        yield "hspace_fitting_instances", labels, hspace
         yield "binding", {**labels, "resource": binding.cause.key}, 1
     yield "score", {}, item.score.total
     yield "score_minimum", {}, item.score.minimum
@@ -107,19 +107,12 @@ def _of_both(item: GroupCapacity) -> Iterator[tuple[str, Labels, float]]:
             yield f"{word}_disk_bytes", {}, room.disk * _MIB
 
 
-def _fits(item: GroupCapacity) -> Iterator[tuple[Labels, int, Binding]]:
+def _fits(item: GroupCapacity) -> Iterator[tuple[Labels, int, int, Binding]]:
     for spec in item.specs:
-        yield {"kind": "pair", "spec": spec.name}, spec.fits, spec.binding
-    yield {"kind": "tiered", "spec": ""}, item.tiered_fit.fits, item.tiered_binding
-    yield {"kind": "standard", "spec": ""}, item.standard.fits, item.standard.binding
-
-
-def _limited(item: GroupCapacity) -> Iterator[tuple[str, Labels, float]]:
-    if item.extended is not None:
-        for fit in item.extended.specs:
-            yield "limited_fitting_instances", {"kind": "pair", "spec": fit.name}, fit.fits
-        if item.extended.standard is not None:
-            yield "limited_fitting_instances", {"kind": "standard", "spec": ""}, item.extended.standard.fits
+        yield {"kind": "pair", "spec": spec.name}, spec.fits, spec.hspace, spec.binding
+    hspace = sum(size.count for size in item.hspace_tiered)
+    yield {"kind": "tiered", "spec": ""}, item.tiered_fit.fits, hspace, item.tiered_binding
+    yield {"kind": "standard", "spec": ""}, item.standard.fits, item.hspace_standard, item.standard.binding
 
 
 def _wrong(health: GroupHealth) -> Iterator[tuple[str, Labels, float]]:

@@ -43,7 +43,6 @@ def capacity_section(change: CapacityChange) -> Section:
     lost = any(row.is_loss for item in moved for row in figures(item))
     tables = with_rows(
         _fits_table("Instances that fit beside those that are there", telling, worse=lost),
-        _limited(change.groups),
         replace(_fits_table("No change in what fits", quiet, worse=False), weight=Weight.SAME),
         _left_over(items),
         _vectors(items),
@@ -123,21 +122,6 @@ def comparisons(item: GroupCapacityChange) -> Iterator[tuple[str, FitChange]]:
         yield (pair_cell(change.name) if change in item.rows else change.name), change
         if change.old_size_after is not None and change.before is not None:
             yield OLD_SIZE, FitChange(change.name, change.before, change.old_size_after)
-
-
-def _limited(items: Sequence[GroupCapacityChange]) -> Table:
-    moved = [item for item in items if any(map(_differs, item.limited))]
-    return Table(
-        title="The same under the limits of the group",
-        of="rows",
-        headings=HEADINGS,
-        rows=tuple(
-            (Name(item.group or ""), pair_cell(row.name), *_figures(row)) for item in moved for row in item.limited
-        ),
-        right=RIGHT,
-        grouped=1,
-        weight=Weight.WORSE if any(row.is_loss for item in moved for row in item.limited) else Weight.CHANGED,
-    )
 
 
 def changed_groups(change: CapacityChange) -> list[GroupCapacityChange]:
@@ -220,9 +204,6 @@ def _named(item: GroupCapacityChange) -> str:
 
 
 def _not_counted(change: CapacityChange) -> Iterator[str]:
-    for item in change.groups:
-        if item.not_limited is not None:
-            yield f"group {item.group}: what fits under its limits is not counted: {item.not_limited}"
     for group, reason in change.unavailable.items():
         yield f"{f'group {group}' if group else 'the whole cluster'} is not counted: {reason}"
 

@@ -31,19 +31,13 @@ from gpolicy.report.answer import (
 from gpolicy.suggest.suggestion import Mix, OldPair, Size, Suggestion, SuggestReport, Waste
 from gpolicy.suggest.tiling import Amounts
 
-_RIGHT: Final = frozenset(
-    {"per node", "now", "then", "by hail", "empty", "fill it", "memory", "CPUs", "volumes", "disk"}
-)
+_RIGHT: Final = frozenset({"per node", "now", "then", "empty", "fill it", "memory", "CPUs", "volumes", "disk"})
 _NAMES_SHOWN: Final = 5
 _TERMS: Final = (
     ("per node", "how many fill an empty node, of each kind of nodes"),
-    ("now", "how many fit beside what runs, under the policy of today, with N+1 redundancy as hspace counts"),
+    ("now", "how many hail accepts beside what runs, under the policy of today"),
     ("then", "the same under the suggested policy"),
     ("empty", "how many fit as if nothing ran"),
-)
-_BY_HAIL: Final = (
-    "by hail",
-    "as then, without N+1 redundancy, which hail does not keep on nodes with exclusive storage",
 )
 
 
@@ -71,14 +65,8 @@ def suggest_answer(report: SuggestReport, written: Path | None = None) -> Answer
             Figure("sizes", f"{sum(len(item.sizes) for item in report.groups):,}"),
             Figure("skipped", f"{len(report.passed_over):,}", about="passed-over"),
         ),
-        notes=_limits_left_out(report),
-        terms=(*_TERMS, _BY_HAIL) if any(item.exclusive for item in report.groups) else _TERMS,
+        terms=_TERMS,
     )
-
-
-def _limits_left_out(report: SuggestReport) -> tuple[str, ...]:
-    left_out = any(item.limits.oversubscription is not None for item in report.limits)
-    return ("oversubscription does not count here: each instance gets all of its memory",) if left_out else ()
 
 
 def _sections(item: Suggestion, place: int) -> Iterator[Section]:
@@ -101,7 +89,7 @@ def _sections(item: Suggestion, place: int) -> Iterator[Section]:
     yield Section(
         key=f"mixes-{place}",
         title=f"Mixes in group {item.group}",
-        parts=(Entries(of="mix", entries=tuple(map(_mix, item.mixes))),),
+        parts=(Entries(of="mix", entries=() if item.mix is None else (_mix(item.mix),)),),
     )
     yield Section(
         key=f"stranded-{place}",
@@ -113,13 +101,12 @@ def _sections(item: Suggestion, place: int) -> Iterator[Section]:
 
 
 def _sizes(item: Suggestion) -> Table:
-    hail = ["by hail"] if item.exclusive else []
     rows = [_size_row(size, exclusive=item.exclusive) for size in item.sizes]
     rows += [_pair_row(pair, exclusive=item.exclusive) for pair in item.today]
     return Table(
         title="What fits",
         of="sizes",
-        headings=("size", "instance", "per node", "now", "then", *hail, "empty", "bound by"),
+        headings=("size", "instance", "per node", "now", "then", "empty", "bound by"),
         rows=tuple(rows),
         right=_RIGHT,
     )
@@ -127,14 +114,13 @@ def _sizes(item: Suggestion) -> Table:
 
 def _size_row(size: Size, *, exclusive: bool) -> tuple[Cell, ...]:
     words = _instance_words(size.pair.max, exclusive=exclusive)
-    fits = [str(fit.fits) for fit in (size.now, size.then, size.placeable, size.empty) if fit is not None]
+    fits = [str(fit.fits) for fit in (size.now, size.then, size.empty)]
     return (Name(size.name), words, "/".join(map(str, size.a_node)), *fits, size.then.binding.cause.key)
 
 
 def _pair_row(pair: OldPair, *, exclusive: bool) -> tuple[Cell, ...]:
     words = _instance_words(pair.pair.max, exclusive=exclusive)
-    gaps = [NOTHING] * (2 if exclusive else 1)
-    figures = (NOTHING, str(pair.now.fits), str(pair.then.fits), *gaps)
+    figures = (NOTHING, str(pair.now.fits), str(pair.then.fits), NOTHING)
     return (f"pair {pair.place} of today", words, *figures, pair.then.binding.cause.key)
 
 
@@ -198,7 +184,7 @@ def _unused(item: Suggestion) -> tuple[str, ...]:
 
 
 def _mix(mix: Mix) -> Entry:
-    how = "N+1 kept" if mix.n1 else "as hail places on dedicated nodes, without N+1"
+    how = "N+1 kept" if mix.n1 else "without N+1"
     below = [
         f"with what still fits of it: {_counts_words(mix.best)}",
         f"what the full mixes leave: {_left_words(mix.left)}; a single size fits there: {_counts_words(mix.more)}",

@@ -34,14 +34,14 @@ def _group(item: Suggestion) -> dict[str, Any]:
         "pv_size": item.volume,
         "kinds": [_kind(kind) for kind in item.kinds],
         **fields(item, "measure"),
-        "sizes": [_size(size) for size in item.sizes],
+        "sizes": [_size(size, exclusive=item.exclusive) for size in item.sizes],
         "today": [_old(pair) for pair in item.today],
         "stranded": [
             {"kind": left.kind, "size": left.name, **fields(left, "count", "left", "share")} for left in item.stranded
         ],
         "std": {"inside": item.std_in, "suggested": spec_values(item.std)},
         **fields(item, "instances", "newly_forbidden"),
-        "mixes": [_mix(mix) for mix in item.mixes],
+        "mixes": [] if item.mix is None else [_mix(item.mix)],
         "choices": [
             fields(each, "sizes", "weights", "outside", "placed", "unused", "mean_unused") for each in item.choices
         ],
@@ -65,7 +65,7 @@ def _kind(kind: NodeKind) -> dict[str, Any]:
     }
 
 
-def _size(size: Size) -> dict[str, Any]:
+def _size(size: Size, *, exclusive: bool) -> dict[str, Any]:
     return {
         **fields(size, "name", "divisor"),
         "min": spec_values(size.pair.min),
@@ -74,7 +74,7 @@ def _size(size: Size) -> dict[str, Any]:
         "now": _fit(size.now),
         "then": _fit(size.then),
         "empty": _fit(size.empty),
-        "placeable": None if size.placeable is None else _fit(size.placeable),
+        "placeable": _fit(size.then) if exclusive else None,
     }
 
 

@@ -12,14 +12,15 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.cluster.terms import Limits
 from gpolicy.suggest.suggestion import Mix
 from gpolicy.suggest.tiling import Amounts
 
 
-def under_policy(data: ClusterData, policy: InstancePolicy, template: DiskTemplate) -> CountedCluster:
-    """Return the only group of `data` under `policy`, ready for counting as hspace does."""
+def under_policy(data: ClusterData, policy: InstancePolicy, template: DiskTemplate, limits: Limits) -> CountedCluster:
+    """Return the only group of `data` under `policy`, ready for counting."""
     group = replace(data.groups[0], policy=policy)
-    return CountedCluster(replace(data, groups=(group,), policy=policy), template)
+    return CountedCluster(replace(data, groups=(group,), policy=policy), template, limits=limits)
 
 
 def count_mix(counted: CountedCluster, instances: Mapping[str, Instance], weights: Mapping[str, int]) -> Mix:
@@ -44,7 +45,7 @@ def count_mix(counted: CountedCluster, instances: Mapping[str, Instance], weight
             for name, instance in instances.items()
         },
         left=_left(reached, counted),
-        n1=not counted.accept_existing,
+        n1=counted.rules.max_node_failures > 0,
     )
 
 
@@ -119,10 +120,10 @@ def _one_more(
 
 
 def _placed_in(state: AllocationState, instances: Mapping[str, Instance]) -> dict[str, int]:
-    sizes = {instance.memory: name for name, instance in instances.items()}
+    sizes = {instance.burst: name for name, instance in instances.items()}
     counts = dict.fromkeys(instances, 0)
     for placed in state.placed:
-        counts[sizes[placed.memory]] += 1
+        counts[sizes[placed.burst]] += 1
     return counts
 
 

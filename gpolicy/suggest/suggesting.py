@@ -17,9 +17,9 @@ from gpolicy.allocator.configured_resources import with_configured_resources
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.dedicated_counting import as_hail_places
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
-from gpolicy.analysis.loaded_state import check_group, group_data, settle_all
+from gpolicy.analysis.hail_document import as_hail_reads
+from gpolicy.analysis.loaded_state import check_group, group_data, guaranteed, settle_all
 from gpolicy.analysis.violations import allowed_sizes, verdict_on
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
@@ -46,7 +46,6 @@ from gpolicy.suggest.suggestion import (
     Waste,
 )
 from gpolicy.suggest.tiling import Ground, Tiling, fitting, left_over, wasted
-from gpolicy.what_if.filling import allocator_under
 from gpolicy.writing.written import name_complaint
 
 _MOST_MARGIN: Final = 50.0
@@ -63,14 +62,15 @@ def suggest(
 ) -> SuggestReport:
     """Return suggestions for `group`, or for every group that has nodes.
 
-    `limits` go before those of the policy; both count where sizes are chosen by the instances that exist. After
-    `seconds`, or with Ctrl-C, the best of the sizes that were compared are the answer. Raise
-    UsageError for an impossible request, GpolicyError if nodes have no numbers or no size fits on them.
+    `limits` go before those of the policy. After `seconds`, or with Ctrl-C, the best of the sizes that were compared
+    are the answer. Raise UsageError for an impossible request, GpolicyError if nodes have no numbers or no size fits on
+    them.
     """
     _check(state, request, group)
     until, observed = time.monotonic() + seconds, state
     settled = settle_all(limited(state, limits))
-    state, data = settled.state, with_configured_resources(settled.data, settled.resources)
+    state = settled.state
+    data = with_configured_resources(as_hail_reads(state, settled.data), settled.resources)
     found: list[Suggestion] = []
     passed_over: dict[str, str] = {}
     for item in data.groups:
@@ -78,6 +78,8 @@ def suggest(
             continue
         try:
             alone = group_data(data, item.index)
+            if state.terms_of(item.name).limits.oversubscription is not None:
+                alone = guaranteed(alone, {name: one.minmem for name, one in state.instances.items()})
             found.append(_Maker(state, request, alone, until, tell).suggestion())
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:
@@ -94,7 +96,7 @@ def suggest(
         passed_over=passed_over,
         snapshot=state.snapshot,
         what_if=state.supposed,
-        limits=limits_in_force(observed, limits, group) if request.real_mix else (),
+        limits=limits_in_force(observed, limits, group),
     )
 
 
@@ -151,7 +153,7 @@ class _Maker:
 
         def filled_with(tiles: Tiling) -> tuple[CountedCluster, dict[int, Instance]]:
             found, policy = made_of(tiles)
-            counted = self._to_fill(under_policy(empty, policy, template), dedicated=dedicated)
+            counted = under_policy(empty, policy, template, self.limits)
             return counted, {divisor: counted.largest(pair) for divisor, pair in found.items()}
 
         if self.request.real_mix:
@@ -168,7 +170,11 @@ class _Maker:
                 raise GpolicyError(f"group {name}: no part of its nodes holds one of its instances")
             tiles, choices = best[0][1], tuple(choice for choice, _ in best)
         found, policy = made_of(tiles)
-        counts = self._counts(empty, policy, template, dedicated=dedicated)
+        counts = _Counts(
+            now=CountedCluster(self.data, template, limits=self.limits),
+            then=under_policy(self.data, policy, template, self.limits),
+            empty=under_policy(empty, policy, template, self.limits),
+        )
         sizes = tuple(self._size(divisor, found[divisor], kinds, tiles, ground, counts) for divisor in tiles.sizes)
         order = list(found.values())
         inside = holding(order, today.std)
@@ -191,7 +197,7 @@ class _Maker:
             std=std,
             newly_forbidden=(),
             instances=len(self.data.instances),
-            mixes=self._mixes(empty if self.request.empty else self.data, policy, template, sizes, dedicated=dedicated),
+            mix=self._mix(empty if self.request.empty else self.data, policy, template, sizes),
             choices=choices,
             document="",
             notes=tuple(notes),
@@ -200,31 +206,18 @@ class _Maker:
         stuck = [size for size in sizes if not size.then.fits and size.empty.fits]
         if made.newly_forbidden and stuck and template is not DiskTemplate.DRBD:
             notes.append(
-                "N+1 restarts the instances of a lost node under the policy: while instances violate the sizes, hspace"
-                " finds no room for others (the column empty shows the capacity without them)"
+                "N+1 restarts the instances of a lost node under the policy: while instances violate the sizes, hail"
+                " accepts no others (the column empty shows the capacity without them)"
             )
             made = replace(made, notes=tuple(notes))
         return replace(made, document=document(made, self.request, self.state.read_from))
 
-    def _to_fill(self, counted: CountedCluster, *, dedicated: bool) -> CountedCluster:
-        """Return a group ready to be filled under its limits; without any, as hspace or hail fills it."""
-        limits = self.state.terms_of(self.data.groups[0].name).limits
-        if limits != NO_LIMITS:
-            return replace(counted, allocator=allocator_under(limits))
-        return as_hail_places(counted) if dedicated else counted
+    @property
+    def limits(self) -> Limits:
+        """The limits of the group."""
+        return self.state.terms_of(self.data.groups[0].name).limits
 
     # --- capacity ------------------------------------------------------------------------------------------------
-
-    def _counts(
-        self, empty: ClusterData, policy: InstancePolicy, template: DiskTemplate, *, dedicated: bool
-    ) -> _Counts:
-        then = under_policy(self.data, policy, template)
-        return _Counts(
-            now=CountedCluster(self.data, template),
-            then=then,
-            empty=under_policy(empty, policy, template),
-            placeable=as_hail_places(then) if dedicated else None,
-        )
 
     def _size(
         self,
@@ -248,7 +241,6 @@ class _Maker:
             now=counts.now.fit(instance),
             then=counts.then.fit(instance),
             empty=counts.empty.fit(instance),
-            placeable=None if counts.placeable is None else counts.placeable.fit(instance),
         )
 
     def _today(self, counts: _Counts) -> tuple[OldPair, ...]:
@@ -263,22 +255,15 @@ class _Maker:
                 continue  # instances without memory cannot be counted
         return tuple(found)
 
-    def _mixes(
-        self,
-        data: ClusterData,
-        policy: InstancePolicy,
-        template: DiskTemplate,
-        sizes: tuple[Size, ...],
-        *,
-        dedicated: bool,
-    ) -> tuple[Mix, ...]:
+    def _mix(
+        self, data: ClusterData, policy: InstancePolicy, template: DiskTemplate, sizes: tuple[Size, ...]
+    ) -> Mix | None:
         if not self.request.mix:
-            return ()
-        counted = under_policy(data, policy, template)
+            return None
+        counted = under_policy(data, policy, template, self.limits)
         instances = {size.name: counted.largest(size.pair) for size in sizes}
         weights = {size.name: self.request.mix[size.divisor] for size in sizes if size.divisor in self.request.mix}
-        ways = (counted, as_hail_places(counted)) if dedicated else (counted,)
-        return tuple(count_mix(way, instances, weights) for way in ways)
+        return count_mix(counted, instances, weights)
 
     def _newly_forbidden(self, group: Group, values: Values) -> tuple[str, ...]:
         """Return the instances of the group that conform to its policy today but not to the suggested one."""
@@ -303,7 +288,6 @@ class _Counts:
     now: CountedCluster
     then: CountedCluster
     empty: CountedCluster
-    placeable: CountedCluster | None
 
 
 def with_values(state: ClusterState, group: str, values: Values) -> ClusterState:

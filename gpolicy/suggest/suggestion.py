@@ -79,8 +79,7 @@ class Size:
 
     `a_node` is the number that fills an empty node, by kind of node. `now` and `then` count beside existing instances,
     under today's policy and under the suggested one; `empty` counts under the suggested one without existing instances.
-    All three count as hspace does, with N+1. `placeable` is `then` as hail places on dedicated nodes, without N+1; None
-    on ordinary nodes.
+    All three are what hail accepts.
     """
 
     name: str
@@ -91,7 +90,6 @@ class Size:
     now: Fit
     then: Fit
     empty: Fit
-    placeable: Fit | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +186,7 @@ class Suggestion:
     std: Spec
     newly_forbidden: tuple[str, ...]
     instances: int
-    mixes: tuple[Mix, ...]
+    mix: Mix | None
     choices: tuple[Choice, ...]
     document: str
     notes: tuple[str, ...] = ()

@@ -85,12 +85,6 @@ def _counted(
     )
     found = report.groups[0] if group is not None else report.cluster
     assert found is not None  # noqa: S101 (without a group the whole cluster is counted)
-    if found.extended is not None:
-        if found.extended.unavailable is not None:
-            hint = "ask for fewer failures, or about a smaller group"
-            raise CannotRunError(found.extended.unavailable, scenario.span, hint=hint)
-        rows = found.extended.fits
-        return Counted({row.name: row.fits for row in rows}, {row.name: row.binding.cause.key for row in rows}, None)
     return _all_of(found)
 
 

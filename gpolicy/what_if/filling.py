@@ -11,12 +11,9 @@ from functools import cached_property
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, InstanceStatus
-from gpolicy.allocator.placement import Candidates
 from gpolicy.allocator.policy_check import check_policy
-from gpolicy.allocator.redundancy import CapacityRules
-from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
+from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.basis import Basis, StateReport
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
@@ -59,8 +56,7 @@ class FillingGroup:
 
     def place(self, state: AllocationState, instance: Instance, limit: int | None = None) -> AllocationState:
         """Return `state` with as many copies of `instance` as fit, at most `limit`."""
-        counted = self._for(instance)
-        return counted.place(state, instance, limit) if counted.refusal(instance) is None else state
+        return self._for(instance).place(state, instance, limit)
 
     def place_by_parts(
         self, state: AllocationState, instance: Instance, limit: float, check: Callable[[], None]
@@ -79,11 +75,7 @@ class FillingGroup:
 
     def binding(self, state: AllocationState, instance: Instance) -> Binding:
         """Return why `instance` did not fit in a run that ended with `state`."""
-        counted = self._for(instance)
-        refusal = counted.refusal(instance)
-        if refusal is not None:
-            return Binding(refusal.cause, detail=refusal.sentence)
-        return counted.find_binding(state, instance)
+        return self._for(instance).find_binding(state, instance)
 
 
 _PART_SECONDS: Final = 0.2
@@ -98,23 +90,7 @@ def room_of(state: ClusterState, group: str) -> tuple[FillingGroup, Basis]:
         hint = "split the group: Ganeti makes other instances on nodes with exclusive storage"
         raise GpolicyError(f"group {group}: exclusive storage is on for only some of its nodes", hint=hint)
     loaded = load_state(state, group=group)
-    return FillingGroup(
-        replace(loaded.groups[group], allocator=allocator_under(state.terms_of(group).limits))
-    ), loaded.basis(group)
-
-
-def allocator_under(limits: Limits) -> Callable[[Candidates, CapacityRules], Allocator]:
-    """Return how to make the allocator of a group: hspace's, or one that keeps the stricter limits of the policy."""
-    failures = 1 if limits.max_node_failures is None else limits.max_node_failures
-    cpus = limits.cpus_after_failure is True
-
-    def made(candidates: Candidates, rules: CapacityRules) -> Allocator:
-        strict = failures > 1 or cpus
-        return make_allocator(
-            candidates, replace(rules, failures=max(1, failures), cpus=cpus), capacity_checks=failures > 0, each=strict
-        )
-
-    return made
+    return FillingGroup(loaded.groups[group]), loaded.basis(group)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.analysis.allocator_input import disks_of
-from gpolicy.analysis.hail_document import hails_cluster
+from gpolicy.analysis.loaded_state import hails_cluster
 from gpolicy.cluster.state import ClusterState, Instance, Node, Resources
 
 

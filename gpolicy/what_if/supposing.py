@@ -6,10 +6,9 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
 from gpolicy.allocator.cluster_data import Instance as Placed
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
+from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.dedicated_counting import as_hail_places
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.pair_names import PairNames, find_pair, pair_title
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec, size_of, wanted_group, wanted_instance
@@ -151,9 +150,6 @@ def _instances(more: More, spec: str, names: PairNames) -> Step:
         _check_number("instances", more.count, state.instances, MOST_INSTANCES)
         title, wanted = spec_instance(state, more, group, names)
         counted = load_state(state, template=wanted.template, group=group).groups[group]
-        dedicated = all(state.has_exclusive_storage(node) for node in state.nodes_of(group))
-        if dedicated and wanted.template is not DiskTemplate.DRBD:
-            counted = as_hail_places(counted)
         if (refusal := counted.refusal(wanted)) is not None:
             raise GpolicyError(f"--with: {title} in group {group}: {refusal.sentence}")
         placed = counted.place(counted.initial, wanted, more.count)

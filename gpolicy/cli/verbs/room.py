@@ -305,7 +305,6 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     with today's policy.
     """
     from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.cluster.terms import NO_LIMITS  # noqa: PLC0415
     from gpolicy.report.suggest_answer import suggest_answer  # noqa: PLC0415
     from gpolicy.report.suggest_json import suggest_data  # noqa: PLC0415
     from gpolicy.suggest.document import documents  # noqa: PLC0415
@@ -326,8 +325,6 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
         real_mix=real_mix,
     )
     limits = limit_options.read()
-    if limits != NO_LIMITS and not real_mix:
-        raise UsageError("limits count where the sizes are chosen by instances", hint="say --real-mix as well")
 
     def work(target: Target) -> Report:
         file = target.output(output, ".yaml")

@@ -1,0 +1,144 @@
+"""Allocators that place one instance after the other as hail does, each with the N+1 test and the limits of the policy.
+
+hail goes by lost allocations, without N+1, where all nodes have exclusive storage (design document "dedicated
+allocation"), and takes a group of last resort only when no preferred one takes the instance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from heapq import heapify, heappop, heappush
+
+from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.dedicated_nodes import search_dedicated
+from gpolicy.allocator.enumerations import FailReason
+from gpolicy.allocator.extended import ExtendedRules, limited_allocator, memory_left
+from gpolicy.allocator.group_choice import Wanted
+from gpolicy.allocator.node import Node
+from gpolicy.allocator.placement import (
+    NO_FAILURES,
+    Attempt,
+    Candidates,
+    Nodes,
+    Placement,
+    SingleCandidates,
+    add_counts,
+    count_failures,
+)
+from gpolicy.allocator.redundancy import Instances, is_redundant, redundancy_predicate, settled
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
+from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.cluster.terms import Limits
+
+
+def rules_of(limits: Limits, *, dedicated: bool) -> ExtendedRules:
+    """Return the allocator's rules for `limits`; where they say nothing of failures, those of hail."""
+    failures = limits.max_node_failures
+    if failures is None:
+        failures = 0 if dedicated and not limits.cpus_after_failure else 1
+    return ExtendedRules(failures, limits.cpus_after_failure is True, limits.oversubscription)
+
+
+def hail_allocator(candidates: Sequence[Candidates], rules: ExtendedRules, *, dedicated: bool) -> Allocator:
+    """Return the allocator for candidates, of which hail takes the later ones only where none of the first fits."""
+    made = [
+        _DedicatedAllocator(one, rules)
+        if dedicated and isinstance(one, SingleCandidates)
+        else limited_allocator(one, rules)
+        for one in candidates
+    ]
+    return made[0] if len(made) == 1 else _InTurn(made)
+
+
+class _InTurn(Allocator):
+    """Fills one part of a cluster after the other."""
+
+    def __init__(self, parts: Sequence[Allocator]) -> None:
+        super().__init__(parts[0].engine)
+        self._parts = parts
+
+    def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place copies of `instance` (`Allocator.standard`)."""
+        first, failures = len(state.placed), NO_FAILURES
+        for part in self._parts:
+            left = None if limit is None else limit - (len(state.placed) - first)
+            state = part.standard(state, instance, left)
+            failures = add_counts(failures, state.failures)
+        return replace(state, failures=failures)
+
+    def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place shrinking instances (`Allocator.tiered`)."""
+        for part in self._parts:
+            state = part.tiered(state, instance, limit)
+        return state
+
+
+class _DedicatedAllocator(Allocator):
+    """Places by lost allocations: the smallest loss wins, then the least disk left, then the last node."""
+
+    def __init__(self, candidates: SingleCandidates, rules: ExtendedRules) -> None:
+        super().__init__(_DedicatedEngine(self), capacity_checks=rules.max_node_failures > 0)
+        self._candidates, self._rules = candidates.nodes, rules
+
+    def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place copies of `instance` (`Allocator.standard`). Only a node that has changed is tried again."""
+        nodes, instances, placed = dict(state.nodes), dict(state.instances), list[Instance]()
+        tried = [self._try(nodes[index], instances, instance) for index in self._candidates]
+        waiting = [rank for place, attempt in enumerate(tried) for rank in _ranks(place, attempt)]
+        heapify(waiting)
+        refused = list[_Rank]()
+        while waiting and len(placed) != limit:
+            rank = heappop(waiting)
+            place = -rank[2]
+            found = tried[place].solution
+            if found is None or not self._is_redundant(nodes, instances, found):
+                refused.append(rank)
+                continue
+            number = len(instances)
+            instances[number] = replace(found.instance, index=number, name=f"new-{len(state.placed) + len(placed)}")
+            placed.append(instances[number])
+            nodes[self._candidates[place]] = settled(found.changed[0], number)
+            tried[place] = self._try(nodes[self._candidates[place]], instances, instance)
+            for again in (*refused, *_ranks(place, tried[place])):
+                heappush(waiting, again)
+            refused.clear()
+        failures = reduce(add_counts, (attempt.failures for attempt in tried), NO_FAILURES)
+        failures = add_counts(failures, count_failures([FailReason.N1] * len(refused)))
+        return AllocationState(nodes, instances, (*reversed(placed), *state.placed), failures, attempted=True)
+
+    def _try(self, node: Node, instances: Instances, instance: Instance) -> Attempt:
+        if self._rules.oversubscription is not None and instance.burst > memory_left(node, instances, self._rules):
+            return Attempt(count_failures([FailReason.MEM]), 0, None)
+        nodes = {node.index: node}
+        return search_dedicated(Wanted(instance, 1), RequestOptions(), nodes, {}, [node.index])
+
+    def _is_redundant(self, nodes: Nodes, instances: Instances, found: Placement) -> bool:
+        if not self.capacity_checks:
+            return True
+        return redundancy_predicate(nodes, instances, self._rules.redundancy, is_redundant)(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _DedicatedEngine:
+    allocator: _DedicatedAllocator
+
+    def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:  # noqa: ARG002
+        """Try to place `instance` once; the allocator says whether N+1 is tested."""
+        after = self.allocator.standard(AllocationState(nodes, instances), instance, 1)
+        placed = Placement((), after.placed[0], 0.0) if after.placed else None
+        return Attempt(after.failures, 0, placed)
+
+    def redundant(self, nodes: Nodes, instances: Instances) -> bool:  # noqa: ARG002
+        """Return True: each placement is tested."""
+        return True
+
+
+_Rank = tuple[tuple[int, ...], int, int]
+"""The loss, the disk left, and the place among the candidates, below 0: of equals the last one is first."""
+
+
+def _ranks(place: int, attempt: Attempt) -> list[_Rank]:
+    found = attempt.solution
+    return [] if found is None else [(found.lost or (), found.disk_left, -place)]

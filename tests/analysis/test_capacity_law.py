@@ -1,0 +1,146 @@
+"""The law of capacity: n fit if and only if n `place`s in a row succeed and the next does not; real hail agrees."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpolicy.allocator.enumerations import AllocPolicy
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity, capacity
+from gpolicy.analysis.placing import place
+from gpolicy.analysis.wanted_instance import PlaceRequest
+from gpolicy.allocator.cluster_data import Disk
+from gpolicy.cluster.state import ClusterState, Disk as ObservedDisk, Instance
+from gpolicy.cluster.terms import GroupTerms, Limits
+from gpolicy.errors import GpolicyError
+from gpolicy.what_if.load import with_all
+from tests.analysis.hail_cases import HSPACE, HTOOLS, document, real_hail
+from tests.analysis.hspace_cases import from_text
+from tests.htools.random_clusters import TEMPLATES, random_cluster
+
+MOST = 12
+"""Capacities above this are not placed one by one."""
+
+
+def after(state: ClusterState, request: PlaceRequest, nodes: tuple[str, ...], number: int) -> ClusterState:
+    """Return the cluster with the instance of `request` on its nodes."""
+    assert request.disks is not None
+    assert request.template is not None
+    assert request.memory is not None
+    made = Instance(
+        name=f"placed{number}.example.com",
+        primary_node=nodes[0],
+        secondary_nodes=nodes[1:],
+        disk_template=request.template,
+        disks=tuple(ObservedDisk(size=disk.size, template=request.template, spindles=disk.spindles) for disk in request.disks),
+        minmem=request.minimum_memory or request.memory,
+        maxmem=request.memory,
+        vcpus=request.vcpus,
+        spindle_use=request.spindle_use,
+        status="running",
+        running=True,
+    )
+    return with_all(state, [made])
+
+
+def questions(report: CapacityReport) -> Iterator[tuple[GroupCapacity, PlaceRequest, int]]:
+    """Yield the groups, a request for each size of their policies, and how many fit."""
+    for item in report.groups:
+        if item.template is None or not item.nodes:
+            continue
+        for spec in item.specs:
+            yield item, request_of(item, spec), spec.fits
+
+
+def request_of(item: GroupCapacity, spec: SpecCapacity) -> PlaceRequest:
+    size = spec.pair.max
+    assert item.template is not None
+    diskless = item.template.value == "diskless"
+    over = item.limits.oversubscription is not None
+    return PlaceRequest(
+        name="new.example.com",
+        memory=size.memory,
+        minimum_memory=min(spec.pair.min.memory, size.memory) if over else None,
+        vcpus=size.cpus,
+        disks=() if diskless else (Disk(size.disk_size, size.spindle_use),),
+        spindle_use=spec.spindle_use,
+        template=item.template.value,
+        group=item.group,
+        spindles_given=False,
+    )
+
+
+def check_law(state: ClusterState, report: CapacityReport, seed: int, folder: Path | None = None) -> Counter[str]:
+    seen: Counter[str] = Counter()
+    for item, request, fits in questions(report):
+        if fits > MOST or is_closed(state, item.group):
+            continue
+        here = state
+        for number in range(fits + 1):
+            found = place(here, request)
+            assert found.ok is (number < fits), (seed, item.group, request, fits, number, found.reason)
+            if folder is not None:
+                answer = real_hail(document(here, as_request(request)), folder)
+                if answer is not None:
+                    assert answer["success"] is found.ok, (seed, item.group, request, number)
+                    seen["asked hail"] += 1
+            if found.ok:
+                here = after(here, request, found.nodes, number)
+        seen["none" if not fits else "some"] += 1
+    return seen
+
+
+def is_closed(state: ClusterState, group: str | None) -> bool:
+    return group is not None and state.groups[group].own.get(("alloc_policy",)) == AllocPolicy.UNALLOCABLE.value
+
+
+def as_request(request: PlaceRequest) -> dict[str, Any]:
+    disks = request.disks or ()
+    return {
+        "type": "allocate",
+        "name": request.name,
+        "memory": request.memory,
+        "vcpus": request.vcpus,
+        "disks": [{"size": disk.size, "spindles": disk.spindles} for disk in disks],
+        "disk_space_total": sum(disk.size for disk in disks) + (128 if request.template == "drbd" else 0),
+        "spindle_use": request.spindle_use,
+        "disk_template": request.template,
+        "tags": [],
+        "nics": [],
+        "os": "none",
+        "hypervisor": "kvm",
+        "required_nodes": 2 if request.template == "drbd" else 1,
+        "group_name": request.group,
+    }
+
+
+def limits(rng: random.Random) -> Limits:
+    return Limits(
+        max_node_failures=rng.choice([None, None, 0, 1, 2]),
+        oversubscription=rng.choice([None, None, 1.0, 1.5, 3.0]),
+        cpus_after_failure=rng.choice([None, None, True, False]),
+    )
+
+
+def run(seeds: range, *, limited: bool = False, folder: Path | None = None) -> Counter[str]:
+    seen: Counter[str] = Counter()
+    for seed in seeds:
+        rng = random.Random(seed)  # noqa: S311 (no secrets here)
+        template = rng.choice([*TEMPLATES, "drbd", "drbd", "plain", "plain", "plain"])
+        cluster = random_cluster(rng, template, 6, sound=True)
+        try:
+            state = from_text(cluster.text)
+            if limited:
+                terms = {name: GroupTerms(limits=limits(rng)) for name in state.groups}
+                state = replace(state, terms=terms)
+            report = capacity(state)
+        except GpolicyError:
+            continue
+        seen += check_law(state, report, seed, folder)
+    return seen
