@@ -103,7 +103,8 @@ def hails_cluster(state: ClusterState, groups: Iterable[str]) -> tuple[Settled, 
     settled = settle(state)
     for group in groups:
         refuse_gaps(settled, group)
-    return settled, merged(as_hail_reads(settled.state, settled.data), settled.resources)
+    data = as_hail_reads(settled.state, settled.data)
+    return settled, merged(data, settled.resources, settled.hail.static_kvm_node_memory)
 
 
 _NOTHING_DECLARED: Final = "hv_state and disk_state declare nothing that counts, so these are the measured numbers"
