@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def make_allocator(
-    candidates: Candidates, rules: CapacityRules, *, capacity_checks: bool, each: bool = False
+    candidates: Candidates, rules: CapacityRules, *, capacity_checks: bool, each: bool = False, force: bool = False
 ) -> Allocator:
-    """Return an allocator for `candidates` (`Allocator`)."""
-    law = ReferenceEngine(candidates, rules)
+    """Return an allocator for `candidates` (`Allocator`); `force` ignores soft limits of primaries."""
+    law = ReferenceEngine(candidates, rules, force)
     library = loaded_library()
     if library is None:
         return Allocator(law, capacity_checks, each)
@@ -89,7 +89,7 @@ class CompiledAllocator(Allocator):
             refuse_absurd_numbers(state.nodes.values(), (*state.instances.values(), instance))
             return None
         placed = opened.engine.placements(keep)
-        after = with_placements(state, instance, placed, opened.cluster.indices)
+        after = with_placements(state, instance, placed, opened.cluster.indices, force=self.engine.force)
         after = replace(after, failures=tuple(result.failures), attempted=bool(result.attempted) or state.attempted)
         opened.known[id(after.nodes)] = (after, keep + len(placed))
         return after
@@ -108,6 +108,7 @@ class CompiledAllocator(Allocator):
             self.engine.candidates,
             self.engine.rules,
             wanted=instance,
+            force=self.engine.force,
             capacity_checks=self.capacity_checks,
             each=self.each,
             placed_before=len(state.placed),

@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.compiled_allocation import make_allocator
-from gpolicy.allocator.engines import find_placement
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import truncate
-from gpolicy.allocator.placement import NO_FAILURES, Attempt, PairCandidates, SingleCandidates, add_counts
-from gpolicy.allocator.redundancy import CapacityRules, is_redundant
-from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
+from gpolicy.allocator.placement import NO_FAILURES, PairCandidates, SingleCandidates, add_counts
+from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,13 +33,15 @@ class ExtendedRules:
 
     `max_node_failures`: how many nodes of a group may fail at once; with `cpus` those that take over must keep their
     vcpu-ratio. `oversubscription`: the sum of the maximum memories of a node's primaries may be this many times its
-    memory for instances (total less node memory); None: no limit. `weights` are those of the score.
+    memory for instances (total less node memory); None: no limit. `weights` are those of the score, `force` ignores
+    soft limits of primaries.
     """
 
     max_node_failures: int = 1
     cpus: bool = False
     oversubscription: float | None = None
     weights: Weights = WEIGHTS
+    force: bool = False
 
     def __post_init__(self) -> None:
         if self.max_node_failures < 0:
@@ -58,65 +59,47 @@ def limited_allocator(candidates: Candidates, rules: ExtendedRules) -> Allocator
     """Return an allocator that tests each placement against `rules`, as hail does against one failure."""
     checks = rules.max_node_failures > 0
     if rules.oversubscription is None:
-        return make_allocator(candidates, rules.redundancy, capacity_checks=checks, each=True)
-    return _OversubscribedAllocator(_OversubscribedEngine(candidates, rules), checks, each=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _OversubscribedEngine:
-    """Attempts on the candidates whose primary has memory left for the greatest memory of the instance."""
-
-    candidates: Candidates
-    rules: ExtendedRules
-
-    def with_left(
-        self, nodes: Nodes, instances: Instances, instance: Instance
-    ) -> tuple[Candidates, FailCounts, Mapping[int, float]]:
-        """Return these candidates, the others as failures, and what each node has left (MiB)."""
-        needed = instance.burst
-        left = {index: memory_left(nodes[index], instances, self.rules) for index in _primaries(self.candidates)}
-        failures = list(NO_FAILURES)
-        if isinstance(self.candidates, SingleCandidates):
-            failures[FailReason.MEM] = sum(needed > left[index] for index in self.candidates.nodes)
-            fitting = tuple(index for index in self.candidates.nodes if needed <= left[index])
-            return SingleCandidates(fitting), tuple(failures), left
-        failures[FailReason.MEM] = sum(len(others) for index, others in self.candidates.pairs if needed > left[index])
-        members = tuple(member for member in self.candidates.members if needed <= left[member[0]])
-        return PairCandidates(members), tuple(failures), left
-
-    def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
-        """Try them; with `checked` the N+1 test must pass afterwards."""
-        fewer, failures, _ = self.with_left(nodes, instances, instance)
-        rules = self.rules.redundancy
-        found = find_placement(nodes, instances, instance, fewer, rules, force=False, capacity_checks=checked)
-        return replace(found, failures=add_counts(found.failures, failures))
-
-    def redundant(self, nodes: Nodes, instances: Instances) -> bool:
-        """Whether the state keeps the rules."""
-        return is_redundant(nodes, instances, self.rules.redundancy)
+        return make_allocator(candidates, rules.redundancy, capacity_checks=checks, each=True, force=rules.force)
+    return _OversubscribedAllocator(candidates, rules)
 
 
 class _OversubscribedAllocator(Allocator):
-    """Places as many at a time as fit on any one node."""
+    """Places as many at a time as fit on any one node, on nodes with memory left for the burst of the instance."""
 
-    engine: _OversubscribedEngine
+    def __init__(self, candidates: Candidates, rules: ExtendedRules) -> None:
+        super().__init__(ReferenceEngine(candidates, rules.redundancy))
+        self._candidates, self._rules = candidates, rules
 
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`)."""
-        first = len(state.placed)
+        first, rules = len(state.placed), replace(self._rules, oversubscription=None)
         while True:
-            fewer, failures, left = self.engine.with_left(state.nodes, state.instances, instance)
-            allocator = make_allocator(
-                fewer, self.engine.rules.redundancy, capacity_checks=self.capacity_checks, each=True
-            )
-            steps = [limit - (len(state.placed) - first)] if limit is not None else []
-            some = _primaries(fewer)
-            if some and instance.burst > 0:
-                steps.append(int(min(left[index] for index in some) // instance.burst))
-            step, count = min(steps, default=None), len(state.placed)
-            state = allocator.standard(state, instance, step)
-            if step is None or len(state.placed) < count + step or len(state.placed) - first == limit:
-                return replace(state, failures=add_counts(state.failures, failures))
+            left = {index: memory_left(node, state.instances, self._rules) for index, node in state.nodes.items()}
+            fewer, refused = _with_left(self._candidates, left, instance.burst)
+            count = len(state.placed)
+            steps = [] if limit is None else [limit - (count - first)]
+            if instance.burst > 0:
+                steps += [int(left[index] // instance.burst) for index in _primaries(fewer)]
+            step = min(steps, default=None)
+            state = limited_allocator(fewer, rules).standard(state, instance, step)
+            placed = len(state.placed) - count
+            if not step or placed < step or len(state.placed) - first == limit:
+                return replace(state, failures=add_counts(state.failures, refused))
+
+    def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place copies of `instance`, which ballooning shrinks."""
+        return self.standard(state, instance, limit)
+
+
+def _with_left(candidates: Candidates, left: Mapping[int, float], needed: int) -> tuple[Candidates, FailCounts]:
+    """Return the candidates whose primary has enough left, and the others as failures."""
+    failures = list(NO_FAILURES)
+    if isinstance(candidates, SingleCandidates):
+        fitting = tuple(index for index in candidates.nodes if needed <= left[index])
+        failures[FailReason.MEM] = len(candidates.nodes) - len(fitting)
+        return SingleCandidates(fitting), tuple(failures)
+    failures[FailReason.MEM] = sum(len(others) for index, others in candidates.pairs if needed > left[index])
+    return PairCandidates(tuple(one for one in candidates.members if needed <= left[one[0]])), tuple(failures)
 
 
 def refuse_minutes(nodes: Nodes, instances: Instances, instance: Instance, rules: ExtendedRules) -> None:

@@ -52,16 +52,17 @@ class AllocationState:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEngine:
-    """The engine of the law, which repeats every computation."""
+    """The engine of the law, which repeats every computation. `force` ignores soft limits of primaries."""
 
     candidates: Candidates
     rules: CapacityRules
+    force: bool = False
 
     def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
         """Try every candidate; with `checked` only a placement that passes the N+1 test counts."""
         predicate = redundancy_predicate(nodes, instances, self.rules) if checked else None
         score = partial(total_score, weights=self.rules.weights)
-        return try_allocate(nodes, instance, self.candidates, predicate=predicate, score=score)
+        return try_allocate(nodes, instance, self.candidates, force=self.force, predicate=predicate, score=score)
 
     def redundant(self, nodes: Nodes, instances: Instances) -> bool:
         """Whether every examined node can be evacuated."""

@@ -29,9 +29,14 @@ MOST_EXACT: Final = 1 << 31
 
 
 def with_placements(
-    state: AllocationState, wanted: Instance, placements: Sequence[NativePlacement], indices: Sequence[int]
+    state: AllocationState,
+    wanted: Instance,
+    placements: Sequence[NativePlacement],
+    indices: Sequence[int],
+    *,
+    force: bool = False,
 ) -> AllocationState:
-    """Return `state` with shrunk copies of `wanted` on the nodes that the engine chose."""
+    """Return `state` with shrunk copies of `wanted` on the nodes that the engine chose; `force` ignores soft limits."""
     if not placements:
         return state
     nodes, instances = dict(state.nodes), dict(state.instances)
@@ -50,7 +55,7 @@ def with_placements(
             added[secondary].append(_Added(new, size, False))
         instances[new.index] = new
         placed.append(new)
-    sums = _Sums()
+    sums = _Sums(force)
     for index, items in added.items():
         nodes[index] = _with_all(nodes[index], items, sums)
     return replace(state, nodes=nodes, instances=instances, placed=tuple(reversed(placed)))
@@ -104,8 +109,10 @@ def _with_all(node: Node, added: Sequence[_Added], sums: _Sums) -> Node:
             return together
     for item in added:
         instance = item.instance
-        change = add_primary(node, instance) if item.primary else add_secondary(node, instance, instance.primary)
-        node = accepted(change)
+        if item.primary:
+            node = accepted(add_primary(node, instance, force=sums.force))
+        else:
+            node = accepted(add_secondary(node, instance, instance.primary))
     return node
 
 
@@ -119,7 +126,8 @@ def _add_up_exactly(node: Node, instance: Instance) -> bool:
 class _Sums:
     """Instances with the total size of several ones, each made once."""
 
-    def __init__(self) -> None:
+    def __init__(self, force: bool) -> None:  # noqa: FBT001
+        self.force = force
         self._known: dict[tuple[object, ...], Instance] = {}
 
     def of(self, added: Sequence[_Added], *, kept: bool) -> Instance:
@@ -152,7 +160,7 @@ def _sum_of(instances: Sequence[Instance], location_score: int, *, auto_balance:
 def _with_primaries(node: Node, added: Sequence[_Added], sums: _Sums) -> Node | FailReason:
     if not added:
         return node
-    new = add_primary(node, sums.of(added, kept=True))
+    new = add_primary(node, sums.of(added, kept=True), force=sums.force)
     if not isinstance(new, FailReason):
         new.primaries = (*(item.instance.index for item in reversed(added)), *node.primaries)
     return new

@@ -72,6 +72,7 @@ class Cause(Explained):
         "with one more instance, the nodes that take over after a loss could not keep their vcpu-ratio",
     )
     OVERSUBSCRIPTION = ("oversubscription", "the sum of the maximum memory of all instances on a node")
+    ALLOCATOR = ("default_iallocator_params", "the parameters of the cluster make hail refuse every request")
     NOTHING = ("nothing", "no attempt was made")
 
 

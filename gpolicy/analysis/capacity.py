@@ -268,7 +268,7 @@ def _tiered_run(counted: CountedCluster, tell: Observer) -> tuple[AllocationStat
         tell(f"spec pair {number} of {len(policy.minmax)}")
         before = len(state.placed)
         if counted.refusal(counted.largest(pair)) is None:
-            state = counted.tiered(state, pair.max, policy.std.spindle_use)
+            state = counted.tiered(state, pair)
         sizes.append(_sizes(filter(counted.is_made, reversed(state.placed[: len(state.placed) - before]))))
     return state, sizes
 

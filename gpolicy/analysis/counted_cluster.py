@@ -37,6 +37,7 @@ from gpolicy.analysis.side_by_side import side_by_side
 from gpolicy.analysis.unmade import Unmade, unmade
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError
+from gpolicy.ganeti.hail_parameters import HailParameters
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 _Result = TypeVar("_Result")
@@ -81,7 +82,7 @@ class CountedCluster:
     by node name, which replace measured ones (design document "Resource model"). `volumes` are the sizes of the
     smallest physical volume of nodes, by name, where known. `split` instances are mirrored, but on a node of another
     group, and count on their primary only. `weights` are those of the score, `limits` those of the policy. Results are
-    remembered.
+    remembered. `hail` is what the parameters of the cluster make of hail.
     """
 
     data: ClusterData
@@ -92,6 +93,7 @@ class CountedCluster:
     weights: Weights = WEIGHTS
     limits: Limits = NO_LIMITS
     hspace_data: ClusterData | None = None
+    hail: HailParameters = field(default_factory=HailParameters)
 
     def __post_init__(self) -> None:
         self._known: dict[Instance, Fit] = {}
@@ -116,7 +118,7 @@ class CountedCluster:
     @cached_property
     def cluster(self) -> Cluster:
         """The cluster as the allocator loads it."""
-        return merged(self.data, self.resources)
+        return merged(self.data, self.resources, self.hail.static_kvm_node_memory)
 
     @cached_property
     def initial(self) -> AllocationState:
@@ -133,13 +135,16 @@ class CountedCluster:
     @cached_property
     def rules(self) -> ExtendedRules:
         """What each placement has to keep."""
-        return replace(rules_of(self.limits, dedicated=self.dedicated), weights=self.weights)
+        tests = self.hail.capacity_checks and not self.dedicated
+        return replace(rules_of(self.limits, tests=tests), weights=self.weights, force=self.hail.ignore_soft_errors)
 
     @cached_property
     def hindrance(self) -> Binding | None:
         """Why no node may take any instance; None if some may."""
         if self.template is None:
             return Binding(Cause.NO_TEMPLATE)
+        if self.hail.failure:
+            return Binding(Cause.ALLOCATOR, detail=f"hail refuses every request: {self.hail.failure}")
         if self._candidates() is not None:
             return None
         groups = self.cluster.groups.values()
@@ -158,7 +163,12 @@ class CountedCluster:
         """Return the candidates for `instance`, and what places it there; None if no node may take it."""
         if self.hindrance is not None:
             return None
-        refused = frozenset(index for index in self.cluster.nodes if self._refused_on(index, instance) is not None)
+        nodes, only = self.cluster.nodes, self.hail.restriction
+        refused = frozenset(
+            index
+            for index, node in nodes.items()
+            if self._refused_on(index, instance) is not None or (only is not None and node.facts.name not in only)
+        )
         if refused not in self._made:
             self._made[refused] = self._make(refused)
         return self._made[refused]
@@ -236,11 +246,11 @@ class CountedCluster:
         """Return how many instances of `spec` fit. Raise GpolicyError for one without memory."""
         return _counting(spec, lambda: self.fit(self.instance(spec, spindle_use), spec))
 
-    def tiered(self, state: AllocationState, spec: Spec, spindle_use: int) -> AllocationState:
-        """Return `state` after tiered allocation from `spec`. Raise as `standard`."""
-        instance = self.instance(spec, spindle_use)
+    def tiered(self, state: AllocationState, pair: SpecPair) -> AllocationState:
+        """Return `state` after tiered allocation from the maximum of `pair`. Raise as `standard`."""
+        instance = self.largest(pair, self.policy.std.spindle_use)
         made = self._allocator(instance)
-        return state if made is None else _counting(spec, lambda: made[1].tiered(state, instance, None))
+        return state if made is None else _counting(pair.max, lambda: made[1].tiered(state, instance, None))
 
     def find_binding(self, final: AllocationState, instance: Instance) -> Binding:
         """Return why the next `instance` did not fit in a run that ended with `final`."""
@@ -250,7 +260,9 @@ class CountedCluster:
         if refusal is not None:
             return Binding(refusal.cause, detail=refusal.sentence)
         made = self._allocator(instance)
-        if made is None or final.failures == NO_FAILURES:
+        if made is None:  # what is left after restrict-allocation-to
+            return Binding(Cause.NO_NODES)
+        if final.failures == NO_FAILURES:
             return Binding(Cause.NOTHING)
         found = binding(final.nodes, instance, made[0], final.failures)
         if found.cause is Cause.REDUNDANCY and final.nodes is self.initial.nodes and (loss := self.loss) is not None:

@@ -7,13 +7,15 @@ allocation"), and takes a group of last resort only when no preferred one takes 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from heapq import heapify, heappop, heappush
+from itertools import groupby
 
 from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.dedicated_nodes import search_dedicated
-from gpolicy.allocator.enumerations import FailReason
+from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.extended import ExtendedRules, limited_allocator, memory_left
 from gpolicy.allocator.group_choice import Wanted
 from gpolicy.allocator.node import Node
@@ -28,16 +30,16 @@ from gpolicy.allocator.placement import (
     count_failures,
 )
 from gpolicy.allocator.redundancy import Instances, is_redundant, redundancy_predicate, settled
-from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
+from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.cluster.terms import Limits
 
 
-def rules_of(limits: Limits, *, dedicated: bool) -> ExtendedRules:
-    """Return the allocator's rules for `limits`; where they say nothing of failures, those of hail."""
+def rules_of(limits: Limits, *, tests: bool) -> ExtendedRules:
+    """Return the allocator's rules for `limits`; where they say nothing of failures, hail `tests` one or none."""
     failures = limits.max_node_failures
     if failures is None:
-        failures = 0 if dedicated and not limits.cpus_after_failure else 1
+        failures = 1 if tests or limits.cpus_after_failure else 0
     return ExtendedRules(failures, limits.cpus_after_failure is True, limits.oversubscription)
 
 
@@ -79,8 +81,10 @@ class _DedicatedAllocator(Allocator):
     """Places by lost allocations: the smallest loss wins, then the least disk left, then the last node."""
 
     def __init__(self, candidates: SingleCandidates, rules: ExtendedRules) -> None:
-        super().__init__(_DedicatedEngine(self), capacity_checks=rules.max_node_failures > 0)
+        checks = rules.max_node_failures > 0
+        super().__init__(ReferenceEngine(candidates, rules.redundancy), capacity_checks=checks)
         self._candidates, self._rules = candidates.nodes, rules
+        self._by_score = make_allocator(candidates, rules.redundancy, capacity_checks=checks, each=True)
 
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`). Only a node that has changed is tried again."""
@@ -108,31 +112,24 @@ class _DedicatedAllocator(Allocator):
         failures = add_counts(failures, count_failures([FailReason.N1] * len(refused)))
         return AllocationState(nodes, instances, (*reversed(placed), *state.placed), failures, attempted=True)
 
+    def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place the sizes of a tiered run by the score, in its order."""
+        sizes = self._by_score.tiered(state, instance, limit).placed[: -len(state.placed) or None]
+        for size, some in groupby(replace(one, index=-1, name="", primary=NO_NODE) for one in reversed(sizes)):
+            state = self.standard(state, size, len(list(some)))
+        return state
+
     def _try(self, node: Node, instances: Instances, instance: Instance) -> Attempt:
         if self._rules.oversubscription is not None and instance.burst > memory_left(node, instances, self._rules):
             return Attempt(count_failures([FailReason.MEM]), 0, None)
         nodes = {node.index: node}
-        return search_dedicated(Wanted(instance, 1), RequestOptions(), nodes, {}, [node.index])
+        options = RequestOptions(ignore_soft_errors=self._rules.force)
+        return search_dedicated(Wanted(instance, 1), options, nodes, {}, [node.index])
 
     def _is_redundant(self, nodes: Nodes, instances: Instances, found: Placement) -> bool:
         if not self.capacity_checks:
             return True
         return redundancy_predicate(nodes, instances, self._rules.redundancy, is_redundant)(found)
-
-
-@dataclass(frozen=True, slots=True)
-class _DedicatedEngine:
-    allocator: _DedicatedAllocator
-
-    def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:  # noqa: ARG002
-        """Try to place `instance` once; the allocator says whether N+1 is tested."""
-        after = self.allocator.standard(AllocationState(nodes, instances), instance, 1)
-        placed = Placement((), after.placed[0], 0.0) if after.placed else None
-        return Attempt(after.failures, 0, placed)
-
-    def redundant(self, nodes: Nodes, instances: Instances) -> bool:  # noqa: ARG002
-        """Return True: each placement is tested."""
-        return True
 
 
 _Rank = tuple[tuple[int, ...], int, int]

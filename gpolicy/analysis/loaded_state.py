@@ -18,7 +18,7 @@ from gpolicy.analysis.hail_document import as_hail_reads
 from gpolicy.analysis.volume_resources import volume_notes
 from gpolicy.analysis.volume_sizes import smallest_volumes
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import NO_LIMITS, Limits
+from gpolicy.cluster.terms import Limits, shared_limits
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.units import exact_size
 from gpolicy.guessing import did_you_mean_one_of
@@ -204,7 +204,7 @@ def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[Counte
         exclusive = bool(part.nodes) and all(node.exclusive_storage for node in part.nodes)
         template_of_part = template or first_allowed(enabled, part.policy, exclusive=exclusive)
         if limits.oversubscription is not None:
-            part = guaranteed(part, {name: item.minmem for name, item in settled.state.instances.items()})
+            part = guaranteed(part, settled.state)
         made = CountedCluster(
             _decisive(part),
             template_of_part,
@@ -213,6 +213,7 @@ def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[Counte
             split,
             limits=limits,
             hspace_data=_decisive(hspace),
+            hail=settled.hail,
         )
         found = next((item for item in known if item.gives_the_same(made)), made)
         known.append(found)
@@ -228,9 +229,7 @@ def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[Counte
         )
         for group in data.groups
     }
-    filled = {limits[settled.state.nodes[node.name].group] for node in data.nodes}
-    of_all = filled.pop() if len(filled) == 1 else NO_LIMITS
-    return LoadedState(settled, counted(data, observed, of_all), groups)
+    return LoadedState(settled, counted(data, observed, shared_limits(settled.state)), groups)
 
 
 def load_known_groups(
@@ -262,8 +261,8 @@ def load_known_groups(
     return replace(known, gaps=reasons, notes=tuple(map(counted_on_primary, split)))
 
 
-def guaranteed(data: ClusterData, minimum_memory: Mapping[str, int]) -> ClusterData:
-    """Return `data` with its instances at their minimum memory (by name), and the memory above it free.
+def guaranteed(data: ClusterData, state: ClusterState) -> ClusterData:
+    """Return `data`, made of `state`, with its instances at their minimum memory, and the memory above it free.
 
     Under over-subscription only the minimum is guaranteed; ballooning can take back the rest (design document "Resource
     model"). An instance with less memory than that now (its minmem was raised while it ran) stays as it is.
@@ -271,7 +270,7 @@ def guaranteed(data: ClusterData, minimum_memory: Mapping[str, int]) -> ClusterD
     freed: dict[int, int] = {}
     instances = []
     for instance in data.instances:
-        least = min(instance.memory, minimum_memory.get(instance.name, instance.memory))
+        least = min(instance.memory, state.instances[instance.name].minmem)
         if instance.uses_memory:
             freed[instance.primary] = freed.get(instance.primary, 0) + instance.memory - least
         instances.append(replace(instance, memory=least, maximum_memory=instance.memory))

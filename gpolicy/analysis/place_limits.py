@@ -47,7 +47,7 @@ def under_limits(state: ClusterState, search: PlaceSearch, found: list[Candidate
         group = search.cluster.groups[tried.nodes[tried.members[0]].facts.group]
         limits = state.terms_of(group.name).limits
         if limits.beyond_htools and any(item.ok and item.group == group.name for item in found):
-            rules = rules_of(limits, dedicated=search.dedicated)
+            rules = rules_of(limits, tests=search.options.capacity_checks and not search.dedicated)
             checked = _Checked(search, tried, rules)
             found = checked.marked(found, group.name)
     return [*(item for item in found if item.ok), *(item for item in found if not item.ok)]

@@ -25,7 +25,7 @@ from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
 from gpolicy.analysis.counted_cluster import merged
 from gpolicy.analysis.hail_document import as_hail_reads, decisive, not_tried, without_parameters
-from gpolicy.analysis.loaded_state import basis_notes, refuse_gaps
+from gpolicy.analysis.loaded_state import basis_notes, guaranteed, refuse_gaps
 from gpolicy.analysis.metric_notes import metric_notes
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_instead import other_sizes
@@ -37,7 +37,7 @@ from gpolicy.analysis.unmade import Unmade, unmade
 from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
+from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force, shared_limits
 from gpolicy.errors import InputError
 from gpolicy.ganeti.hail_parameters import HailParameters
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
@@ -85,16 +85,13 @@ def _place(
     state, data = settled.state, as_hail_reads(settled.state, settled.data)
     group = wanted_group(request, data)
     refuse_gaps(settled, group.name if group else None)
+    lifting = shared_limits(state, group.name if group else None)
+    if lifting.oversubscription is not None:
+        data = guaranteed(data, state)
     instance = wanted_instance(request, group, state, data)
     hail = settled.hail
     cluster = merged(data, settled.resources, hail.static_kvm_node_memory)
-    named_nodes = None if request.nodes is None else frozenset(request.nodes)
-    options = RequestOptions(
-        capacity_checks=hail.capacity_checks,
-        ignore_soft_errors=hail.ignore_soft_errors,
-        restriction=named_nodes if hail.restriction is None else hail.restriction,
-        weights=request.weights,
-    )
+    options = _options(request, hail, lifting)
     wanted = Wanted(instance, 2 if instance.template is DiskTemplate.DRBD else 1, group.name if group else None)
     volumes = smallest_volumes(state)
     refusals = _unmade(cluster, request, instance, volumes)
@@ -168,6 +165,17 @@ def _place(
         ),
         limits=limits_in_force(observed, limits, group.name if group else None),
         instead=others,
+    )
+
+
+def _options(request: PlaceRequest, hail: HailParameters, limits: Limits) -> RequestOptions:
+    """Return hail's options; where the limits ask for no node failure, N+1 is not tested."""
+    named_nodes = None if request.nodes is None else frozenset(request.nodes)
+    return RequestOptions(
+        capacity_checks=hail.capacity_checks and limits.max_node_failures != 0,
+        ignore_soft_errors=hail.ignore_soft_errors,
+        restriction=named_nodes if hail.restriction is None else hail.restriction,
+        weights=request.weights,
     )
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.pair_names import PairNames, find_pair
-from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec, size_of
+from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.ganeti.units import parse_size
@@ -66,7 +66,7 @@ class Words:
             if meant is None:
                 raise
             raise UsageError(unknown.message, hint=f"Did you mean `{meant}={self.spec}`?") from None
-        return of_spec(self.request, size_of(pair, bound, state, group), state, group)
+        return of_pair(self.request, pair, bound, state, group)
 
 
 def read_words(words: Sequence[str], keys: Sequence[str] | None = None) -> Words:
@@ -145,7 +145,7 @@ def _add(values: dict[str, Any], key: str, value: str, word: str) -> None:
 
 def _with(words: Words, values: Mapping[str, Any]) -> Words:
     request, spec = words.request, words.spec
-    fields = {"spindle-use": "spindle_use", "nics": "nic_count"}
+    fields = {"spindle-use": "spindle_use", "nics": "nic_count", "minmem": "minimum_memory"}
     for key, value in values.items():
         if key == "spec":
             spec = _text(key, value)
@@ -216,6 +216,7 @@ def _disk(key: str, value: Any) -> list[Disk]:
 
 _READERS: Final[dict[str, Callable[[str, Any], Any]]] = {
     "memory": _size,
+    "minmem": _size,
     "vcpus": _whole,
     "disks": _disks,
     "spindle-use": _whole,

@@ -8,9 +8,11 @@ from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, N
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import desired_tags, exclusion_tags
+from gpolicy.allocator.policy_check import check_policy
 from gpolicy.analysis.allocator_input import charged_space, policy_of
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import shared_limits
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 
@@ -69,19 +71,21 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
     std = policy.std
     template = _template(request, group, state, data)
     disks = _disks(request, std, template, data)
+    memory = std.memory if request.memory is None else request.memory
     amounts = {
-        "memory": std.memory if request.memory is None else request.memory,
+        "memory": memory,
+        "minmem": memory if request.minimum_memory is None else min(memory, request.minimum_memory),
         "vcpus": std.cpus if request.vcpus is None else request.vcpus,
         "spindle-use": std.spindle_use if request.spindle_use is None else request.spindle_use,
         **{f"disk {number}": disk.size for number, disk in enumerate(disks)},
         **{f"spindles of disk {number}": disk.spindles or 0 for number, disk in enumerate(disks)},
     }
     for what, amount in amounts.items():
-        if amount < 0 or (amount == 0 and what in ("memory", "vcpus")):
+        if amount < 0 or (amount == 0 and what in ("memory", "minmem", "vcpus")):
             raise UsageError(f"{what} of the instance is {amount}")
     _check_networks(request, state)
     _check_nodes(request, state)
-    return Instance(
+    made = Instance(
         index=-1,
         name=request.name,
         memory=amounts["memory"],
@@ -97,6 +101,11 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
         desired_tags=desired_tags(data.tags, request.tags),
         ignores_policy=request.ignore_ipolicy,
     )
+    least, exclusive = amounts["minmem"], any(node.exclusive_storage for node in data.nodes)
+    if least == made.memory or shared_limits(state, group.name if group else None).oversubscription is None:
+        return made
+    refused = check_policy(policy, made, exclusive=exclusive)  # Ganeti compares the greatest memory with the policy
+    return made if refused is not None else replace(made, memory=least, maximum_memory=made.memory)
 
 
 def _template(request: PlaceRequest, group: Group | None, state: ClusterState, data: ClusterData) -> DiskTemplate:
@@ -160,6 +169,12 @@ def size_of(pair: SpecPair, bound: str, state: ClusterState, group: str) -> Spec
     std = policy_of(state.groups[group].effective, f"group {group}").std
     use = min(max(std.spindle_use, pair.min.spindle_use), pair.max.spindle_use)
     return replace(pair.max, disk_count=pair.min.disk_count, spindle_use=use)
+
+
+def of_pair(request: PlaceRequest, pair: SpecPair, bound: str, state: ClusterState, group: str) -> PlaceRequest:
+    """Return `request` with missing values from the minimum or maximum (`bound`) of a pair, and from `group`."""
+    least = pair.min.memory if request.minimum_memory is None else request.minimum_memory
+    return of_spec(replace(request, minimum_memory=least), size_of(pair, bound, state, group), state, group)
 
 
 def of_spec(request: PlaceRequest, spec: Spec, state: ClusterState, group: str | None) -> PlaceRequest:

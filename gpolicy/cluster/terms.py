@@ -202,6 +202,14 @@ def limited(state: ClusterState, asked: Limits) -> ClusterState:
     return replace(state, terms={name: replace(item, limits=asked.over(item.limits)) for name, item in terms.items()})
 
 
+def shared_limits(state: ClusterState, group: str | None = None) -> Limits:
+    """Return the limits of `group`; without, those that all groups with nodes share (none where they differ)."""
+    if group is not None:
+        return state.terms_of(group).limits
+    found = {state.terms_of(node.group).limits for node in state.nodes.values()}
+    return found.pop() if len(found) == 1 else NO_LIMITS
+
+
 def under_terms(state: ClusterState, terms: Terms, new_names: Mapping[str, str] | None = None) -> ClusterState:
     """Return `state` under `terms`; `new_names` are the names in `terms` of groups that are to be renamed.
 

@@ -79,7 +79,7 @@ def suggest(
         try:
             alone = group_data(data, item.index)
             if state.terms_of(item.name).limits.oversubscription is not None:
-                alone = guaranteed(alone, {name: one.minmem for name, one in state.instances.items()})
+                alone = guaranteed(alone, state)
             found.append(_Maker(state, request, alone, until, tell).suggestion())
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:

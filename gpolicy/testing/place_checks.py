@@ -33,6 +33,7 @@ def _request(policy: Policy, state: ClusterState, sizes: Sizes) -> PlaceRequest:
     of = group or (next(iter(used)) if len(used) == 1 else None)
     request = PlaceRequest(
         memory=sizes.memory,
+        minimum_memory=sizes.minmem,
         vcpus=sizes.cpus,
         disks=None if sizes.disks is None else tuple(Disk(disk.size, disk.spindles) for disk in sizes.disks),
         spindle_use=sizes.spindle_use,

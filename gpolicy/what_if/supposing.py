@@ -11,7 +11,7 @@ from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.pair_names import PairNames, find_pair, pair_title
-from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec, size_of, wanted_group, wanted_instance
+from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair, wanted_group, wanted_instance
 from gpolicy.cluster.state import ClusterState, Disk, Instance
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import exact_size
@@ -139,7 +139,7 @@ def spec_instance(state: ClusterState, more: More, group: str, names: PairNames)
         request = replace(more.request, group=group)
     else:
         pair, _ = find_pair(title, names, state, group)
-        request = of_spec(PlaceRequest(group=group), size_of(pair, more.bound, state, group), state, group)
+        request = of_pair(PlaceRequest(group=group), pair, more.bound, state, group)
         title = f"{pair_title(title)}:{more.bound}"
     return title, wanted_instance(request, wanted_group(request, data), state, data)
 
@@ -193,7 +193,7 @@ def _observed(placed: Placed, counted: CountedCluster, name: str) -> Instance:
         disk_template=template,
         disks=tuple(Disk(size=disk.size, template=template, spindles=disk.spindles) for disk in placed.disks),
         minmem=placed.memory,
-        maxmem=placed.memory,
+        maxmem=placed.burst,
         vcpus=placed.vcpus,
         spindle_use=placed.spindle_use,
         status=placed.status.value,

@@ -38,7 +38,9 @@ def after(state: ClusterState, request: PlaceRequest, nodes: tuple[str, ...], nu
         primary_node=nodes[0],
         secondary_nodes=nodes[1:],
         disk_template=request.template,
-        disks=tuple(ObservedDisk(size=disk.size, template=request.template, spindles=disk.spindles) for disk in request.disks),
+        disks=tuple(
+            ObservedDisk(size=disk.size, template=request.template, spindles=disk.spindles) for disk in request.disks
+        ),
         minmem=request.minimum_memory or request.memory,
         maxmem=request.memory,
         vcpus=request.vcpus,
