@@ -22,10 +22,11 @@ from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
+from gpolicy.analysis.cure import Cure, find_cure
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.loaded_state import basis_notes, check_group, counted_on_primary, load_state, split_instances
 from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
-from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.pair_names import PairNames, pair_title
 from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
@@ -77,6 +78,7 @@ class GroupCapacity:
     `template` is None if no enabled template is allowed. `tiered` are runs of equal sizes in the order of placement;
     `tiered_binding` tells why they ended. `hspace_tiered` and `hspace_standard` are hspace's numbers. `stranded` are
     resources that no allowed instance can use; `limits` are those of the policy, which all figures but hspace's keep.
+    `cure` is what makes a group take instances that takes none, where something is found.
     """
 
     group: str | None
@@ -93,6 +95,7 @@ class GroupCapacity:
     hspace_standard: int
     stranded: Stranded | None = None
     limits: Limits = NO_LIMITS
+    cure: Cure | None = None
 
     @property
     def tiered_fit(self) -> Fit:
@@ -112,6 +115,22 @@ class GroupCapacity:
         found = [self.tiered_binding, *(spec.binding for spec in self.specs), self.standard.binding]
         why = next((one for one in found if one.cause is Cause.BROKEN), found[0])
         return None if why.cause is Cause.CLOSED else why
+
+    @property
+    def refusal_words(self) -> str:
+        """Why it takes no new instance, and what would cure that; empty if it takes one."""
+        why = self.refusal
+        if why is None:
+            return ""
+        said = why.detail or f"{why.cause.key} ({why.cause.sentence})"
+        if self.cure is None:
+            return said
+        fits = [
+            f"{fits:,} {pair_title(spec.name)}" for spec, fits in zip(self.specs, self.cure.fits, strict=True) if fits
+        ]
+        return (
+            f"{said}. With {', '.join(self.cure.changes)}: {', or '.join(fits) or f'{self.cure.standard:,} standard'}"
+        )
 
     @property
     def hspace_differs(self) -> bool:
@@ -243,7 +262,7 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
             SpecCapacity(str(number), pair, use, fit.fits, fit.binding, placed, hspace.standard(pair.max, use).fits)
         )
     last = policy.minmax[-1].max if policy.minmax else std
-    return GroupCapacity(
+    found = GroupCapacity(
         group=None,
         template=counted.template,
         nodes=len(counted.data.nodes),
@@ -259,6 +278,8 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
         stranded=stranded,
         limits=counted.limits,
     )
+    broken = found.refusal is not None and found.refusal.cause is Cause.BROKEN
+    return replace(found, cure=find_cure(counted)) if broken else found
 
 
 def _tiered_run(counted: CountedCluster, tell: Observer) -> tuple[AllocationState, list[tuple[PlacedSize, ...]]]:

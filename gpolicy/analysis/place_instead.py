@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Disk, Instance, InstancePolicy, Spec, SpecPair
+from gpolicy.allocator.policy_check import check_policy
 from gpolicy.analysis.allocator_input import charged_space
 from gpolicy.analysis.place_report import Instead
 from gpolicy.analysis.refusals import pair_distance
@@ -51,6 +52,23 @@ def other_sizes(
         if found:
             return tuple(Instead(_words(instance, item, spindles_given=spindles_given), takes(item)) for item in found)
     return ()
+
+
+def nearest_allowed(instance: Instance, policy: InstancePolicy, *, exclusive: bool) -> tuple[Instance, str] | None:
+    """Return an existing instance in the nearest size that the policy allows, and what changes; None if a disk is too
+    large, which Ganeti does not shrink, or if its disks do not go with the policy."""
+    for pair, _ in _pairs(instance, [(policy, exclusive)]):
+        found = _allowed(instance, pair, exclusive=False, takes=lambda _changed: ("",))
+        grown = [new.size >= old.size for new, old in zip(found.disks, instance.disks, strict=False)]
+        if len(found.disks) == len(instance.disks) and all(grown):
+            found = replace(found, disks=instance.disks, disk=instance.disk) if not _grows(found, instance) else found
+            if check_policy(policy, found, exclusive=exclusive) is None:
+                return found, _words(instance, found, spindles_given=False)
+    return None
+
+
+def _grows(new: Instance, old: Instance) -> bool:
+    return any(one.size > other.size for one, other in zip(new.disks, old.disks, strict=True))
 
 
 def _pairs(instance: Instance, policies: Sequence[tuple[InstancePolicy, bool]]) -> list[tuple[SpecPair, bool]]:

@@ -16,7 +16,8 @@ from gpolicy.apply.tasks import backward, forward
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.releases import release_of
-from gpolicy.impact.declared_guards import judge_declared_again, need_impact
+from gpolicy.impact.declared_guards import judge_declared_again
+from gpolicy.impact.declared_guards import measures_nodes as plan_measures_nodes
 from gpolicy.plan.built_in_guards import GuardResult, judge_again
 from gpolicy.plan.change import words
 from gpolicy.plan.effects import Effect
@@ -120,7 +121,7 @@ def nothing_done(plan: Procedure, runner: Runner, state: ClusterState) -> tuple[
 
 def measures_nodes(plan: Procedure) -> bool:
     """Return whether a guard of `plan` can be judged again only with what nodes measure."""
-    return isinstance(plan, Plan) and need_impact(plan.declared_guards)
+    return isinstance(plan, Plan) and plan_measures_nodes(plan)
 
 
 def guards_now(
@@ -135,9 +136,7 @@ def guards_now(
     names = names_by_object(plan.pair_names)
     verdicts = [
         *judge_again(plan.changes, state, frozenset(allowed)),
-        *judge_declared_again(
-            plan.declared_guards, plan.changes, state, plan.terms, names, frozenset(allowed), observer
-        ),
+        *judge_declared_again(plan, state, names, frozenset(allowed), observer),
     ]
     hint = "make a fresh plan, with --allow NAME for each guard that may be passed"
     failed = [guard for guard in verdicts if not guard.ok]

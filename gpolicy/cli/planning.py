@@ -57,7 +57,7 @@ def plan(target: Target, request: PlanRequest) -> Report:
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
     from gpolicy.cluster.terms import Limits, with_limits  # noqa: PLC0415
     from gpolicy.fit.terms import terms_of  # noqa: PLC0415
-    from gpolicy.impact.declared_guards import guard_impact, need_impact, with_declared_guards  # noqa: PLC0415
+    from gpolicy.impact.declared_guards import with_declared_guards  # noqa: PLC0415
     from gpolicy.plan.built_in_guards import check_allowed  # noqa: PLC0415
     from gpolicy.plan.plan import make_plan, refused_plan  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
@@ -93,12 +93,8 @@ def plan(target: Target, request: PlanRequest) -> Report:
     known = None
     if request.with_impact and not any(item.severity == "error" for item in made.findings):
         known = _impact(policy, before, after, names, asked)
-    judged = known
-    if known is not None and known.declares and need_impact(policy.guards):
-        with working("judging the guards by what is declared") as tell:
-            judged = guard_impact(before, after, policy.guards, names, tell)
     made = replace(made, provenance=provenance_of(policy.files))
-    made = with_declared_guards(made, policy, terms, names, judged, request.allowed)
+    made = with_declared_guards(made, policy, terms, names, known, request.allowed)
     if output is not None:
         write_private(output, plan_text(made, _impact_data(known)).encode())
     report = _report(made, Sides(before, after, names), known, policy, target, request)

@@ -29,6 +29,7 @@ from gpolicy.policy.guard import Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.printable import count, some
 
+TAKES_INSTANCES: Final = "takes-instances"
 _MOST_REASONS: Final = 4
 GroupBasis = Mapping[str, BasisKind]
 """What the figures of each group rest on."""
@@ -58,27 +59,46 @@ def with_declared_guards(
     plan: Plan, policy: Policy, terms: Terms, names: PairNames, impact: Impact | None, allowed: frozenset[str]
 ) -> Plan:
     """Return the plan with the names of spec pairs, and the guards that the policy declares with their verdicts."""
-    plan = replace(plan, pair_names=names.by_object)
-    if not policy.guards:
-        return plan
-    verdicts = declared_guards(policy.guards, plan.changes, impact, allowed=allowed)
-    return replace(plan, guards=(*plan.guards, *verdicts), declared_guards=policy.guards, terms=terms)
+    verdicts = (
+        *takes_instances(impact, allowed),
+        *declared_guards(policy.guards, plan.changes, impact, allowed=allowed),
+    )
+    plan = replace(plan, pair_names=names.by_object, guards=(*plan.guards, *verdicts))
+    return replace(plan, declared_guards=policy.guards, terms=terms) if policy.guards else plan
+
+
+def takes_instances(impact: Impact | None, allowed: frozenset[str]) -> tuple[GuardResult, ...]:
+    """Return the verdict of the built-in guard against groups that take nothing any more, if it has one."""
+    groups = impact.capacity.groups if impact and impact.capacity else ()
+    emptied = [
+        f"group {item.group} would take no new instance: {item.emptied} (now"
+        f" {max(row.before.fits for row in (*item.rows, item.tiered, item.standard) if row.before):,} fit)"
+        for item in groups
+        if item.emptied
+    ]
+    override = TAKES_INSTANCES in allowed
+    return (GuardResult(TAKES_INSTANCES, override, "; ".join(emptied), allowed=override),) if emptied else ()
 
 
 def judge_declared_again(
-    guards: Sequence[Guard],
-    changes: Sequence[Change],
-    state: ClusterState,
-    terms: Terms,
-    names: PairNames,
-    allowed: frozenset[str],
-    observer: Callable[[str], None] | None = None,
+    plan: Plan, state: ClusterState, names: PairNames, allowed: frozenset[str], observer: Callable[[str], None] | None
 ) -> tuple[GuardResult, ...]:
-    """Return the verdicts on changes that were planned earlier, for the cluster as `state` shows it now."""
+    """Return the verdicts on a plan that was made earlier, for the cluster as `state` shows it now."""
     known = None
-    if need_impact(guards):
-        known = guard_impact(*before_and_after(state, changes, terms), guards, names, observer)
-    return declared_guards(guards, changes, known, allowed=allowed)
+    if measures_nodes(plan):
+        before, after = before_and_after(state, plan.changes, plan.terms)
+        known = guard_impact(before, after, plan.declared_guards, names, observer, emptied=_emptied(plan))
+    verdicts = declared_guards(plan.declared_guards, plan.changes, known, allowed=allowed)
+    return (*(takes_instances(known, allowed) if _emptied(plan) else ()), *verdicts)
+
+
+def measures_nodes(plan: Plan) -> bool:
+    """Return whether a guard of the plan can be judged again only with what nodes measure."""
+    return _emptied(plan) or need_impact(plan.declared_guards)
+
+
+def _emptied(plan: Plan) -> bool:
+    return any(guard.name == TAKES_INSTANCES for guard in plan.guards)
 
 
 def guard_impact(
@@ -87,11 +107,13 @@ def guard_impact(
     guards: Sequence[Guard],
     names: PairNames,
     observer: Callable[[str], None] | None = None,
+    *,
+    emptied: bool = False,
 ) -> Impact:
-    """Return what `guards` are judged by: figures on the declared basis, where anything is declared."""
+    """Return what `guards` are judged by; `emptied`: also the built-in one against groups that take nothing."""
     parts = {_JUDGES[guard.measure][0] for guard in guards if guard.measure in _JUDGES}
-    failures = failures_asked(guards)
-    return impact(before, after, names=names, failures=failures, parts=parts, declared=True, observer=observer)
+    parts |= {"capacity"} if emptied else set()
+    return impact(before, after, names=names, failures=failures_asked(guards), parts=parts, observer=observer)
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,13 @@ class GroupCapacityChange:
     renamed_from: str | None = None
     vectors: AllocationVectors | None = None
 
+    @property
+    def emptied(self) -> str:
+        """Why a group that takes instances today would take none; empty where it is removed or closed."""
+        if self.before is None or self.after is None or not self.before.most_fits or self.after.most_fits:
+            return ""
+        return self.after.refusal_words if self.after.nodes else "it would have no nodes"
+
 
 @dataclass(frozen=True, slots=True)
 class CapacityChange:

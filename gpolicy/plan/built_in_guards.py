@@ -78,15 +78,15 @@ def outlook(policy: Policy, state: ClusterState, changes: list[Change], impossib
 
 def can_be_allowed(guard: GuardResult) -> bool:
     """Return whether `--allow` can pass a failed guard: a guard of the policy, or one of `OVERRIDABLE`."""
-    return not guard.ok and (guard.name in OVERRIDABLE or guard.name not in GUARDS)
+    return not guard.ok and (guard.name in OVERRIDABLE or guard.name not in BUILT_IN)
 
 
 def check_allowed(allowed: frozenset[str], policy: Policy) -> None:
     """Raise UsageError for the name of an unknown guard, and of one that cannot be passed."""
     declared = [guard.name.value for guard in policy.guards]
-    unknown = sorted(allowed - GUARDS.keys() - set(declared))
+    unknown = sorted(allowed - BUILT_IN.keys() - set(declared))
     if unknown:
-        hint = did_you_mean_one_of(unknown[0], "guards", [*GUARDS, *declared])
+        hint = did_you_mean_one_of(unknown[0], "guards", [*BUILT_IN, *declared])
         raise UsageError(f"there is no guard {unknown[0]!r}", hint=hint)
     futile = sorted(allowed - OVERRIDABLE - set(declared))
     if futile:

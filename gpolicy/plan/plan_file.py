@@ -20,7 +20,7 @@ from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.ganeti.values import canonical
-from gpolicy.plan.built_in_guards import GUARDS, JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
+from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
 from gpolicy.plan.change import Change, ChangeAction, NotCompared, Objection, Risk
 from gpolicy.plan.contents import Observed, level_of
 from gpolicy.plan.effects import Effect
@@ -32,7 +32,7 @@ from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
 from gpolicy.plan.signature import Signers, signer_of
 from gpolicy.plan.steps import StepBasis, make_steps
 from gpolicy.plan.terms_file import read_terms
-from gpolicy.policy.guard import Guard, Measure
+from gpolicy.policy.guard import BUILT_IN, Guard, Measure
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import one_line
 from gpolicy.provenance import FORM, Provenance
@@ -138,7 +138,7 @@ def rebuilt_plan(written: Record) -> Plan:
     stepping = make_steps([] if errors else changes, basis, version)
     guards = tuple(map(_guard, written.objects("guards")))
     declared = tuple(map(_declared, written.objects("declared_guards")))
-    if [guard.name for guard in guards if guard.name not in GUARDS] != [guard.name.value for guard in declared]:
+    if [guard.name for guard in guards if guard.name not in BUILT_IN] != [guard.name.value for guard in declared]:
         message = f"{written.where}: the guards that are declared are not those that have a verdict"
         raise InputError(message, hint=_way_out(written))
     _check_guards(guards, claimed, basis, stepping.impossible, written.where)
@@ -252,7 +252,7 @@ def _check_guards(
     if len({guard.name for guard in guards}) != len(guards):
         raise InputError(f"{where}: a guard has two verdicts")
     for guard in guards:
-        built_in = guard.name in GUARDS
+        built_in = guard.name in BUILT_IN
         if (guard.allowed and not guard.ok) or (built_in and guard.ok != guard.allowed):
             raise InputError(
                 f"{where}: guard {shown(guard.name)} passes without being allowed, or is allowed and fails"

@@ -66,8 +66,13 @@ BUILT_IN: Final = {
         "The network device and the netmask of the master stay. A change takes the master's address down and up.",
         overridable=True,
     ),
+    "takes-instances": BuiltIn(
+        "A group that takes new instances today takes some after the plan, unless it is removed or closed.",
+        overridable=True,
+    ),
 }
-"""The guards that every plan has anyway, by name (`gpolicy.plan.built_in_guards` judges them)."""
+"""The guards that every plan has anyway, by name (`gpolicy.plan.built_in_guards` judges all but the last, which
+`gpolicy.impact.declared_guards` judges by capacity)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

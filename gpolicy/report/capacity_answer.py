@@ -82,19 +82,15 @@ def _sentences(report: CapacityReport, old: _Old | None) -> Iterator[str]:
     """Yield the verdict: the groups that take nothing first, then what fits."""
     empty = [item for item in report.groups if item.refusal is not None]
     for item in empty[:_MOST_EMPTY]:
-        yield f"{_place(item)} takes no new instance: {_why(item.refusal)}."
+        yield f"{_place(item)} takes no new instance: {item.refusal_words}."
     if len(empty) > _MOST_EMPTY:
         yield f"{len(empty) - _MOST_EMPTY:,} more groups take none either."
     whole = report.cluster or report.groups[-1]
     if whole.refusal is None:
         yield f"{supposing(report.what_if)}{_taken(whole, old)}"
     elif report.cluster is not None and len(report.groups) > len(empty):
-        yield f"Requests that name no group are refused: {_why(whole.refusal)}."
+        yield f"Requests that name no group are refused: {whole.refusal_words}."
         yield "; ".join(_taken(item, old) for item in report.groups if item.most_fits)
-
-
-def _why(binding: Binding | None) -> str:
-    return "" if binding is None else binding.detail or f"{binding.cause.key} ({binding.cause.sentence})"
 
 
 def _taken(item: GroupCapacity, old: _Old | None) -> str:
