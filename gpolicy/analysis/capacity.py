@@ -132,7 +132,9 @@ class GroupCapacity:
 
 @dataclass(frozen=True, slots=True)
 class CapacityReport(StateReport):
-    """The capacity of each group, and of the whole cluster as hspace counts it (None for a request of one group).
+    """The capacity of each known group, and of the whole cluster as hspace counts it.
+
+    `cluster` is None for a request of one group, and where a group is not known.
 
     `what_if` says what is counted otherwise than by Ganeti on request.
     """
@@ -161,7 +163,7 @@ def capacity(
     `limits` replace those that the policy declares. `declared` counts
     with what hv_state and disk_state declare also where it is measured. `weights` are those of the score.
     Raise UsageError for an unknown
-    group or a template that is not enabled, and GpolicyError if the state lacks needed figures.
+    group or a template that is not enabled, and GpolicyError if nothing is known of the group, or of any.
     """
     check_group(state, group)
     wanted = wanted_template(template, enabled_templates(state)) if template else None
@@ -179,7 +181,8 @@ def capacity(
     tell, called = observer or (lambda _what: None), names or PairNames()
     chosen = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
     titles = {cluster: f"group {name}: " for name, cluster in chosen.items()}
-    whole = {loaded.whole: "the whole cluster: "} if group is None else {}
+    all_known = group is None and not loaded.unknown
+    whole = {loaded.whole: "the whole cluster: "} if all_known else {}
     found = each_cluster(whole | titles, lambda cluster, title: count_cluster(cluster, prefixed(tell, title)))
     strict = {cluster: title for cluster, title in titles.items() if cluster.limits.beyond_htools}
     under = each_cluster(
@@ -188,7 +191,7 @@ def capacity(
     found |= {cluster: replace(found[cluster], extended=under[cluster]) for cluster in under}
     groups = tuple(found[cluster].called(name, called) for name, cluster in chosen.items())
     as_a_whole = None
-    if group is None:
+    if all_known:
         same = groups[0] if loaded.whole in titles else found[loaded.whole].called(None, called)
         as_a_whole = replace(same, group=None, extended=None)
     metadata = metadata_rooms(state, group)
@@ -208,6 +211,7 @@ def capacity(
         metadata=metadata,
         limits=in_force,
         what_if=(*state.supposed, *other_weights(weights)),
+        unknown={} if group else loaded.unknown,
     )
 
 

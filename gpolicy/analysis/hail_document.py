@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -11,17 +10,14 @@ from gpolicy.allocator.enumerations import InstanceStatus
 from gpolicy.allocator.merge import Cluster
 from gpolicy.analysis.basis import Settled, settle
 from gpolicy.analysis.counted_cluster import merged
-from gpolicy.analysis.loaded_state import refuse_gaps
 from gpolicy.cluster.state import ClusterState
 
 _BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
 
 
-def hails_cluster(state: ClusterState, groups: Iterable[str]) -> tuple[Settled, Cluster]:
-    """Return `state` as settled, and as hail loads it. Raise GpolicyError if a figure of one of `groups` is missing."""
+def hails_cluster(state: ClusterState) -> tuple[Settled, Cluster]:
+    """Return what is known of `state` as settled, and as hail loads it."""
     settled = settle(state)
-    for group in groups:
-        refuse_gaps(settled, group)
     return settled, merged(as_hail_reads(settled.state, settled.data), settled.resources)
 
 

@@ -24,7 +24,7 @@ from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
 from gpolicy.analysis.counted_cluster import merged
 from gpolicy.analysis.hail_document import as_hail_reads, not_tried
-from gpolicy.analysis.loaded_state import basis_notes, refuse_gaps
+from gpolicy.analysis.loaded_state import basis_notes
 from gpolicy.analysis.metric_notes import metric_notes
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_instead import other_sizes
@@ -32,6 +32,7 @@ from gpolicy.analysis.place_limits import under_limits, with_losses
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
 from gpolicy.analysis.score_weights import other_weights
+from gpolicy.analysis.unknown import aside, require
 from gpolicy.analysis.unmade import Unmade, unmade
 from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
@@ -58,13 +59,14 @@ def place(
     before those of the policy. `names` are the names of the policy's spec pairs, for the sizes of the dedicated metric.
     With `declared`, what hv_state and disk_state declare goes before measured figures. With `instead`, a report of an
     instance that goes nowhere says what would fit. Raise UsageError for a request
-    that is impossible on this cluster, and GpolicyError if the state lacks needed figures.
+    that is impossible on this cluster, and GpolicyError if a group that it names is not known, or no group is.
     """
     observed = state
     settled = settle(limited(state, limits), declared=declared)
+    named_groups = _named_groups(request, state)
+    require(state, settled.unknown, named_groups)
     state, data = settled.state, as_hail_reads(settled.state, settled.data)
     group = wanted_group(request, data)
-    refuse_gaps(settled, group.name if group else None)
     instance = wanted_instance(request, group, state, data)
     cluster = merged(data, settled.resources)
     restriction = None if request.nodes is None else frozenset(request.nodes)
@@ -139,10 +141,18 @@ def place(
             *what_if_shares(state, group.name if group else None),
             *metric_notes(cluster, request, nodes, dedicated=asked.dedicated),
             *_left_out(asked.left_out, len(found)),
+            *aside(settled.unknown if named_groups else {}),
         ),
+        unknown={} if named_groups else settled.unknown,
         limits=limits_in_force(observed, limits, group.name if group else None),
         instead=others,
     )
+
+
+def _named_groups(request: PlaceRequest, state: ClusterState) -> set[str]:
+    """Return the groups that a request is about; none where it is about all."""
+    named = {name for name, group in state.groups.items() if request.group in (name, group.identity.uuid)}
+    return named | {state.nodes[node].group for node in request.nodes or () if node in state.nodes}
 
 
 def _taking(

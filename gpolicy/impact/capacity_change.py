@@ -58,7 +58,7 @@ def capacity_change(compared: LoadedComparison, names: PairNames, tell: Observer
     ]
     unavailable = dict(compared.unavailable)
     if compared.whole is None and unavailable:
-        unavailable[""] = next(iter({**compared.before.gaps, **compared.after.gaps}.values()))
+        unavailable[""] = next(iter(unavailable.values()))
     return CapacityChange(tuple(changes), whole, tuple(dict.fromkeys((*notes, *compared.notes))), unavailable)
 
 

@@ -9,6 +9,7 @@ from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.shown_score import Score
 from gpolicy.cluster.terms import Limits
+from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,
     Answer,
@@ -27,6 +28,7 @@ from gpolicy.report.answer import (
 )
 from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, pair_cell, room_cells, size_words, spec_words
 
+_MOST_TOLD: Final = 3
 _RIGHT: Final = frozenset(
     {"fits", "now", "supposed", "score", "minimum", "value", "weight", "product", "could fall by", *ROOM_HEADINGS}
 )
@@ -42,14 +44,11 @@ def capacity_answer(
     items = [*report.groups, *([report.cluster] if report.cluster else [])]
     old = {item.group: item for item in (*before.groups, before.cluster) if item} if before else None
     tables = with_rows(*_extended(items, old), _metadata(report), _tiered(items), _stranded(items), _scores(items))
-    whole = items[-1]
-    tiered = sum(run.count for run in whole.tiered)
-    taken = [f"{whole.standard.fits:,} standard instances", f"{tiered:,} in a tiered run"]
-    if old and whole.group in old:
-        was = old[whole.group]
-        taken[0] += f" (now {was.standard.fits:,})"
-        taken[1] += f" (now {sum(run.count for run in was.tiered):,})"
-    verdict = f"{supposing(report.what_if)}{_place(whole)} takes {', or '.join(taken)}"
+    told = told_of(report)
+    more = len(told) - _MOST_TOLD
+    said = [_taken(item, old.get(item.group) if old else None) for item in told[:_MOST_TOLD]]
+    said += [f"and {count(more, 'more group')}"] if more > 0 else []
+    verdict = f"{supposing(report.what_if)}{'; '.join(said)}"
     return Answer(
         verb="capacity",
         title="What fits on cluster",
@@ -57,11 +56,11 @@ def capacity_answer(
         title_end="beside what runs there",
         verdict=f"{verdict[0].upper()}{verdict[1:]}",
         figures=(
-            Figure("standard instances", f"{whole.standard.fits:,}", about="capacity"),
-            Figure("in a tiered run", f"{tiered:,}", about="capacity"),
+            Figure("standard instances", f"{sum(item.standard.fits for item in told):,}", about="capacity"),
+            Figure("in a tiered run", f"{sum(item.tiered_fit.fits for item in told):,}", about="capacity"),
             Figure("groups", f"{len(report.groups):,}"),
-            Figure("nodes", f"{whole.nodes:,}"),
-            Figure("instances now", f"{whole.instances:,}"),
+            Figure("nodes", f"{sum(item.nodes for item in told):,}"),
+            Figure("instances now", f"{sum(item.instances for item in told):,}"),
         ),
         sections=(
             Section(key="capacity", title="What fits", parts=(_fits(items, old),), never_cut=True),
@@ -72,8 +71,27 @@ def capacity_answer(
             *not_counted(items),
             *(f"{_place(item)}: {text}" for item in items for text in item.differences),
             *report.notes,
+            *(f"without what is supposed: {text}" for text in (before.not_known if before else ())),
         ),
     )
+
+
+def told_of(report: CapacityReport) -> list[GroupCapacity]:
+    """Return what a verdict is about: the whole cluster, or groups, of which the one that takes most comes first.
+
+    The whole cluster takes nothing where a node of any group breaks N+1, though other groups may take some.
+    """
+    whole = report.cluster
+    if whole is not None and (whole.most_fits or not any(item.most_fits for item in report.groups)):
+        return [whole]
+    filled = [item for item in report.groups if item.nodes] or report.groups
+    return sorted(filled, key=lambda item: -item.most_fits)
+
+
+def _taken(item: GroupCapacity, was: GroupCapacity | None) -> str:
+    now = [f" (now {number:,})" for number in (was.standard.fits, was.tiered_fit.fits)] if was else ["", ""]
+    standard = f"{item.standard.fits:,} standard instances{now[0]}"
+    return f"{_place(item)} takes {standard}, or {item.tiered_fit.fits:,} in a tiered run{now[1]}"
 
 
 def _name(item: GroupCapacity) -> Cell:

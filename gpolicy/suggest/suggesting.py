@@ -16,10 +16,12 @@ from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy
 from gpolicy.allocator.configured_resources import with_configured_resources
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.ghc_numbers import DivisionError
+from gpolicy.analysis.basis import settle
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.dedicated_counting import as_hail_places
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
-from gpolicy.analysis.loaded_state import check_group, group_data, settle_all
+from gpolicy.analysis.loaded_state import check_group, group_data
+from gpolicy.analysis.unknown import require
 from gpolicy.analysis.violations import allowed_sizes, verdict_on
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
@@ -65,11 +67,12 @@ def suggest(
 
     `limits` go before those of the policy; both count where sizes are chosen by the instances that exist. After
     `seconds`, or with Ctrl-C, the best of the sizes that were compared are the answer. Raise
-    UsageError for an impossible request, GpolicyError if nodes have no numbers or no size fits on them.
+    UsageError for an impossible request, GpolicyError if nothing is known of the group, or no size fits.
     """
     _check(state, request, group)
     until, observed = time.monotonic() + seconds, state
-    settled = settle_all(limited(state, limits))
+    settled = settle(limited(state, limits))
+    require(state, settled.unknown, {group})
     state, data = settled.state, with_configured_resources(settled.data, settled.resources)
     found: list[Suggestion] = []
     passed_over: dict[str, str] = {}
@@ -94,6 +97,7 @@ def suggest(
         passed_over=passed_over,
         snapshot=state.snapshot,
         what_if=state.supposed,
+        unknown={} if group else settled.unknown,
         limits=limits_in_force(observed, limits, group) if request.real_mix else (),
     )
 
