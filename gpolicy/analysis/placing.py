@@ -131,7 +131,7 @@ def place(
         what_if=(*state.supposed, *_what_if(cluster, request, instance), *other_weights(request.weights)),
         groups=tuple(_group_trials(cluster, asked, answer, group)),
         candidates=tuple(found),
-        objections=tuple(_objections(state, cluster, request, instance, chosen)),
+        objections=tuple(_objections(observed, cluster, request, instance, chosen)),
         notes=(
             *basis_notes(settled, cluster, group.name if group else None, declared=declared),
             *notes,

@@ -13,7 +13,7 @@ from typing import Final
 from gpolicy.analysis.allocator_input import why_unreadable
 from gpolicy.cluster.state import ClusterState, Node, Resources
 from gpolicy.errors import GpolicyError, about
-from gpolicy.printable import named, some
+from gpolicy.printable import count, named, some
 
 _SILENT: Final = "does not answer"
 _MOST_REASONS: Final = 3
@@ -45,7 +45,7 @@ def groups_with_unreadable_instances(state: ClusterState) -> dict[str, Unknown]:
 
 
 def _of_instances(names: list[str], reason: str) -> Unknown:
-    more = f" (and {len(names) - 1} more instances)" if len(names) > 1 else ""
+    more = f" (and {count(len(names) - 1, 'more instance')})" if len(names) > 1 else ""
     way_out = (
         f"hail refuses every request until it can read {some(names)}; leave the instance disks of one template"
         f" (`gnt-instance modify --disk N:remove {names[0]}`: Ganeti does not convert it), or suppose that it is gone"

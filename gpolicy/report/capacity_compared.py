@@ -31,15 +31,15 @@ def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
     limited = any(name.endswith(_LIMITED) for _, name in rows)
     whole = {policy: sum(item.standard.fits for item in told_of(report)) for policy, report in reports.items()}
     shown = ", ".join(f"{fits:,} under {policy}" for policy, fits in whole.items())
-    where = f"group {first.groups[0].group}"
+    where = f"group {first.groups[0].group} takes"
     if len(first.groups) > 1 or first.cluster:
         whole_of_all = all(told_of(report) == [report.cluster] for report in reports.values())
-        where = "the whole cluster" if whole_of_all else "each group alone, added up,"
+        where = "the whole cluster takes" if whole_of_all else "the groups, each counted alone, take"
     return Answer(
         verb="capacity",
         title="What fits under each policy on cluster",
         name=first.cluster_name,
-        verdict=f"{supposing(first.what_if)}Of standard instances {where} takes {shown}",
+        verdict=f"{supposing(first.what_if)}Of standard instances {where} {shown}",
         unknown=not_known({group: why for report in reports.values() for group, why in report.reasons.items()}),
         basis=(*first.what_if, *_of_policies({policy: _basis(report) for policy, report in reports.items()})),
         figures=tuple(Figure(policy, f"{fits:,}", about="capacity") for policy, fits in whole.items()),

@@ -10,7 +10,7 @@ from gpolicy.analysis.extended_capacity import ExtendedCapacity, ExtendedFit
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.json_values import fields, head, plain
 
-FORMAT_VERSION: Final = "1.6"
+FORMAT_VERSION: Final = "1.7"
 _LIMITS: Final = ("max_node_failures", "oversubscription", "cpus_after_failure")
 
 
@@ -27,6 +27,7 @@ def capacity_data(report: CapacityReport, before: CapacityReport | None = None) 
         "before": None if before is None else _groups(before),
         "metadata": [fields(room, "group", "volume_group", "disks", "nodes", "unknown") for room in report.metadata],
         "what_if": list(report.what_if),
+        "unknown": report.reasons,
         "notes": list(report.notes),
     }
 

@@ -12,7 +12,7 @@ from gpolicy.plan.plan import Plan
 from gpolicy.report.answer import Section, Weight
 from gpolicy.report.github import Annotation, finding_annotation, github
 from gpolicy.report.impact_sections import impact_sections, unknown_in
-from gpolicy.report.plan_words import amount, verdict
+from gpolicy.report.plan_words import amount, not_compared, verdict
 from gpolicy.report.violations_section import breach_words
 
 
@@ -30,7 +30,7 @@ def plan_github(
     """
     known = impact if plan.changes else None
     sections = list(impact_sections(known)) if known else []
-    unknown = unknown_in(known, sections) if plan.changes else ()
+    unknown = (*(unknown_in(known, sections) if plan.changes else ()), *not_compared(plan))
     annotations = [*_unknown(unknown), *map(finding_annotation, plan.findings), *_guards(plan, guard_places or {})]
     if known is not None:
         annotations += [*_violations(plan, known), *_sections(sections)]

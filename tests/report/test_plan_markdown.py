@@ -43,7 +43,7 @@ def test_the_verdict_comes_first_then_the_table_and_all_else_is_folded() -> None
     assert lines[3].startswith(
         "❌ **Not to be applied: 1 guard of 3 fails; not known for group remote: no measured memory"
     )
-    assert lines[3].endswith("** · 7 changes in 2 steps, 1 not compared")
+    assert lines[3].endswith("** · 7 changes in 2 steps")
     figures = [line.partition(":")[0] for line in lines[5:11]]
     words = ("changes", "new violations", "capacity", "redundancy", "location conflicts", "guards")
     assert figures == [f"- {word}" for word in words]
@@ -75,7 +75,7 @@ def test_a_plan_that_can_be_applied_says_what_gets_worse() -> None:
     shown = plan_markdown(full_plan(safe=True), impact=harmless).splitlines()[3]
     assert shown.startswith("⚠ **Can be applied, 1 guard overridden; not known: capacity, violations, ")
     shown = plan_markdown(full_plan(safe=True)).splitlines()[3]
-    assert shown.startswith("⚠ **Can be applied, 1 guard overridden; what the changes do was not looked at**")
+    assert shown.startswith("⚠ **Can be applied, 1 guard overridden; what the changes do was not looked at; 1 value")
 
 
 def test_the_facts_for_a_decision_are_above_the_folds() -> None:
