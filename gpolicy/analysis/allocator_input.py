@@ -33,6 +33,10 @@ _BY_ADMIN_STATE: Final = {
     "down": InstanceStatus.STATUS_DOWN,
     "offline": InstanceStatus.STATUS_OFFLINE,
 }
+MIXED: Final = "mixed"
+"""Ganeti's word for the template of an instance with disks of several templates."""
+LOCAL: Final = frozenset(template.value for template in DiskTemplate if template.local)
+"""The templates whose disks take space on their nodes."""
 _GROUP_DIGITS = re.compile(r"(\d+)")
 _Listed = TypeVar("_Listed", observed.Group, observed.Node, observed.Instance)
 
@@ -41,8 +45,8 @@ def cluster_data(state: observed.ClusterState) -> ClusterData:
     """Return `state` as the allocator's input, indices in the order in which Ganeti lists the objects.
 
     Figures that nodes do not show are 0 (`gpolicy.analysis.basis` says what takes their place), and an instance whose
-    status is not shown counts by its admin_state. Raise GpolicyError for an instance with disks of several templates,
-    which htools cannot count.
+    status is not shown counts by its admin_state. Raise GpolicyError for an instance that htools cannot read
+    (`why_unreadable`).
     """
     groups, nodes, instances = _in_order(state.groups), _in_order(state.nodes), _in_order(state.instances)
     group_index = {group.name: index for index, group in enumerate(groups)}
@@ -77,6 +81,16 @@ def policy_of(values: Values, where: str) -> InstancePolicy:
         vcpu_ratio=_ratio(values, "vcpu-ratio", where),
         spindle_ratio=_ratio(values, "spindle-ratio", where),
     )
+
+
+def why_unreadable(instance: observed.Instance) -> str | None:
+    """Return why htools cannot read an instance; None if it can."""
+    try:
+        _template(instance.disk_template, f"instance {instance.name}")
+        _status(instance)
+    except GpolicyError as error:
+        return error.message
+    return None
 
 
 def natural_key(name: str) -> list[tuple[int, int, str]]:
@@ -163,13 +177,6 @@ def _exclusive(values: Values) -> bool:
 
 
 def _instance(index: int, instance: observed.Instance, nodes: Mapping[str, int]) -> Instance:
-    where = f"instance {instance.name}"
-    template = _template(instance.disk_template, where)
-    shown = instance.status
-    try:
-        status = _BY_ADMIN_STATE[instance.admin_state] if shown is None else InstanceStatus(shown)
-    except (ValueError, KeyError):
-        raise GpolicyError(f"{where}: no such status: {instance.admin_state if shown is None else shown!r}") from None
     disk, disks = disks_of(instance)
     return Instance(
         index=index,
@@ -178,8 +185,8 @@ def _instance(index: int, instance: observed.Instance, nodes: Mapping[str, int])
         disk=disk,
         disks=disks,
         vcpus=instance.vcpus,
-        status=status,
-        template=template,
+        status=_status(instance),
+        template=_template(instance.disk_template, f"instance {instance.name}"),
         primary=nodes[instance.primary_node],
         secondary=nodes[instance.secondary_nodes[0]] if instance.secondary_nodes else NO_NODE,
         auto_balance=instance.auto_balance,
@@ -189,15 +196,24 @@ def _instance(index: int, instance: observed.Instance, nodes: Mapping[str, int])
     )
 
 
-def disks_of(instance: observed.Instance) -> tuple[int, tuple[Disk, ...]]:
-    """Return the space that an instance takes on each of its nodes (Ganeti's `disk_usage`), and its disks.
+def _status(instance: observed.Instance) -> InstanceStatus:
+    shown = instance.status
+    try:
+        return _BY_ADMIN_STATE[instance.admin_state] if shown is None else InstanceStatus(shown)
+    except (ValueError, KeyError):
+        status = instance.admin_state if shown is None else shown
+        raise GpolicyError(f"instance {instance.name}: no such status: {status!r}") from None
 
-    Raise GpolicyError for disks of several templates.
-    """
+
+def disks_of(instance: observed.Instance) -> tuple[int, tuple[Disk, ...]]:
+    """Return the space that an instance takes on each of its nodes (Ganeti's `disk_usage`), and its disks."""
     if instance.summed_disk is not None:
         summed = instance.summed_disk
         return summed.size, (Disk(summed.size, summed.spindles),)
     disks = tuple(Disk(disk.size, disk.spindles) for disk in instance.disks)
+    if instance.disk_template == MIXED:  # the local ones, as far as the source says which they are
+        local = [disk for disk in instance.disks if disk.template in LOCAL]
+        return sum(charged_space(DiskTemplate(disk.template), [disk.size]) for disk in local), disks
     template = _template(instance.disk_template, f"instance {instance.name}")
     return charged_space(template, [disk.size for disk in disks]), disks
 
@@ -214,8 +230,10 @@ def _template(name: str, where: str) -> DiskTemplate:
     try:
         return DiskTemplate(name)
     except ValueError:
-        what = "disks of several templates cannot be counted" if name == "mixed" else f"no such disk template: {name!r}"
-        raise GpolicyError(f"{where}: {what}") from None
+        what = f": no such disk template: {name!r}"
+        if name == MIXED:
+            what = " has disks of several templates, which htools cannot read"
+        raise GpolicyError(f"{where}{what}") from None
 
 
 def _pair(pair: Value, where: str) -> SpecPair:

@@ -16,12 +16,20 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Final
 
-from gpolicy.allocator.cluster_data import ClusterData, NodeData
+from gpolicy.allocator.cluster_data import ClusterData, Instance, NodeData
 from gpolicy.allocator.configured_resources import DiskResources, HypervisorResources, NodeResources
+from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.analysis.allocator_input import cluster_data, missing_figures
 from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.declared_resources import DeclaredNumber, compared, declared_by_policy, declared_numbers, reported
+from gpolicy.analysis.unknown import (
+    Unknown,
+    groups_with_gaps,
+    groups_with_unreadable_instances,
+    not_known,
+    without_groups,
+)
 from gpolicy.analysis.volume_resources import VolumeResources, volume_resources
 from gpolicy.cluster.state import ClusterState, Node, Snapshot
 from gpolicy.cluster.terms import LimitsInForce
@@ -66,7 +74,8 @@ class StateReport:
     """What every answer to a question about one state says: its source, what figures rest on, and what counted.
 
     `what_if` says what is supposed, or counted otherwise than by Ganeti on request; `limits` are those in force.
-    `parameters` says what the cluster's parameters for hail change of the answer.
+    `unknown` are the groups that the question is about and that did not count. `parameters` says what the cluster's
+    parameters for hail change of the answer.
     """
 
     source: str
@@ -76,22 +85,35 @@ class StateReport:
     what_if: tuple[str, ...] = ()
     limits: tuple[LimitsInForce, ...] = ()
     parameters: tuple[str, ...] = ()
+    unknown: Mapping[str, Unknown] = field(default_factory=dict)
+
+    @property
+    def not_known(self) -> tuple[str, ...]:
+        """The groups that did not count, with the reason of each, as sentences."""
+        return not_known(self.reasons)
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why groups did not count, by name."""
+        return {group: item.reason for group, item in self.unknown.items()}
 
     @property
     def grounds(self) -> tuple[str, ...]:
-        """What the figures rest on, as sentences."""
+        """What the figures rest on, as sentences, and what would make known what is not."""
         simulated = self.source.startswith("sim:")
         basis = "basis: simulated, no node was asked" if simulated else self.basis.sentence
-        return (*self.what_if, basis, *(item.sentence for item in self.limits), *self.parameters)
+        ways_out = dict.fromkeys(item.way_out for item in self.unknown.values())
+        return (*self.what_if, basis, *(item.sentence for item in self.limits), *self.parameters, *ways_out)
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """A state as the allocator's input, with what takes the place of measured figures.
+    """What is known of a state as the allocator's input, with what takes the place of measured figures.
 
-    `volumes` is what physical volumes say of nodes with exclusive storage that do not show disk and spindles.
-    `declared` and `measured` are the figures of each node that is not offline, in words, by what they rest on; `gaps`
-    are those that nothing gives, of the nodes that have any. `stated` is what hv_state and disk_state say of each node
+    `state` and `data` lack the groups in `unknown`; the instances `split` have lost their secondary node with one of
+    them. `volumes` is what physical volumes say of nodes with exclusive storage that do not show disk and spindles.
+    `declared` and `measured` are the figures of each node that is not offline, in words, by what they rest on. `stated`
+    is what hv_state and disk_state say of each node
     that is not offline, beside what it reports; `assumed` are the nodes for which a default counts, by name and value.
     `hail` is what the cluster's parameters make of hail.
     """
@@ -102,10 +124,11 @@ class Settled:
     resources: Mapping[str, NodeResources]
     declared: Mapping[str, tuple[str, ...]]
     measured: Mapping[str, tuple[str, ...]]
-    gaps: Mapping[str, tuple[str, ...]]
     stated: Mapping[str, tuple[DeclaredNumber, ...]]
     assumed: Mapping[tuple[str, int], tuple[str, ...]]
     hail: HailParameters
+    unknown: Mapping[str, Unknown] = field(default_factory=dict)
+    split: tuple[str, ...] = ()
 
     def basis(self, nodes: Iterable[str]) -> Basis:
         """Return what the figures of `nodes` rest on."""
@@ -122,8 +145,29 @@ class Settled:
 def settle(state: ClusterState, *, declared: bool = False) -> Settled:
     """Return what counts of the nodes of `state`: measured figures and, where they are missing, declared ones.
 
-    With `declared` what hv_state and disk_state declare goes before measured figures.
+    With `declared` what hv_state and disk_state declare goes before measured figures. Groups that cannot be counted
+    are left out (`unknown`).
     """
+    unknown = groups_with_unreadable_instances(state)
+    known, split = without_groups(state, unknown)
+    settled, gaps = _settle(known, declared=declared)
+    if gaps:
+        unknown |= groups_with_gaps(state, gaps)
+        known, split = without_groups(state, unknown)
+        settled, _ = _settle(known, declared=declared)
+    instances = (on_primary(item) if item.name in split else item for item in settled.data.instances)
+    data = replace(settled.data, instances=tuple(instances)) if split else settled.data
+    return replace(settled, data=data, unknown=unknown, split=split)
+
+
+def on_primary(instance: Instance) -> Instance:
+    """Return a split instance without its secondary. Its disk keeps the metadata of DRBD, as on the real primary."""
+    template = DiskTemplate.PLAIN if instance.template is DiskTemplate.DRBD else instance.template
+    return replace(instance, secondary=NO_NODE, template=template)
+
+
+def _settle(state: ClusterState, *, declared: bool) -> tuple[Settled, dict[str, tuple[str, ...]]]:
+    """Return what counts of all nodes, and the figures that nothing gives, of the nodes that have any."""
     volumes = _volumes(state)
     filled = {name: _with_volumes(state.nodes[name], found) for name, found in volumes.items()}
     if filled:
@@ -133,18 +177,19 @@ def settle(state: ClusterState, *, declared: bool = False) -> Settled:
     hail = hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS))
     settling = _Settling(state, data, hail.static_kvm_node_memory, declared_first=declared, promised=promised)
     found = {item.name: settling.node(item) for item in data.nodes if state.nodes[item.name].is_measured}
-    return Settled(
+    gaps = {name: tuple(item.gaps) for name, item in found.items() if item.gaps}
+    settled = Settled(
         state=state,
         data=data,
         volumes=volumes,
         resources={name: NodeResources(item.hypervisor, item.disk) for name, item in found.items() if item.configured},
         declared={name: tuple(item.declared) for name, item in found.items()},
         measured={name: tuple(item.measured) for name, item in found.items()},
-        gaps={name: tuple(item.gaps) for name, item in found.items() if item.gaps},
         stated={name: item.stated for name, item in found.items() if item.stated},
         assumed=_by_default(found),
         hail=hail,
     )
+    return settled, gaps
 
 
 def _by_default(found: Mapping[str, _Figures]) -> dict[tuple[str, int], tuple[str, ...]]:

@@ -30,6 +30,7 @@ from gpolicy.analysis.pair_names import PairNames, pair_title
 from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
+from gpolicy.analysis.unknown import Unknown
 from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes, what_if_shares
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
@@ -155,7 +156,9 @@ class GroupCapacity:
 
 @dataclass(frozen=True, slots=True)
 class CapacityReport(StateReport):
-    """The capacity of each group, and of the whole cluster as hspace counts it (None for a request of one group).
+    """The capacity of each known group, and of the whole cluster as hspace counts it.
+
+    `cluster` is None for a request of one group, and where a group is not known.
 
     `what_if` says what is counted otherwise than by Ganeti on request.
     """
@@ -182,8 +185,8 @@ def capacity(
     `template` is the disk template of the instances, by default the first enabled one that the group allows. `names`
     are the names of the spec pairs. `limits` replace those that the policy declares. `declared` counts with what
     hv_state and disk_state declare also where it is measured. `weights` are those of the score. Raise UsageError for an
-    unknown group or a template that is not enabled, and GpolicyError if the state lacks needed figures or counting
-    takes minutes.
+    unknown group or a template that is not enabled, and GpolicyError if nothing is known of the group, or of any, or
+    counting takes minutes.
     """
     check_group(state, group)
     wanted = wanted_template(template, enabled_templates(state)) if template else None
@@ -200,12 +203,19 @@ def capacity(
     notes += what_if_shares(state, group)
     tell, called = observer or (lambda _what: None), names or PairNames()
     chosen = {name: cluster for name, cluster in loaded.groups.items() if group in (None, name)}
+    unknown = {} if group else dict(loaded.unknown)
+    for name, error in [(name, cluster.too_slow) for name, cluster in chosen.items() if cluster.too_slow]:
+        if group is not None or len(chosen) == 1:
+            raise error
+        unknown[name] = Unknown(f"under its limits {error.message}", error.hint or "")
+        del chosen[name]
     titles = {cluster: f"group {name}: " for name, cluster in chosen.items()}
-    whole = {loaded.whole: "the whole cluster: "} if group is None else {}
+    all_known = group is None and not unknown
+    whole = {loaded.whole: "the whole cluster: "} if all_known else {}
     found = each_cluster(whole | titles, lambda cluster, title: count_cluster(cluster, prefixed(tell, title)))
     groups = tuple(found[cluster].called(name, called) for name, cluster in chosen.items())
     as_a_whole = None
-    if group is None:
+    if all_known:
         same = groups[0] if loaded.whole in titles else found[loaded.whole].called(None, called)
         as_a_whole = replace(same, group=None)
     metadata = metadata_rooms(state, group)
@@ -221,6 +231,7 @@ def capacity(
         metadata=metadata,
         limits=in_force,
         what_if=(*state.supposed, *other_weights(weights)),
+        unknown=unknown,
     )
 
 

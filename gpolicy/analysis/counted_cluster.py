@@ -36,7 +36,7 @@ from gpolicy.analysis.losses import FirstLoss, first_loss
 from gpolicy.analysis.side_by_side import side_by_side
 from gpolicy.analysis.unmade import Unmade, unmade
 from gpolicy.cluster.terms import NO_LIMITS, Limits
-from gpolicy.errors import GpolicyError
+from gpolicy.errors import GpolicyError, InputError
 from gpolicy.ganeti.hail_parameters import HailParameters
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
@@ -139,6 +139,16 @@ class CountedCluster:
         return replace(rules_of(self.limits, tests=tests), weights=self.weights, force=self.hail.ignore_soft_errors)
 
     @cached_property
+    def too_slow(self) -> InputError | None:
+        """Why counting under the limits takes minutes; None if it does not."""
+        instance = self.instance(self.policy.std, self.policy.std.spindle_use)
+        try:
+            refuse_minutes(self.cluster.nodes, self.cluster.instances, instance, self.rules)
+        except InputError as error:
+            return error
+        return None
+
+    @cached_property
     def hindrance(self) -> Binding | None:
         """Why no node may take any instance; None if some may."""
         if self.template is None:
@@ -209,7 +219,8 @@ class CountedCluster:
         made = self._allocator(instance)
         if made is None:
             return state
-        refuse_minutes(self.cluster.nodes, self.cluster.instances, instance, self.rules)
+        if self.too_slow is not None:
+            raise self.too_slow
         return made[1].standard(state, instance, limit)
 
     def fit(self, instance: Instance, spec: Spec | None = None) -> Fit:

@@ -7,10 +7,20 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import ClusterData, NodeData
 from gpolicy.allocator.enumerations import InstanceStatus
+from gpolicy.allocator.merge import Cluster
+from gpolicy.analysis.basis import Settled, settle
+from gpolicy.analysis.counted_cluster import merged
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, HailParameters, hail_parameters
 
 _BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
+
+
+def hails_cluster(state: ClusterState) -> tuple[Settled, Cluster]:
+    """Return what is known of `state` as settled, and as hail loads it."""
+    settled = settle(state)
+    data = as_hail_reads(settled.state, settled.data)
+    return settled, merged(data, settled.resources, settled.hail.static_kvm_node_memory)
 
 
 def as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance
 from gpolicy.allocator.cluster_score import Weights
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes
-from gpolicy.analysis.basis import Basis, Settled, settle
-from gpolicy.analysis.counted_cluster import CountedCluster, merged
+from gpolicy.analysis.basis import Basis, Settled, on_primary, settle
+from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.declared_resources import declaration_notes, known_states, uncounted
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
 from gpolicy.analysis.hail_document import as_hail_reads
+from gpolicy.analysis.unknown import Unknown, require
 from gpolicy.analysis.volume_resources import volume_notes
 from gpolicy.analysis.volume_sizes import smallest_volumes
 from gpolicy.cluster.state import ClusterState
@@ -27,21 +28,26 @@ from gpolicy.printable import count, some
 
 @dataclass(frozen=True, slots=True)
 class LoadedState:
-    """The clusters of a state. A group that is the whole cluster is the same object as `whole`.
-
-    `settled` lacks the groups in `gaps`, which tells the missing figures of each.
-    """
+    """The clusters of what is known of a state. A group that is the whole of it is the same object as `whole`."""
 
     settled: Settled
     whole: CountedCluster
     groups: Mapping[str, CountedCluster]
-    gaps: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
 
     @property
     def state(self) -> ClusterState:
-        """The state, without the groups in `gaps`."""
+        """The state, without the groups in `unknown`."""
         return self.settled.state
+
+    @property
+    def unknown(self) -> Mapping[str, Unknown]:
+        """The groups that cannot be counted."""
+        return self.settled.unknown
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What is to be said of instances whose secondary node is in such a group."""
+        return tuple(map(counted_on_primary, self.settled.split))
 
     @property
     def data(self) -> ClusterData:
@@ -71,40 +77,17 @@ def load_state(
     template: DiskTemplate | None = None,
     declared: bool = False,
     group: str | None = None,
+    like: Iterable[CountedCluster] = (),
 ) -> LoadedState:
-    """Load all of `state`. Instances get `template`, by default the first enabled one that the policy allows.
+    """Load what is known of `state`. Instances get `template`, by default the first enabled one that the policy allows.
 
-    With `declared`, what hv_state and disk_state declare goes before measured figures. Raise GpolicyError if a figure
-    that the allocator needs is neither measured nor declared; with `group`, if it is one of that group.
-    """
-    return _load(settle_all(state, declared=declared, group=group), template, ())
-
-
-def settle_all(state: ClusterState, *, declared: bool = False, group: str | None = None) -> Settled:
-    """Return what counts of the nodes of `state`.
-
-    Raise GpolicyError if a figure of a node (with `group`: of one in that group) is neither measured nor declared.
+    With `declared`, what hv_state and disk_state declare goes before measured figures. A cluster with the same numbers
+    as one of `like` is that object, so that nothing is counted twice. Raise GpolicyError if `group` is not known, or no
+    group with nodes.
     """
     settled = settle(state, declared=declared)
-    refuse_gaps(settled, group)
-    return settled
-
-
-def refuse_gaps(settled: Settled, group: str | None = None) -> None:
-    """Raise GpolicyError if a figure of a node, or of one in `group`, is neither measured nor declared."""
-    nodes = settled.state.nodes
-    gaps = {name: what for name, what in settled.gaps.items() if group in (None, nodes[name].group)}
-    if gaps:
-        raise _unknown(settled.state, gaps)
-
-
-def hails_cluster(state: ClusterState, groups: Iterable[str]) -> tuple[Settled, Cluster]:
-    """Return `state` as settled, and as hail loads it. Raise GpolicyError if a figure of one of `groups` is missing."""
-    settled = settle(state)
-    for group in groups:
-        refuse_gaps(settled, group)
-    data = as_hail_reads(settled.state, settled.data)
-    return settled, merged(data, settled.resources, settled.hail.static_kvm_node_memory)
+    require(state, settled.unknown, {group})
+    return _load(settled, template, like)
 
 
 _NOTHING_DECLARED: Final = "hv_state and disk_state declare nothing that counts, so these are the measured numbers"
@@ -180,18 +163,6 @@ def _inconsistent(settled: Settled, cluster: Cluster, here: Collection[str]) -> 
 
 _MOST_NODES: Final = 5
 _MOST_NOTES: Final = 3
-_WAY_OUT: Final = (
-    "read the running cluster (local:, ssh://, rapi://) or a snapshot of it; or declare what nodes have: hv_state and"
-    " disk_state, or the `hardware` of the group (with --resource-model they count before what is measured)"
-)
-
-
-def _unknown(state: ClusterState, gaps: Mapping[str, tuple[str, ...]]) -> GpolicyError:
-    by_gap: dict[tuple[str, ...], list[str]] = {}
-    for name, missing in gaps.items():
-        by_gap.setdefault(missing, []).append(name)
-    texts = [f"{', '.join(missing)} of {some(names)}" for missing, names in by_gap.items()]
-    return GpolicyError(about(state.address, f"not known: {'; '.join(texts)}"), hint=_WAY_OUT)
 
 
 def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[CountedCluster]) -> LoadedState:
@@ -230,35 +201,6 @@ def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[Counte
         for group in data.groups
     }
     return LoadedState(settled, counted(data, observed, shared_limits(settled.state)), groups)
-
-
-def load_known_groups(
-    state: ClusterState, *, like: Iterable[CountedCluster] = (), declared: bool = False
-) -> LoadedState:
-    """Load the groups of `state` of whose nodes all figures are known; the others are in `gaps`.
-
-    An instance with its primary in a skipped group is skipped; one with only its secondary there is counted on its
-    primary only. A cluster with the same numbers as one of `like` is that object, so that nothing is counted twice.
-    `declared` is that of `load_state`. Raise GpolicyError if no group with nodes is left.
-    """
-    settled = settle(state, declared=declared)
-    missing: dict[str, dict[str, None]] = {}
-    for name, what in settled.gaps.items():
-        missing.setdefault(state.nodes[name].group, {}).update(dict.fromkeys(what))
-    reasons = {group: f"not known: {', '.join(what)} of its nodes" for group, what in missing.items()}
-    nodes = {name: node for name, node in state.nodes.items() if node.group not in reasons}
-    if not missing:
-        return _load(settled, None, like)
-    if not nodes:
-        raise _unknown(state, settled.gaps)
-    here = {name: instance for name, instance in state.instances.items() if instance.primary_node in nodes}
-    split = {name: item for name, item in here.items() if not nodes.keys() >= set(item.secondary_nodes)}
-    here |= {name: replace(item, secondary_nodes=()) for name, item in split.items()}
-    groups = {name: group for name, group in state.groups.items() if name not in reasons}
-    part = settle(replace(state, groups=groups, nodes=nodes, instances=here), declared=declared)
-    instances = (_on_primary(item) if item.name in split else item for item in part.data.instances)
-    known = _load(replace(part, data=replace(part.data, instances=tuple(instances))), None, like)
-    return replace(known, gaps=reasons, notes=tuple(map(counted_on_primary, split)))
 
 
 def guaranteed(data: ClusterData, state: ClusterState) -> ClusterData:
@@ -302,7 +244,7 @@ def group_data(data: ClusterData, index: int) -> ClusterData:
     for instance in data.instances:
         if instance.primary not in place:
             continue
-        item = instance if instance.secondary in place else _on_primary(instance)
+        item = instance if instance.secondary in place else on_primary(instance)
         primary, secondary = place[item.primary], place[item.secondary]
         instances.append(item.at(len(instances), item.name, primary, secondary, item.location_score))
     return replace(
@@ -312,12 +254,6 @@ def group_data(data: ClusterData, index: int) -> ClusterData:
         instances=tuple(instances),
         policy=group.policy,
     )
-
-
-def _on_primary(instance: Instance) -> Instance:
-    """Return a split instance without its secondary. Its disk keeps the metadata of DRBD, as on the real primary."""
-    template = DiskTemplate.PLAIN if instance.template is DiskTemplate.DRBD else instance.template
-    return replace(instance, secondary=NO_NODE, template=template)
 
 
 def split_instances(data: ClusterData, index: int) -> list[str]:

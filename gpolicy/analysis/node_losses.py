@@ -22,13 +22,13 @@ from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.analysis.loaded_state import LoadedState, check_group, load_known_groups
+from gpolicy.analysis.loaded_state import LoadedState, check_group, load_state
 from gpolicy.analysis.losses import Homeless, lose
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
-from gpolicy.errors import GpolicyError, UsageError
+from gpolicy.errors import UsageError
 from gpolicy.printable import count
 
 MOST_SETS: Final = 100_000
@@ -104,9 +104,7 @@ def redundancy(
     Raise UsageError for fewer than one failure or an unknown group, and GpolicyError if the state lacks needed figures.
     """
     check_group(state, group)
-    loaded = load_known_groups(limited(state, limits))
-    if group is not None and group in loaded.gaps:
-        raise GpolicyError(f"group {group}: {loaded.gaps[group]}")
+    loaded = load_state(limited(state, limits), group=group)
     return tuple(
         replace(group_redundancy(cluster, failures), group=name)
         for name, cluster in loaded.groups.items()
@@ -115,8 +113,8 @@ def redundancy(
 
 
 def loaded_score(loaded: LoadedState) -> Score:
-    """Return the cluster score, NaN if a group has missing figures."""
-    return Score(math.nan, ()) if loaded.gaps else score_of(loaded.whole.cluster.nodes.values())
+    """Return the cluster score, NaN if a group is not known."""
+    return Score(math.nan, ()) if loaded.unknown else score_of(loaded.whole.cluster.nodes.values())
 
 
 def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:

@@ -25,7 +25,7 @@ from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
 from gpolicy.analysis.counted_cluster import merged
 from gpolicy.analysis.hail_document import as_hail_reads, decisive, not_tried, without_parameters
-from gpolicy.analysis.loaded_state import basis_notes, guaranteed, refuse_gaps
+from gpolicy.analysis.loaded_state import basis_notes, guaranteed
 from gpolicy.analysis.metric_notes import metric_notes
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_instead import other_sizes
@@ -33,6 +33,7 @@ from gpolicy.analysis.place_limits import under_limits, with_losses
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
 from gpolicy.analysis.score_weights import other_weights
+from gpolicy.analysis.unknown import aside, require
 from gpolicy.analysis.unmade import Unmade, unmade
 from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
 from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
@@ -60,7 +61,8 @@ def place(
     before those of the policy. `names` are the names of the policy's spec pairs, for the sizes of the dedicated metric.
     With `declared`, what hv_state and disk_state declare goes before measured figures. With `instead`, a report of an
     instance that goes nowhere says what would fit. The report says what the cluster's parameters for hail change. Raise
-    UsageError for a request that is impossible on this cluster, and GpolicyError if the state lacks needed figures.
+    UsageError for a request that is impossible on this cluster, and GpolicyError if a group that it names is not known,
+    or no group is.
     """
     report = _place(state, request, names=names, limits=limits, declared=declared, instead=instead)
     plain = without_parameters(state)
@@ -82,9 +84,9 @@ def _place(
 ) -> PlaceReport:
     observed = state
     settled = settle(limited(state, limits), declared=declared)
+    require(state, settled.unknown, named_groups := _named_groups(request, state))
     state, data = settled.state, as_hail_reads(settled.state, settled.data)
     group = wanted_group(request, data)
-    refuse_gaps(settled, group.name if group else None)
     lifting = shared_limits(state, group.name if group else None)
     if lifting.oversubscription is not None:
         data = guaranteed(data, state)
@@ -152,7 +154,7 @@ def _place(
         what_if=(*state.supposed, *_what_if(cluster, request, instance), *other_weights(request.weights)),
         groups=() if hail.failure else tuple(_group_trials(cluster, asked, answer, group)),
         candidates=tuple(found),
-        objections=tuple(_objections(state, cluster, request, instance, chosen)),
+        objections=tuple(_objections(observed, cluster, request, instance, chosen)),
         notes=(
             *basis_notes(settled, cluster, group.name if group else None, declared=declared),
             *notes,
@@ -162,7 +164,9 @@ def _place(
             *what_if_shares(state, group.name if group else None),
             *metric_notes(cluster, request, nodes, dedicated=asked.dedicated),
             *_left_out(asked.left_out, len(found)),
+            *aside(settled.unknown if named_groups else {}),
         ),
+        unknown={} if named_groups else settled.unknown,
         limits=limits_in_force(observed, limits, group.name if group else None),
         instead=others,
     )
@@ -181,6 +185,12 @@ def _options(request: PlaceRequest, hail: HailParameters, limits: Limits) -> Req
 
 def _allowed(state: ClusterState, options: RequestOptions) -> frozenset[str]:
     return frozenset(state.nodes) if options.restriction is None else options.restriction
+
+
+def _named_groups(request: PlaceRequest, state: ClusterState) -> set[str]:
+    """Return the groups that a request is about; none where it is about all."""
+    named = {name for name, group in state.groups.items() if request.group in (name, group.identity.uuid)}
+    return named | {state.nodes[node].group for node in request.nodes or () if node in state.nodes}
 
 
 def _taking(

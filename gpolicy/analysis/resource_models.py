@@ -131,9 +131,8 @@ def _declared_groups(planned: LoadedState) -> list[str]:
 
 
 def _notes(loaded: LoadedState, planned: LoadedState) -> list[str]:
-    notes = [f"group {group}: {reason}" for group, reason in planned.gaps.items()]
     odd = inconsistency_notes(loaded.settled, loaded.whole.cluster, loaded.state.nodes)
-    return [*notes, *declaration_notes(planned.state), *odd]
+    return [*declaration_notes(planned.state), *odd]
 
 
 def _nodes(loaded: LoadedState, planned: LoadedState) -> Iterator[NodeModel]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -26,10 +26,11 @@ from gpolicy.allocator.group_change import change_group
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.allocator_input import cluster_data
-from gpolicy.analysis.basis import Settled
-from gpolicy.analysis.hail_document import decisive, not_tried, without_parameters
-from gpolicy.analysis.loaded_state import basis_notes, hails_cluster
+from gpolicy.analysis.basis import settle
+from gpolicy.analysis.hail_document import decisive, hails_cluster, not_tried, without_parameters
+from gpolicy.analysis.loaded_state import basis_notes
 from gpolicy.analysis.place_report import Candidate
+from gpolicy.analysis.unknown import Unknown, aside, require
 from gpolicy.analysis.unmade import unmade
 from gpolicy.cluster.state import ClusterState, Instance
 from gpolicy.errors import UsageError
@@ -43,8 +44,8 @@ from gpolicy.evacuate.evacuation import (
 from gpolicy.evacuate.moves import copied_by, explained, steps_of, touched_by, work_of
 from gpolicy.ganeti.hail_parameters import HailParameters
 from gpolicy.htools.hbal_commands import job_sets
-from gpolicy.printable import count
-from gpolicy.what_if.load import elsewhere
+from gpolicy.printable import count, some
+from gpolicy.what_if.load import elsewhere, offline
 from gpolicy.what_if.words import matching, one_of
 
 _MOST_WORK: Final = 3_000_000  # about microseconds; instances whose candidates would take longer have none listed
@@ -56,8 +57,9 @@ def find_evacuation(
 ) -> EvacuationReport:
     """Return how the nodes or the group of `request` are emptied. After `seconds`, or with Ctrl-C, the rest stays.
 
-    The report says what the cluster's parameters for hail change. Raise UsageError for a request that makes no sense on
-    this cluster, and GpolicyError if the state lacks needed figures.
+    The report says what the cluster's parameters for hail change. A node that is to be emptied and does not answer
+    counts as offline. Raise UsageError for a request that makes no sense on this cluster, and GpolicyError if a group
+    that it is about is not known.
     """
     begun = time.monotonic()
     report = _find(state, request, tell, seconds)
@@ -86,16 +88,34 @@ def _find(
             raise UsageError(f"{request.nodes!r} is a group, not a node", hint=f"write `--group {request.nodes}`")
         leaving = matching("NODE", request.nodes or "", state.nodes, "node")
     targets = [name for word in request.targets for name in matching("--to", word, state.groups, "group")]
+    state, unknown = _known(state, frozenset(leaving), targets)
     begun = time.monotonic()
     ending = Ending(lambda: time.monotonic() > begun + seconds)
     explained_until = begun + seconds / 2  # what moves is worth more than why
     evacuation = _Evacuation(
-        state, request, frozenset(leaving), group, tuple(dict.fromkeys(targets)), tell, ending, explained_until
+        state, request, frozenset(leaving), group, tuple(dict.fromkeys(targets)), tell, ending, explained_until, unknown
     )
     evacuation.check()
     for mode in _modes(request, to_groups=evacuation.to_groups):
         evacuation.ask(mode)
     return evacuation.report()
+
+
+def _known(
+    state: ClusterState, leaving: frozenset[str], targets: Sequence[str]
+) -> tuple[ClusterState, dict[str, Unknown]]:
+    """Return what is known of `state` with those of the nodes `leaving` offline that lack figures, and what is not."""
+    found = [item for item in settle(state).unknown.values() if leaving.intersection(item.silent)]
+    names = [name for item in found for name in item.silent if name in leaving]
+    if names:
+        mark = f"mark it so first (gnt-node modify --offline yes {names[0]}), for hail needs no figures of it then"
+        why = f"{'; '.join(item.reason for item in found)}; {mark}"
+        state = replace(offline(state, names), supposed=(*state.supposed, f"{some(names)} offline: {why}"))
+    settled = settle(state)
+    touched = [item for item in state.instances.values() if leaving & {item.primary_node, *item.secondary_nodes}]
+    nodes = leaving.union(*({item.primary_node, *item.secondary_nodes} for item in touched))
+    require(state, settled.unknown, {*targets, *(state.nodes[name].group for name in nodes)})
+    return settled.state, dict(settled.unknown)
 
 
 def _modes(request: EvacuationRequest, *, to_groups: bool) -> tuple[EvacuationMode | None, ...]:
@@ -119,6 +139,7 @@ class _Evacuation:
     tell: Callable[[str], None]
     ending: Ending
     explained_until: float
+    unknown: dict[str, Unknown]
     requests: list[RequestToHail] = field(default_factory=list)
     moved: list[MovedInstance] = field(default_factory=list)
     stays: dict[str, StayingInstance] = field(default_factory=dict)
@@ -156,7 +177,7 @@ class _Evacuation:
             return
         drained = self._to_drain(mode, names)
         nodes = {name: replace(self.state.nodes[name], drained=True) for name in drained}
-        settled, cluster = self._as_hail_reads(replace(self.state, nodes={**self.state.nodes, **nodes}))
+        settled, cluster = hails_cluster(replace(self.state, nodes={**self.state.nodes, **nodes}))
         by_name = {item.name: index for index, item in cluster.instances.items()}
         known: dict[str, tuple[Candidate, ...] | None] = {}
 
@@ -197,10 +218,6 @@ class _Evacuation:
                 candidates=known.get(instance.name, ()),
             )
         self._keep(result, cluster, known)
-
-    def _as_hail_reads(self, state: ClusterState) -> tuple[Settled, Cluster]:
-        groups = {state.nodes[name].group for name in self.leaving}
-        return hails_cluster(state, state.groups if self.to_groups else groups)
 
     def _answer(
         self,
@@ -305,8 +322,8 @@ class _Evacuation:
 
     def report(self) -> EvacuationReport:
         """Return the report on all requests."""
-        before, cluster_before = self._as_hail_reads(self.observed)
-        _, cluster_after = self._as_hail_reads(self.state)
+        before, cluster_before = hails_cluster(self.observed)
+        _, cluster_after = hails_cluster(self.state)
         sets = job_sets(self.moved, lambda item: item.touched)
         moved = [replace(item, job_set=number) for number, jobs in enumerate(sets, 1) for item in jobs]
         homes = {self.observed.nodes[name].group for name in self.leaving}
@@ -326,9 +343,14 @@ class _Evacuation:
             short_after=_short_of_memory(cluster_after),
             objections=tuple(self.objections),
             exhaustive=not self.ending.ended,
-            notes=(*basis_notes(before, cluster_before), *not_tried(self.observed)),
+            notes=(
+                *basis_notes(before, cluster_before),
+                *not_tried(self.observed),
+                *aside({} if self.to_groups else self.unknown),
+            ),
             snapshot=self.observed.snapshot,
             what_if=self.observed.supposed,
+            unknown=self.unknown if self.to_groups else {},
         )
 
 

@@ -25,18 +25,25 @@ def capacity_change(compared: LoadedComparison, names: PairNames, tell: Observer
     A group that lacks what has to be known (for example the spindles of nodes that get exclusive storage) is told in
     `unavailable`, and with it the whole cluster.
     """
-    sides = [*compared.groups, *([compared.whole] if compared.whole else [])]
+    slow = {item.match.name: why for item in compared.groups if (why := _too_slow(item))}
+    sides = [item for item in compared.groups if item.match.name not in slow]
+    sides += [compared.whole] if compared.whole and not slow else []
 
     def count(cluster: CountedCluster, title: str) -> GroupCapacity:
         return count_cluster(cluster, prefixed(tell, title))
 
     found = measure_sides(sides, count)
     changes = [_group_change(item, before, after, names) for item, (before, after) in zip(sides, found, strict=True)]
-    whole = changes.pop() if compared.whole else None
-    unavailable = dict(compared.unavailable)
-    if compared.whole is None and unavailable:
-        unavailable[""] = next(iter({**compared.before.gaps, **compared.after.gaps}.values()))
+    whole = changes.pop() if compared.whole and not slow else None
+    unavailable = {**compared.unavailable, **slow}
+    if whole is None and unavailable:
+        unavailable[""] = next(iter(unavailable.values()))
     return CapacityChange(tuple(changes), whole, tuple(dict.fromkeys(compared.notes)), unavailable)
+
+
+def _too_slow(sides: CountedSides) -> str:
+    found = [side.too_slow.message for side in (sides.before, sides.after) if side is not None and side.too_slow]
+    return f"under its limits {found[0]}" if found else ""
 
 
 def _group_change(

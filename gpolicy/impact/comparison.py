@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from gpolicy.analysis.counted_cluster import CountedCluster, each_cluster
-from gpolicy.analysis.loaded_state import LoadedState, load_known_groups
+from gpolicy.analysis.loaded_state import LoadedState, load_state
 from gpolicy.cluster.state import ClusterState
 
 _Result = TypeVar("_Result")
@@ -81,21 +81,21 @@ class LoadedComparison:
 
 
 def load(compared: StateComparison, *, like: Sequence[CountedCluster] = (), declared: bool = False) -> LoadedComparison:
-    """Load both states; `like` and `declared` are those of `load_known_groups`.
+    """Load both states; `like` and `declared` are those of `load_state`.
 
     Raise GpolicyError where no group of one of them is known.
     """
-    old = load_known_groups(compared.before, like=like, declared=declared)
-    new = load_known_groups(compared.after, like=(*like, *old.clusters), declared=declared)
+    old = load_state(compared.before, like=like, declared=declared)
+    new = load_state(compared.after, like=(*like, *old.clusters), declared=declared)
     groups, unavailable = [], {}
     for match in compared.groups:
-        reason = old.gaps.get(match.before or "") or new.gaps.get(match.after or "")
-        if reason is not None:
-            unavailable[match.name] = reason
+        why = old.unknown.get(match.before or "") or new.unknown.get(match.after or "")
+        if why is not None:
+            unavailable[match.name] = why.reason
         else:
             sides = CountedSides(match, old.groups.get(match.before or ""), new.groups.get(match.after or ""))
             groups.append(sides)
-    whole = None if old.gaps or new.gaps else CountedSides(GroupMatch(None, None), old.whole, new.whole)
+    whole = None if old.unknown or new.unknown else CountedSides(GroupMatch(None, None), old.whole, new.whole)
     return LoadedComparison(old, new, tuple(groups), whole, unavailable)
 
 

@@ -297,7 +297,7 @@ def _node_failures(guard: Guard, redundancy: RedundancyChange, basis: GroupBasis
     wanted = guard.group.value if guard.group else None
     yield from _unmeasured_groups(redundancy.unavailable, wanted)
     found = [item for item in redundancy.groups if wanted in (None, item.group) and item.after is not None]
-    if not found and not redundancy.unavailable:
+    if not found and (wanted not in redundancy.unavailable if wanted else not redundancy.unavailable):
         missing = f"there is no group {wanted}" if wanted else "there is no group"
         yield _Figure(ok=False, text=f"cannot be measured: {missing}")
     for item in found:

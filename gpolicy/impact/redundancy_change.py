@@ -68,9 +68,7 @@ def redundancy_change(compared: LoadedComparison, failures: int, tell: Callable[
         )
         for sides, (before, after) in zip(compared.groups, measure_sides(compared.groups, examine), strict=True)
     )
-    notes = [f"group {name}: {reason}" for name, reason in compared.unavailable.items()]
-    if compared.unavailable:
-        notes.append("the cluster score is not known for the same reason")
+    notes = ["the cluster score is not known for the same reason"] if compared.unavailable else []
     scores = (loaded_score(compared.before), loaded_score(compared.after))
     most = max([failures, *(side.asked for item in groups for side in (item.before, item.after) if side is not None)])
     return RedundancyChange(most, groups, *scores, (*notes, *compared.notes), compared.unavailable)

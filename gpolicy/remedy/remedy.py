@@ -11,13 +11,13 @@ from typing import Final
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, FailReason, InstanceStatus
 from gpolicy.allocator.placement import Nodes
-from gpolicy.analysis.basis import Basis
-from gpolicy.analysis.loaded_state import LoadedState, load_known_groups
+from gpolicy.analysis.basis import StateReport
+from gpolicy.analysis.loaded_state import LoadedState, load_state
 from gpolicy.analysis.location import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.violations import PolicyJudge
-from gpolicy.cluster.state import ClusterState, Snapshot
+from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Command
 from gpolicy.printable import count, listed, some
 from gpolicy.remedy.commands import commands_back, commands_of, downtime, sets_of
@@ -62,17 +62,14 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemedyReport:
+class RemedyReport(StateReport):
     """What is wrong with a cluster, what cures it, and what is left.
 
     `rate` is in MiB a second; `seconds` is the time for all sets, one after the other. `exhaustive` says whether the
-    search ended by itself, not by its limits or for lack of time. `left_out` are groups that lack figures of nodes.
+    search ended by itself, not by its limits or for lack of time.
     """
 
-    source: str
-    cluster_name: str
     cluster_uuid: str | None
-    basis: Basis
     faults: tuple[Fault, ...]
     steps: tuple[RemedyStep, ...]
     left: tuple[Left, ...]
@@ -84,9 +81,6 @@ class RemedyReport:
     score_after: Score
     exhaustive: bool
     notes: tuple[str, ...] = ()
-    snapshot: Snapshot | None = None
-    what_if: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
 
     @property
     def cured(self) -> int:
@@ -151,7 +145,7 @@ def find_remedy(
     until = time.monotonic() + seconds
     if beginning is None:
         tell("what is wrong")
-        beginning = begin_remedy(state, load_known_groups(state))
+        beginning = begin_remedy(state, load_state(state))
     loaded, movers, before = beginning.loaded, beginning.movers, beginning.before
     start = before.layout
     search = Search(start, movers, until, tell, most_work)
@@ -179,11 +173,10 @@ def find_remedy(
             *loaded.notes,
             *_unjudged(loaded),
             *_into_closed_groups(state, steps),
-            *(f"group {name} is left out: {reason}" for name, reason in loaded.gaps.items()),
         ),
         snapshot=state.snapshot,
         what_if=state.supposed,
-        left_out=tuple(loaded.gaps),
+        unknown=loaded.unknown,
     )
 
 

@@ -178,7 +178,7 @@ class Section:
     """One part of an answer. `summary` is one sentence without a full stop; `notes` are small print.
 
     `never_cut` marks what a reader looks for first: its first table is never folded and never cut. `worse` says in a
-    few words what gets worst.
+    few words what gets worst, `unknown` what could not be looked at.
     """
 
     key: str
@@ -190,6 +190,7 @@ class Section:
     sections: tuple[Section, ...] = ()
     never_cut: bool = False
     worse: str = ""
+    unknown: tuple[str, ...] = ()
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -221,10 +222,10 @@ class Figure:
 class Answer:
     """The answer of `verb`. Its title is `title`, `name` (a cluster; empty where there is none) and `title_end`.
 
-    `verdict` is one sentence, `amount` says how much there is of it. `figures` come next; text and Markdown show those
-    with a detail. `basis` are sentences on what all figures rest on. `facts` are what else identifies the answer, by
-    name, `provenance` when and from what it was made; `rows_with` says how to see the rows that a text leaves out.
-    `terms` define words that have a meaning of their own here.
+    `verdict` is one sentence on what was looked at, `unknown` says what could not be, `amount` how much there is of it.
+    `figures` come next; text and Markdown show those with a detail. `basis` are sentences on what all figures rest on.
+    `facts` are what else identifies the answer, by name, `provenance` when and from what it was made; `rows_with` says
+    how to see the rows that a text leaves out. `terms` define words that have a meaning of their own here.
     """
 
     verb: str
@@ -233,6 +234,7 @@ class Answer:
     title_end: str = ""
     verdict: str
     tone: Tone = Tone.PLAIN
+    unknown: tuple[str, ...] = ()
     amount: str = ""
     figures: tuple[Figure, ...] = ()
     basis: tuple[str, ...] = ()
@@ -245,6 +247,16 @@ class Answer:
     facts: tuple[tuple[str, str], ...] = ()
     provenance: Provenance = UNKNOWN
     rows_with: str = "in --format json"
+
+    @property
+    def first_line(self) -> str:
+        """The verdict, and what is not known."""
+        return "; ".join((self.verdict, *self.unknown))
+
+    @property
+    def colour(self) -> Tone:
+        """The tone of the first line: never good where something was not looked at."""
+        return Tone.CAREFUL if self.unknown and self.tone is not Tone.BAD else self.tone
 
     @property
     def heading(self) -> str:
@@ -273,11 +285,15 @@ def from_to(low: str, high: str) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def about(report: StateReport) -> dict[str, Any]:
-    """Return the fields of an answer that say which state a report is about, and what its figures rest on."""
+def about(report: StateReport, *basis: str) -> dict[str, Any]:
+    """Return the fields of an answer that say which state a report is about, and what its figures rest on.
+
+    `basis` are more sentences on that.
+    """
     return {
         "name": report.cluster_name,
-        "basis": report.grounds,
+        "unknown": report.not_known,
+        "basis": (*report.grounds, *basis),
         "source": report.source,
         "snapshot": report.snapshot,
     }

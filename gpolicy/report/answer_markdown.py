@@ -99,7 +99,7 @@ def _head(answer: Answer) -> Iterator[str]:
     yield f"### {' '.join(filter(None, (answer.title, name, prose(answer.title_end))))}"
     yield ""
     amount = f" · {answer.amount}" if answer.amount else ""
-    yield f"{_SIGNS.get(answer.tone, '')}**{prose(answer.verdict)}**{amount}"
+    yield f"{_SIGNS.get(answer.colour, '')}**{prose(answer.first_line, 1000)}**{amount}"
 
 
 def _basis(answer: Answer) -> Iterator[str]:
@@ -216,7 +216,7 @@ def _overview(section: Section) -> Iterator[Block]:
     """Yield the blocks of inner sections: a line for the most important, the main table, and all else folded."""
     below = with_content(section.sections)
     main = [item for item in below if item.never_cut]
-    heavy = [item for item in below if item.weight is Weight.WORSE or item.never_cut]
+    heavy = [item for item in below if item.weight is Weight.WORSE or item.never_cut or item.unknown]
     lines = [f"- **{prose(item.title)}**: {prose(item.summary, 600)}" for item in heavy]
     no_worse = [item.title.lower() for item in below if item not in heavy]
     lines += [f"- **No worse**: {', '.join(no_worse)}"] if no_worse else []

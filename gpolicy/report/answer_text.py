@@ -53,7 +53,8 @@ class _Writer:
     def verdict(self) -> Iterator[str]:
         answer = self.answer
         amount = f" · {answer.amount}" if answer.amount else ""
-        yield from self.prose(f"{answer.verdict}{amount}", tone=answer.tone, head=answer.verdict if amount else "")
+        head = answer.first_line
+        yield from self.prose(f"{head}{amount}", tone=answer.colour, head=head if amount else "")
 
     def summary(self) -> Iterator[str]:
         """Yield the verdict and the figures."""

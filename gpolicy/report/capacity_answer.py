@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.shown_score import Score
+from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,
     Answer,
@@ -26,6 +27,7 @@ from gpolicy.report.answer import (
 )
 from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, pair_cell, room_cells, size_words, spec_words
 
+_MOST_TOLD: Final = 3
 _RIGHT: Final = frozenset(
     {
         "fits",
@@ -53,8 +55,7 @@ def capacity_answer(
     items = [*report.groups, *([report.cluster] if report.cluster else [])]
     old = {item.group: item for item in (*before.groups, before.cluster) if item} if before else None
     tables = with_rows(_metadata(report), _tiered(items), _stranded(items), _scores(items))
-    whole = items[-1]
-    tiered = sum(run.count for run in whole.tiered)
+    told = told_of(report)
     verdict = " ".join(_sentences(report, old))
     return Answer(
         verb="capacity",
@@ -63,46 +64,55 @@ def capacity_answer(
         title_end="beside what runs there",
         verdict=f"{verdict[0].upper()}{verdict[1:]}",
         figures=(
-            Figure("standard instances", f"{whole.standard.fits:,}", about="capacity"),
-            Figure("in a tiered run", f"{tiered:,}", about="capacity"),
+            Figure("standard instances", f"{sum(item.standard.fits for item in told):,}", about="capacity"),
+            Figure("in a tiered run", f"{sum(item.tiered_fit.fits for item in told):,}", about="capacity"),
             Figure("groups", f"{len(report.groups):,}"),
-            Figure("nodes", f"{whole.nodes:,}"),
-            Figure("instances now", f"{whole.instances:,}"),
+            Figure("nodes", f"{sum(item.nodes for item in told):,}"),
+            Figure("instances now", f"{sum(item.instances for item in told):,}"),
         ),
         sections=(
             Section(key="capacity", title="What fits", parts=(_fits(items, old),), never_cut=True),
             Section(key="details", title="Details", parts=tables),
             *(map(_components, items, range(len(items))) if components else ()),
         ),
-        notes=(*report.notes,),
+        notes=(
+            *report.notes,
+            *(f"without what is supposed: {text}" for text in (before.not_known if before else ())),
+        ),
     )
+
+
+def told_of(report: CapacityReport) -> list[GroupCapacity]:
+    """Return what a verdict is about: the whole cluster, or groups, of which the one that takes most comes first.
+
+    Where a group cannot absorb the loss of a node, hail refuses all requests that name no group: the whole cluster
+    takes nothing, though other groups may take some.
+    """
+    whole = report.cluster
+    if whole is not None and (whole.most_fits or not any(item.most_fits for item in report.groups)):
+        return [whole]
+    filled = [item for item in report.groups if item.nodes] or report.groups
+    return sorted(filled, key=lambda item: -item.most_fits)
 
 
 def _sentences(report: CapacityReport, old: _Old | None) -> Iterator[str]:
     """Yield the verdict: the groups that take nothing first, then what fits."""
-    empty = [item for item in report.groups if item.refusal is not None]
-    for item in empty[:_MOST_EMPTY]:
-        yield f"{_place(item)} takes no new instance: {item.refusal_words}."
-    if len(empty) > _MOST_EMPTY:
-        yield f"{len(empty) - _MOST_EMPTY:,} more groups take none either."
-    whole = report.cluster or report.groups[-1]
-    if whole.refusal is None:
-        yield f"{supposing(report.what_if)}{_taken(whole, old)}"
-    elif report.cluster is not None and len(report.groups) > len(empty):
-        yield f"Requests that name no group are refused: {whole.refusal_words}."
-        yield "; ".join(_taken(item, old) for item in report.groups if item.most_fits)
+    empty, told = [item for item in report.groups if item.refusal is not None], told_of(report)
+    said = [f"{_place(item)} takes no new instance: {item.refusal_words}" for item in empty[:_MOST_TOLD]]
+    said += [f"{count(len(empty) - _MOST_TOLD, 'more group')} take none either"] if len(empty) > _MOST_TOLD else []
+    if report.cluster and report.cluster.refusal and told != [report.cluster]:
+        said.append(f"requests that name no group are refused: {report.cluster.refusal_words}")
+    filled = [item for item in told if item.refusal is None]
+    taken = [_taken(item, old.get(item.group) if old else None) for item in filled[:_MOST_TOLD]]
+    taken += [f"and {count(len(filled) - _MOST_TOLD, 'more group')}"] if len(filled) > _MOST_TOLD else []
+    said += [f"{supposing(report.what_if)}{'; '.join(taken)}"] if taken else []
+    return (f"{text[0].upper()}{text[1:]}{'.' if number < len(said) else ''}" for number, text in enumerate(said, 1))
 
 
-def _taken(item: GroupCapacity, old: _Old | None) -> str:
-    taken = [f"{item.standard.fits:,} standard instances", f"{item.tiered_fit.fits:,} in a tiered run"]
-    if old and item.group in old:
-        was = old[item.group]
-        taken[0] += f" (now {was.standard.fits:,})"
-        taken[1] += f" (now {was.tiered_fit.fits:,})"
-    return f"{_place(item)} takes {', or '.join(taken)}"
-
-
-_MOST_EMPTY: Final = 3
+def _taken(item: GroupCapacity, was: GroupCapacity | None) -> str:
+    now = [f" (now {number:,})" for number in (was.standard.fits, was.tiered_fit.fits)] if was else ["", ""]
+    standard = f"{item.standard.fits:,} standard instances{now[0]}"
+    return f"{_place(item)} takes {standard}, or {item.tiered_fit.fits:,} in a tiered run{now[1]}"
 
 
 def _name(item: GroupCapacity) -> Cell:

@@ -7,8 +7,10 @@ from typing import Any, Final
 
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
+from gpolicy.analysis.unknown import not_known
 from gpolicy.json_values import head
 from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Section, Table, supposing
+from gpolicy.report.capacity_answer import told_of
 from gpolicy.report.capacity_json import capacity_data
 from gpolicy.report.capacity_section import WHOLE_CLUSTER, pair_cell, spec_words
 
@@ -24,14 +26,18 @@ def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
     groups = sorted(dict.fromkeys(group for group, _ in together), key=lambda group: group is None)
     rows = [row for group in groups for row in together if row[0] == group]
     first = next(iter(reports.values()))
-    whole = {policy: found[policy][_last(report), "standard"][0] for policy, report in reports.items()}
+    whole = {policy: sum(item.standard.fits for item in told_of(report)) for policy, report in reports.items()}
     shown = ", ".join(f"{fits:,} under {policy}" for policy, fits in whole.items())
-    where = "the whole cluster" if first.cluster else f"group {first.groups[0].group}"
+    where = f"group {first.groups[0].group} takes"
+    if len(first.groups) > 1 or first.cluster:
+        whole_of_all = all(told_of(report) == [report.cluster] for report in reports.values())
+        where = "the whole cluster takes" if whole_of_all else "the groups, each counted alone, take"
     return Answer(
         verb="capacity",
         title="What fits under each policy on cluster",
         name=first.cluster_name,
-        verdict=f"{supposing(first.what_if)}Of standard instances {where} takes {shown}",
+        verdict=f"{supposing(first.what_if)}Of standard instances {where} {shown}",
+        unknown=not_known({group: why for report in reports.values() for group, why in report.reasons.items()}),
         basis=(*first.what_if, *_of_policies({policy: _basis(report) for policy, report in reports.items()})),
         figures=tuple(Figure(policy, f"{fits:,}", about="capacity") for policy, fits in whole.items()),
         sections=(
@@ -73,11 +79,6 @@ def _of_policies(sentences: Mapping[str, Iterable[str]]) -> Iterator[str]:
 
 
 _Figures = dict[_Row, tuple[int, Binding, str]]
-
-
-def _last(report: CapacityReport) -> str | None:
-    """Return the group of the last row: None for the whole cluster."""
-    return None if report.cluster else report.groups[-1].group
 
 
 def _figures(report: CapacityReport) -> _Figures:

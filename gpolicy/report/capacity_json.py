@@ -26,6 +26,7 @@ def capacity_data(report: CapacityReport, before: CapacityReport | None = None) 
         "before": None if before is None else _groups(before),
         "metadata": [fields(room, "group", "volume_group", "disks", "nodes", "unknown") for room in report.metadata],
         "what_if": list(report.what_if),
+        "unknown": report.reasons,
         "notes": list(report.notes),
     }
 

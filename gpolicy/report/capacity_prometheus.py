@@ -56,6 +56,7 @@ METRICS: Final = MetricSet(
     {
         "info": Metric("Always 1; the cluster that was counted.", "cluster", "release"),
         "state_timestamp_seconds": Metric("When the state of the cluster was read; of a snapshot, when it was taken."),
+        "group_unknown": Metric("1 for each group that could not be counted, 0 for the others.", "group"),
         "cluster_tag_conflicts": Metric(
             "Conflicts with tags for exclusion, failure domains, migration, places.", "kind"
         ),
@@ -71,6 +72,7 @@ def capacity_metrics(report: CapacityReport, health: ClusterHealth, state: Clust
     found: dict[str, list[tuple[Labels, float]]] = {
         "info": [({"cluster": report.cluster_name, "release": state.software_version or ""}, 1)],
         "state_timestamp_seconds": [({}, timegm(strptime(read_at, FORM)))] if read_at else [],
+        "group_unknown": [({"group": name}, int(name in report.unknown)) for name in health.groups],
         "cluster_tag_conflicts": [({"kind": kind}, number) for kind, number in health.conflicts.items()],
     }
 
@@ -80,6 +82,8 @@ def capacity_metrics(report: CapacityReport, health: ClusterHealth, state: Clust
 
     if report.cluster is not None:
         add("cluster", {}, _of_both(report.cluster))
+    for name in report.unknown:
+        add("group", {"group": name}, _wrong(health.groups[name]))
     for item in report.groups:
         name = item.group or ""
         add("group", {"group": name}, _of_both(item))

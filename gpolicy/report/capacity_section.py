@@ -53,7 +53,7 @@ def capacity_section(change: CapacityChange) -> Section:
         weight=tables[0].weight if found else Weight.SAME,
         summary=_summary(change, moved),
         parts=tables,
-        notes=(*_same(items, moved), *_not_counted(change), *change.notes),
+        notes=(*_same(items, moved), *(_WHOLE_UNKNOWN if "" in change.unavailable else ()), *change.notes),
         never_cut=bool(telling),
         worse=_worst(moved),
     )
@@ -203,14 +203,12 @@ def _named(item: GroupCapacityChange) -> str:
     return WHOLE_CLUSTER if item.group is None else Name(item.group)
 
 
-def _not_counted(change: CapacityChange) -> Iterator[str]:
-    for group, reason in change.unavailable.items():
-        yield f"{f'group {group}' if group else 'the whole cluster'} is not counted: {reason}"
+_WHOLE_UNKNOWN: Final = ("the whole cluster is not counted, since not all of its groups are known",)
 
 
 def _summary(change: CapacityChange, moved: Sequence[GroupCapacityChange]) -> str:
     if not moved:
-        return "nothing changes in what fits"
+        return "no change in the other groups" if change.unavailable else "nothing changes in what fits"
     parts = []
     if change.cluster is not None:
         whole = (change.cluster.standard, change.cluster.tiered)

@@ -8,7 +8,7 @@ from gpolicy.evacuate.evacuation import EvacuationReport, MovedInstance, Staying
 from gpolicy.json_values import fields, head
 from gpolicy.report.place_json import candidate_data
 
-FORMAT_VERSION: Final = "1.0"
+FORMAT_VERSION: Final = "1.1"
 
 
 def evacuate_data(report: EvacuationReport) -> dict[str, Any]:
@@ -16,6 +16,7 @@ def evacuate_data(report: EvacuationReport) -> dict[str, Any]:
     return {
         **head(FORMAT_VERSION, report),
         **fields(report, "basis", "what_if"),
+        "unknown": report.reasons,
         "ok": not report.stays,
         **fields(report, "leaving", "group"),
         **fields(report.asked, "mode", "ignore_soft_errors"),

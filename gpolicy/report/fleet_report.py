@@ -46,14 +46,19 @@ class ClusterReport:
     @property
     def verdict(self) -> str:
         """The verdict, or why there is none."""
-        return self.answer.verdict if self.answer else self.error
+        return self.answer.first_line if self.answer else self.error
 
     @property
     def tone(self) -> Tone:
         """How good it is."""
         if self.answer is None or self.exit_code in (ExitCode.COULD_NOT_RUN, ExitCode.FINDINGS):
             return Tone.BAD
-        return self.answer.tone
+        return self.answer.colour
+
+    @property
+    def only_unknown(self) -> bool:
+        """Whether nothing is wrong with it but that something was not looked at."""
+        return self.answer is not None and self.tone is Tone.CAREFUL and self.answer.tone is not Tone.CAREFUL
 
     @property
     def is_quiet(self) -> bool:
@@ -101,10 +106,11 @@ def _verdict(reports: Sequence[ClusterReport]) -> str:
         ("has a problem", "have problems", ExitCode.FINDINGS),
         ("gets worse", "get worse", Tone.CAREFUL),
         ("has drifted", "have drifted", Tone.BAD),
+        ("is not known as a whole", "are not known as a whole", Tone.QUIET),
     )
     left, told = list(reports), list[str]()
     for one, more, kind in kinds:
-        names = [item.name for item in left if kind in (item.exit_code, item.tone)]
+        names = [item.name for item in left if kind in (item.exit_code, Tone.QUIET if item.only_unknown else item.tone)]
         left = [item for item in left if item.name not in names]
         if names:
             told.append(f"{len(names)} {one if len(names) == 1 else more}: {some(names, _MOST_NAMES)}")
@@ -114,11 +120,13 @@ def _verdict(reports: Sequence[ClusterReport]) -> str:
 
 def _totals(reports: Sequence[ClusterReport]) -> tuple[Figure, ...]:
     """Return how many clusters there are, and how many of them are in each state."""
-    tones = [item.tone for item in reports if item.answer]
+    tones = [item.tone for item in reports if item.answer and not item.only_unknown]
+    unknown = sum(item.only_unknown for item in reports)
     states = (
         ("get worse", tones.count(Tone.CAREFUL), Tone.CAREFUL),
+        *((("not known as a whole", unknown, Tone.CAREFUL),) if unknown else ()),
         ("with problems", tones.count(Tone.BAD), Tone.BAD),
-        ("not looked at", len(reports) - len(tones), Tone.BAD),
+        ("not looked at", sum(item.answer is None for item in reports), Tone.BAD),
     )
     fine = len(reports) - sum(number for _, number, _ in states)
     return (

@@ -116,7 +116,7 @@ def _bound_by(table: Table) -> Iterator[str]:
 
 
 def _texts(answer: Answer) -> Iterator[str]:
-    yield from (answer.verdict, *(text for figure in answer.figures for text in (figure.name, figure.detail)))
+    yield from (answer.first_line, *(text for figure in answer.figures for text in (figure.name, figure.detail)))
     yield from _of_sections(with_content(answer.sections))
 
 

@@ -8,7 +8,7 @@ from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.json_values import fields, head
 from gpolicy.report.capacity_json import limits_data
 
-FORMAT_VERSION: Final = "1.3"
+FORMAT_VERSION: Final = "1.4"
 
 
 def place_data(report: PlaceReport) -> dict[str, Any]:
@@ -31,6 +31,7 @@ def place_data(report: PlaceReport) -> dict[str, Any]:
         "groups": [fields(item, "group", "alloc_policy", "tried", "message") for item in report.groups],
         "candidates": [candidate_data(item) for item in report.candidates],
         "what_if": list(report.what_if),
+        "unknown": report.reasons,
         "limits": [limits_data(item) for item in report.limits],
         "notes": [*report.objections, *report.parameters, *report.notes],
     }

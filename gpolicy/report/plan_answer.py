@@ -21,7 +21,7 @@ from gpolicy.policy.source_file import Files
 from gpolicy.printable import count, some
 from gpolicy.report.answer import Answer, Entries, Entry, Findings, Line, Picture, Section, Style, Weight, supposing
 from gpolicy.report.cluster_picture import domain_pictures, group_pictures
-from gpolicy.report.impact_sections import impact_sections, not_known
+from gpolicy.report.impact_sections import impact_sections, unknown_in, unknown_parts
 from gpolicy.report.plan_figures import plan_figures
 from gpolicy.report.plan_words import (
     amount,
@@ -29,6 +29,7 @@ from gpolicy.report.plan_words import (
     differs_in_effect,
     get_worse,
     guard_verdict,
+    not_compared,
     pair_changes,
     step_command,
     tag_changes,
@@ -82,6 +83,10 @@ def plan_answer(
         name=plan.cluster,
         title_end=f"(Ganeti {plan.version})",
         verdict=supposing(what_if) + verdict(plan) + (f", but worse: {'; '.join(worse)}" if worse else ""),
+        unknown=(
+            *(unknown_in(known, effects.sections if effects else ()) if plan.changes else ()),
+            *not_compared(plan),
+        ),
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if worse else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
         figures=plan_figures(plan, known or Impact(), effects.sections if effects else ()) if plan.changes else (),
@@ -197,7 +202,7 @@ def _unreadable(plan: Plan) -> Section:
 
 def impact_section(known: Impact) -> Section:
     """Return the impact: a section for each part, and why some are unknown."""
-    gaps = tuple(Entry(text=f"{title}: not known: {reason}") for title, reason in not_known(known))
+    gaps = tuple(Entry(text=f"{title}: not known: {reason}") for title, reason in unknown_parts(known))
     return Section(
         key="impact",
         title="What it costs",

@@ -44,6 +44,11 @@ def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tup
     return (_changes(plan), *figures, _guards(plan))
 
 
+def _tone(section: Section) -> Tone:
+    tone = _TONES.get(section.weight, Tone.GOOD)
+    return Tone.CAREFUL if section.unknown and tone is not Tone.BAD else tone
+
+
 def _changes(plan: Plan) -> Figure:
     detail = [f"in {count(len(plan.steps), 'step')} on {count(len({item.object for item in plan.changes}), 'object')}"]
     warnings = sum(item.severity is not Severity.ERROR for item in plan.findings)
@@ -54,7 +59,7 @@ def _changes(plan: Plan) -> Figure:
 
 def _violations(impact: Impact, section: Section) -> Figure:
     change = impact.violations or ViolationChange()
-    tone = Tone.BAD if change.newly else Tone.CAREFUL if section.weight is Weight.WORSE else Tone.GOOD
+    tone = Tone.BAD if change.newly else Tone.CAREFUL if section.weight is Weight.WORSE else _tone(section)
     return Figure("new violations", f"{len(change.newly):,}", section.worse or section.summary, tone, section.key)
 
 
@@ -62,7 +67,8 @@ def _capacity(impact: Impact, section: Section, *, in_verdict: bool) -> Figure:
     """Return the figure of capacity, with the row that is worse unless the verdict names it."""
     value, detail = headline(impact.capacity) if impact.capacity else ("?", "")
     worse = f"; worse: {section.worse}" if section.worse and not in_verdict else ""
-    return Figure("capacity", value, f"{detail}{worse}", _TONES.get(section.weight, Tone.GOOD), section.key)
+    detail = "; ".join((*section.unknown, detail))
+    return Figure("capacity", value, f"{detail}{worse}", _tone(section), section.key)
 
 
 def _redundancy(impact: Impact, section: Section) -> Figure:
@@ -70,21 +76,20 @@ def _redundancy(impact: Impact, section: Section) -> Figure:
     sides = ([item.before for item in groups], [item.after for item in groups])
     now, then = (min((one.survives for one in side if one and one.nodes), default=0) for side in sides)
     value = count(then, "node") if now == then else f"{now} → {count(then, 'node')}"
-    detail = f"of each group may fail; {section.summary}"
+    detail = f"of each {'known ' if section.unknown else ''}group may fail; {section.summary}"
     unmirrored, split = (sum(getattr(item, what) for item in sides[1] if item) for what in ("unmirrored", "split"))
     if unmirrored:
         detail += f"; {count(unmirrored, 'instance')} without a mirror cannot fail over"
     if split:
         verb = "counts" if split == 1 else "count"
         detail += f"; {count(split, 'instance')} with the mirror in another group {verb} as if without"
-    return Figure("redundancy", value, detail, _TONES.get(section.weight, Tone.GOOD), section.key)
+    return Figure("redundancy", value, detail, _tone(section), section.key)
 
 
 def _location(impact: Impact, change: LocationChange, section: Section) -> Figure:
     new = sum(number for number, _, _ in change.numbers)
     cure = f"; remedy: {remedy_figures(impact.remedy)}" if new and impact.remedy and impact.remedy.new else ""
-    tone = _TONES.get(section.weight, Tone.GOOD)
-    return Figure("location conflicts", f"{new:,} new", f"{section.summary}{cure}", tone, section.key)
+    return Figure("location conflicts", f"{new:,} new", f"{section.summary}{cure}", _tone(section), section.key)
 
 
 def _guards(plan: Plan) -> Figure:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from gpolicy.findings import Severity, Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.built_in_guards import can_be_allowed
 from gpolicy.plan.plan import Plan
-from gpolicy.report.answer import Weight
+from gpolicy.report.answer import Section, Weight
 from gpolicy.report.github import Annotation, finding_annotation, github
-from gpolicy.report.impact_sections import impact_sections, not_known
-from gpolicy.report.plan_words import amount, verdict
+from gpolicy.report.impact_sections import impact_sections, unknown_in
+from gpolicy.report.plan_words import amount, not_compared, verdict
 from gpolicy.report.violations_section import breach_words
 
 
@@ -28,11 +28,14 @@ def plan_github(
     `guard_places` says where the policy declares a guard, by its name; `locate` turns the name of a file into its path
     in the repository.
     """
-    annotations = [*map(finding_annotation, plan.findings), *_guards(plan, guard_places or {})]
-    if impact is not None and plan.changes:
-        annotations += [*_violations(plan, impact), *_sections(impact)]
+    known = impact if plan.changes else None
+    sections = list(impact_sections(known)) if known else []
+    unknown = (*(unknown_in(known, sections) if plan.changes else ()), *not_compared(plan))
+    annotations = [*_unknown(unknown), *map(finding_annotation, plan.findings), *_guards(plan, guard_places or {})]
+    if known is not None:
+        annotations += [*_violations(plan, known), *_sections(sections)]
     much = f" ({amount(plan)})" if plan.changes else ""
-    return github(annotations, f"{verdict(plan)}{much}", locate=locate)
+    return github(annotations, f"{'; '.join((verdict(plan), *unknown))}{much}", locate=locate)
 
 
 def _guards(plan: Plan, places: Mapping[str, Span]) -> Iterator[Annotation]:
@@ -71,10 +74,14 @@ def _cause(plan: Plan, group: str) -> Span | None:
     return next(iter([*own, *common]), None)
 
 
-def _sections(impact: Impact) -> Iterator[Annotation]:
-    for section in impact_sections(impact):
+def _sections(sections: Iterable[Section]) -> Iterator[Annotation]:
+    for section in sections:
         if section.weight is Weight.WORSE or section.key == "capacity":
             severity = Severity.WARNING if section.weight is Weight.WORSE else Severity.INFO
             yield Annotation(severity=severity, kind="impact", title=section.title, message=section.summary)
-    for title, reason in not_known(impact):
-        yield Annotation(severity=Severity.INFO, kind="impact", title=f"{title} is not known", message=reason)
+
+
+def _unknown(sentences: tuple[str, ...]) -> Iterator[Annotation]:
+    if sentences:
+        title = "Not everything was looked at"
+        yield Annotation(severity=Severity.WARNING, kind="not known", title=title, message="\n".join(sentences))

@@ -25,7 +25,17 @@ def nothing_to_do(plan: Plan) -> str:
         return f"No plan: {count(errors, 'error')} in what the policy asks of this cluster"
     if plan.left_out and not plan.changes:
         return f"No changes in this part of the plan: {count(len(plan.left_out), 'change')} left out"
-    return "" if plan.changes else "No changes: the cluster is what the policy declares"
+    same = (
+        "No changes in what was compared" if plan.unreadable else "No changes: the cluster is what the policy declares"
+    )
+    return "" if plan.changes else same
+
+
+def not_compared(plan: Plan) -> tuple[str, ...]:
+    """Return the sentence on values that the source of the state does not show."""
+    number = len(plan.unreadable)
+    verb = "was" if number == 1 else "were"
+    return (f"{count(number, 'value')} {verb} not compared",) if number else ()
 
 
 def verdict(plan: Plan) -> str:
@@ -56,8 +66,7 @@ def _worse_rows(section: Section) -> str:
 def amount(plan: Plan) -> str:
     """Return how much there is of the plan: 3 changes in 2 steps."""
     much = f"{count(len(plan.changes), 'change')} in {count(len(plan.steps), 'step')}"
-    much += f", {len(plan.left_out):,} left out" if plan.left_out else ""
-    return f"{much}, {len(plan.unreadable):,} not compared" if plan.unreadable else much
+    return f"{much}, {len(plan.left_out):,} left out" if plan.left_out else much
 
 
 def guard_verdict(guard: GuardResult) -> str:

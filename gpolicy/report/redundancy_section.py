@@ -36,8 +36,8 @@ def redundancy_section(change: RedundancyChange) -> Section:
         _shortages(change.groups),
         _score(change.score_before, change.score_after),
     )
-    notes = [
-        f"group {item.group}: {item.after.unavailable}"
+    unknown = [
+        f"not known for group {item.group}: {item.after.unavailable}"
         for item in change.groups
         if item.after is not None and item.after.unavailable
     ]
@@ -47,8 +47,9 @@ def redundancy_section(change: RedundancyChange) -> Section:
         weight=heaviest(tables),
         summary=_summary(change, fallen),
         parts=tables,
-        notes=(*notes, *change.notes),
+        notes=change.notes,
         worse=_worse(fallen),
+        unknown=tuple(unknown),
     )
 
 
@@ -194,7 +195,8 @@ def _summary(change: RedundancyChange, fallen: list[GroupRedundancyChange]) -> s
     if weak:
         some = ", ".join(item.group for item in weak[:3]) + (" and others" if len(weak) > 3 else "")
         parts.append(f"as before, not every loss of a node can be absorbed in {some}")
+    elsewhere = "in the other groups " if change.unavailable else ""
     return (
         "; ".join(parts)
-        or f"every loss of up to {count(change.failures, 'node')} that is absorbed now is absorbed then"
+        or f"{elsewhere}every loss of up to {count(change.failures, 'node')} that is absorbed now is absorbed then"
     )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gpolicy.printable import count, listed
+from gpolicy.printable import count
 from gpolicy.remedy.commands import command_line
 from gpolicy.remedy.faults import Fault, FaultKind
 from gpolicy.remedy.legal_sizes import SizeCure
@@ -23,6 +23,7 @@ from gpolicy.report.answer import (
     Section,
     Style,
     Table,
+    about,
     names,
     size,
     supposing,
@@ -51,13 +52,8 @@ def remedy_answer(report: RemedyReport) -> Answer:
     return Answer(
         verb="remedy",
         title="What cures cluster",
-        name=report.cluster_name,
+        **about(report, f"time: {size(report.rate)} of disk a second for each job (--rate)"),
         verdict=f"{supposing(report.what_if)}{_verdict(report)}",
-        basis=(
-            *report.what_if,
-            report.basis.sentence,
-            f"time: {size(report.rate)} of disk a second for each job (--rate)",
-        ),
         figures=(
             Figure("faults", f"{len(report.faults):,}", about="faults"),
             Figure("cured", f"{report.cured:,}", about="moves"),
@@ -69,8 +65,6 @@ def remedy_answer(report: RemedyReport) -> Answer:
             with_content((_faults(report), _moves(report), *_commands(report), _left(report), _sizes(report)))
         ),
         notes=(*report.notes, *_stopped(report)),
-        source=report.source,
-        snapshot=report.snapshot,
     )
 
 
@@ -79,8 +73,6 @@ def _verdict(report: RemedyReport) -> str:
     said = [f"{words[0].upper()}{words[1:]}" if report.faults else "No instance has to move"]
     if report.sizes:
         said.append(_sizes_words(report))
-    if report.left_out:
-        said.append(f"not looked at: {'group' if len(report.left_out) == 1 else 'groups'} {listed(report.left_out)}")
     return "; ".join(said)
 
 

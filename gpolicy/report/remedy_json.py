@@ -18,6 +18,7 @@ def remedy_data(report: RemedyReport, saved: SavedRemedy) -> dict[str, Any]:
         **head(FORMAT_VERSION, report),
         **saved_data(saved),
         **fields(report, "basis", "what_if"),
+        "unknown": report.reasons,
         "faults": [_fault(fault) for fault in report.faults],
         "steps": [_step(step) for step in report.steps],
         "left": [{**_fault(item.fault), "reason": item.reason} for item in report.left],

@@ -11,7 +11,7 @@ from gpolicy.json_values import fields, head
 from gpolicy.report.capacity_json import limits_data
 from gpolicy.suggest.suggestion import Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport
 
-FORMAT_VERSION: Final = "1.4"
+FORMAT_VERSION: Final = "1.5"
 
 
 def suggest_data(report: SuggestReport) -> dict[str, Any]:
@@ -22,6 +22,7 @@ def suggest_data(report: SuggestReport) -> dict[str, Any]:
         "groups": [_group(item) for item in report.groups],
         "passed_over": dict(report.passed_over),
         "what_if": list(report.what_if),
+        "unknown": report.reasons,
         "limits": [limits_data(item) for item in report.limits],
     }
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
-from gpolicy.printable import count
+from gpolicy.printable import count, some
 from gpolicy.report.answer import Cell, Name, Section, Table, Weight, heaviest, size, with_rows
 
 TITLE: Final = "Violations"
@@ -40,7 +40,14 @@ def violations_section(change: ViolationChange) -> Section:
         if change.newly
         else (),
         worse=_worse(change),
+        unknown=_not_judged(change.unknown),
     )
+
+
+def _not_judged(items: Sequence[UnknownViolation]) -> tuple[str, ...]:
+    """Return the sentence that names the instances that cannot be judged."""
+    names = some([item.instance for item in items], 2)
+    return (f"not known whether {names} {_verb(len(items))} the policy",) if items else ()
 
 
 def breach_words(breach: ParameterBreach) -> str:
@@ -114,11 +121,10 @@ def _summary(change: ViolationChange) -> str:
         tell(len(change.no_longer), "no longer ")
     if change.minmem_newly:
         parts.append(f"the minmem of {count(len(change.minmem_newly), 'instance')} is newly outside")
-    if change.unknown:
-        parts.append(f"{len(change.unknown):,} cannot be judged")
     if change.still:
         tell(len(change.still), "", " as before")
-    return "; ".join(parts) or "no instance begins or ceases to violate the policy"
+    other = "other " if change.unknown else ""
+    return "; ".join(parts) or f"no {other}instance begins or ceases to violate the policy"
 
 
 def _worse(change: ViolationChange) -> str:

@@ -16,10 +16,12 @@ from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy
 from gpolicy.allocator.configured_resources import with_configured_resources
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.ghc_numbers import DivisionError
+from gpolicy.analysis.basis import settle
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.hail_document import as_hail_reads
-from gpolicy.analysis.loaded_state import check_group, group_data, guaranteed, settle_all
+from gpolicy.analysis.loaded_state import check_group, group_data, guaranteed
+from gpolicy.analysis.unknown import require
 from gpolicy.analysis.violations import allowed_sizes, verdict_on
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
@@ -63,12 +65,13 @@ def suggest(
     """Return suggestions for `group`, or for every group that has nodes.
 
     `limits` go before those of the policy. After `seconds`, or with Ctrl-C, the best of the sizes that were compared
-    are the answer. Raise UsageError for an impossible request, GpolicyError if nodes have no numbers or no size fits on
-    them.
+    are the answer. Raise UsageError for an impossible request, GpolicyError if nothing is known of the group, or no
+    size fits.
     """
     _check(state, request, group)
     until, observed = time.monotonic() + seconds, state
-    settled = settle_all(limited(state, limits))
+    settled = settle(limited(state, limits))
+    require(state, settled.unknown, {group})
     state = settled.state
     data = with_configured_resources(as_hail_reads(state, settled.data), settled.resources)
     found: list[Suggestion] = []
@@ -96,6 +99,7 @@ def suggest(
         passed_over=passed_over,
         snapshot=state.snapshot,
         what_if=state.supposed,
+        unknown={} if group else settled.unknown,
         limits=limits_in_force(observed, limits, group),
     )
 

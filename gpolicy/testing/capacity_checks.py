@@ -84,7 +84,9 @@ def _counted(
         weights=weights,
     )
     found = report.groups[0] if group is not None else report.cluster
-    assert found is not None  # noqa: S101 (without a group the whole cluster is counted)
+    if found is None:
+        hint = f"say `group:`, one of {', '.join(item.group for item in report.groups if item.group)}"
+        raise CannotRunError("; ".join(report.not_known), scenario.span, hint=hint)
     return _all_of(found)
 
 

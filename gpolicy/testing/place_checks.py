@@ -15,7 +15,7 @@ from gpolicy.ganeti.units import exact_size
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Expectation, Scenario, Sizes
 from gpolicy.testing.instances import whole_spec
-from gpolicy.testing.outcome import Check, checked, errors_at, known_name
+from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, known_name
 
 
 def check_place(policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
@@ -24,6 +24,8 @@ def check_place(policy: Policy, state: ClusterState, scenario: Scenario) -> list
     sizes = scenario.sizes
     with errors_at(sizes.span):
         report = place(state, _request(policy, state, sizes), names=pair_names(policy, state))
+    if report.unknown:  # hail might choose one of these groups
+        raise CannotRunError("; ".join(report.not_known), sizes.span, hint="say `group:`")
     return [_check(report, expectation) for expectation in scenario.expectations]
 
 

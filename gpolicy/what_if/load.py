@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
-from gpolicy.analysis.allocator_input import disks_of
-from gpolicy.analysis.loaded_state import hails_cluster
+from gpolicy.analysis.allocator_input import LOCAL, MIXED, disks_of, why_unreadable
+from gpolicy.analysis.hail_document import hails_cluster
 from gpolicy.cluster.state import ClusterState, Instance, Node, Resources
 
 
@@ -75,14 +75,15 @@ def failed_over(state: ClusterState, lost: Collection[str]) -> tuple[ClusterStat
 def restarted(state: ClusterState, lost: Sequence[str], homeless: Sequence[str]) -> ClusterState:
     """Return `state` with those of the `homeless` instances on shared storage on the nodes that hail gives them.
 
-    That is its evacuation of the nodes `lost`, when they are offline. Raise GpolicyError if it lacks a figure.
+    That is its evacuation of the nodes `lost`, when they are offline. In a group that is not known all stay.
     """
-    shared = [name for name in homeless if DiskTemplate(state.instances[name].disk_template).externally_mirrored]
+    readable = [name for name in homeless if why_unreadable(state.instances[name]) is None]
+    shared = [name for name in readable if DiskTemplate(state.instances[name].disk_template).externally_mirrored]
     if not shared:
         return state
     fresh = {name: replace(state.instances[name], oper_ram=None) for name in shared}
     state = replace(state, instances={**state.instances, **fresh})
-    settled, cluster = hails_cluster(offline(state, lost), {state.nodes[name].group for name in lost})
+    settled, cluster = hails_cluster(offline(state, lost))
     if settled.hail.failure:
         return state
     wanted = [index for index, item in cluster.instances.items() if item.name in fresh]
@@ -119,7 +120,7 @@ def _with_use(state: ClusterState, instances: Sequence[Instance], sign: int) -> 
     for instance in instances:
         size, disks = disks_of(instance)
         made = not instance.forthcoming  # else its disks take nothing yet
-        used = size if made and DiskTemplate(instance.disk_template).local else 0
+        used = size if made and instance.disk_template in (MIXED, *LOCAL) else 0
         spindles = sum(disk.spindles or 0 for disk in disks) if made else 0
         for place, name in enumerate((instance.primary_node, *instance.secondary_nodes)):
             node = nodes[name]

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from gpolicy.allocator.cluster_data import Instance as Placed
 from gpolicy.allocator.enumerations import NO_NODE
-from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.basis import settle
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.pair_names import PairNames, find_pair, pair_title
+from gpolicy.analysis.unknown import require
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair, wanted_group, wanted_instance
 from gpolicy.cluster.state import ClusterState, Disk, Instance
 from gpolicy.errors import GpolicyError, UsageError
@@ -134,14 +135,15 @@ def _less(words: str) -> Step:
 
 def spec_instance(state: ClusterState, more: More, group: str, names: PairNames) -> tuple[str, Placed]:
     """Return the name of the size that `more` wants in `group`, and an instance of it."""
-    title, data = more.spec or "", cluster_data(state)
+    title, settled = more.spec or "", settle(state)
+    require(state, settled.unknown, {group})
     if more.request is not None:
         request = replace(more.request, group=group)
     else:
         pair, _ = find_pair(title, names, state, group)
         request = of_pair(PlaceRequest(group=group), pair, more.bound, state, group)
         title = f"{pair_title(title)}:{more.bound}"
-    return title, wanted_instance(request, wanted_group(request, data), state, data)
+    return title, wanted_instance(request, wanted_group(request, settled.data), state, settled.data)
 
 
 def _instances(more: More, spec: str, names: PairNames) -> Step:

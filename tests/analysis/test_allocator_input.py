@@ -10,7 +10,7 @@ import pytest
 from gpolicy.allocator.cluster_data import ClusterData, InstancePolicy
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import cluster_data, natural_key
-from gpolicy.analysis.loaded_state import settle_all
+from gpolicy.analysis.loaded_state import load_state
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.master import read_master
 from gpolicy.cluster.process import Output
@@ -123,8 +123,10 @@ def test_the_master_and_the_remote_api_give_the_same_cluster(cluster: str) -> No
 
 def test_a_configuration_without_live_data_names_what_is_missing() -> None:
     state = read_config_file(CLUSTERS / "full" / "config.data")
-    with pytest.raises(GpolicyError, match="memory, CPUs, disk of node1, node2, node3, node4") as caught:
-        settle_all(state)
+    with pytest.raises(
+        GpolicyError, match=r"node1, node2, node3 show no memory, CPUs, disk; .*node4, node5 show no memory"
+    ) as caught:
+        load_state(state)
     assert "local:" in str(caught.value.hint)
     assert "`hardware`" in str(caught.value.hint)
 
@@ -132,16 +134,16 @@ def test_a_configuration_without_live_data_names_what_is_missing() -> None:
 def test_only_what_is_missing_is_named() -> None:
     state = from_rapi("full")
     silent = replace(state.nodes["node2"], resources=replace(state.nodes["node2"].resources, disk_free=None))
-    with pytest.raises(GpolicyError, match=r"not known: disk of node2$"):
-        settle_all(replace(state, nodes={**state.nodes, "node2": silent}))
+    with pytest.raises(GpolicyError, match=r"not known for group default: node2 shows no disk$"):
+        load_state(replace(state, nodes={**state.nodes, "node2": silent}), group="default")
     unknown = replace(state.instances["inst1"], status=None)
-    with pytest.raises(GpolicyError, match=r"not known: whether instances run of node1$"):
-        settle_all(replace(state, instances={**state.instances, "inst1": unknown}))
+    with pytest.raises(GpolicyError, match=r"not known for group default: node1 does not show whether instances run$"):
+        load_state(replace(state, instances={**state.instances, "inst1": unknown}), group="default")
 
 
-def test_a_node_that_cannot_be_measured_under_exclusive_storage_is_refused() -> None:
-    with pytest.raises(GpolicyError, match="memory, CPUs, disk, spindles of node4"):
-        settle_all(from_rapi("exclusive"))
+def test_a_node_that_does_not_answer_is_not_guessed() -> None:
+    loaded = load_state(from_rapi("exclusive"))
+    assert {group: item.reason for group, item in loaded.unknown.items()} == {"gold": "node4 does not answer"}
 
 
 def test_a_cluster_without_volume_groups_has_no_disk_to_measure() -> None:
@@ -172,7 +174,7 @@ def test_memory_of_a_running_instance_is_its_present_memory() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"disk_template": "mixed"}, "instance inst1: disks of several templates cannot be counted"),
+        ({"disk_template": "mixed"}, "instance inst1 has disks of several templates, which htools cannot read"),
         ({"disk_template": "tape"}, "instance inst1: no such disk template: 'tape'"),
         ({"status": "asleep"}, "instance inst1: no such status: 'asleep'"),
     ],

@@ -181,7 +181,9 @@ def test_one_group_is_counted_alone_and_an_unknown_one_refused() -> None:
 
 
 def test_without_live_data_nothing_is_counted() -> None:
-    with pytest.raises(GpolicyError, match="not known: memory, CPUs, disk of node1"):
+    with pytest.raises(
+        GpolicyError, match="not known for group default: node1, node2, node3 show no memory, CPUs, disk"
+    ):
         capacity(read_config_file(DATA / "clusters" / "full" / "config.data"))
 
 

@@ -108,7 +108,7 @@ def test_a_node_goes_before_its_group_and_that_before_the_cluster(tmp_path: Path
 
 def test_nothing_is_guessed_where_a_total_is_not_declared(tmp_path: Path) -> None:
     text = f"{CLUSTER}hv_state: {{fake: {{mem_node: 4G}}}}\n{DISK_STATE}{GROUP}"
-    with pytest.raises(GpolicyError, match="not known: memory, CPUs of node1, node2"):
+    with pytest.raises(GpolicyError, match="not known for group default: node1, node2 show no memory, CPUs"):
         capacity(under(configured(), tmp_path, text))
 
 
@@ -118,7 +118,7 @@ def test_a_cpu_total_of_1_that_ganeti_fills_in_beside_a_declared_total_does_not_
     total = "hv_state: {fake: {mem_total: 64G, mem_node: 4G, mem_hv: 1G}}\n"
     hardware = "hardware: {memory: 32G, cpus: 16, pv_size: 1T, pv_count: 8}\n"
     assert capacity(under(state, tmp_path, CLUSTER + total + GROUP + hardware)).groups[0].standard.fits == 14
-    with pytest.raises(GpolicyError, match="not known: CPUs of node1, node2"):
+    with pytest.raises(GpolicyError, match="not known for group default: node1, node2 show no CPUs"):
         capacity(under(state, tmp_path, CLUSTER + total + DISK_STATE + GROUP))
 
 

@@ -15,7 +15,7 @@ import pytest
 from gpolicy.allocator.ghc_numbers import truncate
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.capacity import capacity
-from gpolicy.analysis.loaded_state import load_known_groups, load_state
+from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.node_losses import group_redundancy
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest
@@ -92,7 +92,7 @@ def silenced(state: ClusterState) -> ClusterState:
 def numbers(state: ClusterState, *, by_declaration: bool) -> dict[str, Any]:
     """Return all that is counted of a cluster."""
     report = capacity(state, declared=by_declaration, limits=Limits(oversubscription=1.5))
-    loaded = load_known_groups(state, declared=by_declaration)
+    loaded = load_state(state, declared=by_declaration)
     placed: dict[str, Any] = {}
     for disk in ("plain", "drbd"):
         try:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.analysis.loaded_state import load_known_groups, load_state
+from gpolicy.analysis.loaded_state import load_state
 from gpolicy.cluster.state import ClusterState, Disk, Resources
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Values
@@ -32,8 +32,8 @@ def test_a_split_instance_counts_the_same_without_its_other_group() -> None:
     state = with_disks(from_text(MOVED))
     group = state.nodes["node2"].group
     known = load_state(state).groups[group]
-    part = load_known_groups(without_numbers(state, "node4"))
-    assert part.gaps.keys() == {state.nodes["node4"].group}
+    part = load_state(without_numbers(state, "node4"))
+    assert part.unknown.keys() == {state.nodes["node4"].group}
     assert part.notes == ("instance inst2: its nodes are in two groups; counted on its primary only",)
     for cluster in (known, part.groups[group]):
         (split,) = (item for item in cluster.data.instances if item.name == "inst2")
@@ -42,15 +42,17 @@ def test_a_split_instance_counts_the_same_without_its_other_group() -> None:
 
 def test_clusters_with_different_resources_differ() -> None:
     state = from_text(FULL)
-    loaded = load_known_groups(state)
-    again = load_known_groups(state, like=loaded.clusters)
+    loaded = load_state(state)
+    again = load_state(state, like=loaded.clusters)
     assert again.clusters == loaded.clusters
     own: Values = {**state.cluster.own, ("enabled_hypervisors",): ["kvm"], ("hv_state", "kvm", "mem_total"): 1}
-    declared = load_known_groups(replace(state, cluster=replace(state.cluster, own=own)), declared=True)
-    assert not set(load_known_groups(state, like=declared.clusters).clusters) & set(declared.clusters)
+    declared = load_state(replace(state, cluster=replace(state.cluster, own=own)), declared=True)
+    assert not set(load_state(state, like=declared.clusters).clusters) & set(declared.clusters)
 
 
 def test_without_any_known_node_all_are_named() -> None:
     state = without_numbers(from_text(FULL), *from_text(FULL).nodes)
-    with pytest.raises(GpolicyError, match="not known: memory, CPUs, disk of node1, node2, node3, node4"):
-        load_known_groups(state)
+    with pytest.raises(
+        GpolicyError, match="node1, node2, node3 show no memory, CPUs, disk; not known for group gold: node4 shows"
+    ):
+        load_state(state)

@@ -13,7 +13,7 @@ from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, Re
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.declared_resources import DeclaredNumber
-from gpolicy.analysis.loaded_state import load_known_groups
+from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.resource_models import NodeModel, ResourceModel, resource_models
 from gpolicy.cluster.config_data import read_config_file
@@ -70,7 +70,7 @@ def disk(name: str, value: Value, group: str = "xenvg") -> Values:
 
 
 def resource_model(state: ClusterState) -> ResourceModel:
-    return resource_models([load_known_groups(state)], [load_known_groups(state, declared=True)], silent)[0]
+    return resource_models([load_state(state)], [load_state(state, declared=True)], silent)[0]
 
 
 def model(state: ClusterState, name: str = "a") -> NodeModel:

@@ -32,7 +32,7 @@ def test_the_score_is_shown_when_asked_for() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--state", STATE], "not known: memory, CPUs, disk of node1"),
+        (["--state", STATE], "not known for group default: node1, node2, node3 show no memory, CPUs, disk"),
         (["--state", TEXT, "--group", "silver"], "there is no group 'silver'"),
         (["--state", TEXT, "--template", "tape"], "there is no disk template 'tape'"),
         (["--state", TEXT, "--format", "xml"], "unknown format 'xml'"),

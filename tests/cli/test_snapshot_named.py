@@ -84,7 +84,7 @@ def test_an_error_names_the_snapshot_and_not_where_it_was_taken(snapshot: Path) 
         node["resources"]["memory_total"] = None
     snapshot.write_text(json.dumps(content), encoding="utf-8")
     done = gpolicy("capacity", "--state", "snapshot:kept.json", cwd=snapshot.parent)
-    assert done.stderr.startswith("gpolicy: snapshot:kept.json: not known: memory")
+    assert done.stderr.startswith("gpolicy: snapshot:kept.json: not known for group default: node1.example.org, ")
 
 
 @pytest.mark.parametrize("words", [(), ("--group", "group-01")])

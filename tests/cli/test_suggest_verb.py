@@ -58,7 +58,7 @@ def test_the_document_passes_check_and_is_never_written_over(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--state", "config:tests/data/clusters/full/config.data"), "not known: memory"),
+        (("--state", "config:tests/data/clusters/full/config.data"), "show no memory"),
         (("--state", STATE, "--sizes", "fulll"), "there is no size 'fulll'"),
         (("--state", STATE, "--mix", "full"), "is not a valid part of a mix"),
         (("--state", STATE, "--bounds", "some"), "unknown bounds 'some'"),

@@ -130,9 +130,9 @@ def test_a_measure_that_is_not_known_fails_with_the_reason_and_can_be_allowed(tm
     allowed = judged(tmp_path, "at_least: 1", impact, "g")
     assert (allowed.ok, allowed.allowed, allowed.message) == (True, True, result.message)
     assert not judged(tmp_path, "at_least: 1", None).ok
-    one = with_capacity(group("a", row("s", 5, 5)), b="not known: disk of node2")
+    one = with_capacity(group("a", row("s", 5, 5)), b="node2 shows no disk")
     result = judged(tmp_path, "at_least: 1", one)
-    assert (result.ok, result.message) == (False, "group b: cannot be measured: not known: disk of node2")
+    assert (result.ok, result.message) == (False, "group b: cannot be measured: node2 shows no disk")
     assert judged(tmp_path, "group: a, at_least: 1", one).ok
 
 
@@ -175,6 +175,15 @@ def redundancy(survives: int, *, asked: int = 2, nodes: int = 4, now: int = 1, r
     before = GroupRedundancy("shared", nodes, asked, now, (), (), 4)
     change = GroupRedundancyChange("shared", before, after)
     return Impact(redundancy=RedundancyChange(asked, (change,), SCORE, SCORE))
+
+
+def test_a_group_that_is_not_there_is_not_excused_by_another_that_is_not_known(tmp_path: Path) -> None:
+    known = Impact(redundancy=RedundancyChange(1, (), SCORE, SCORE, unavailable={"b": "node2 does not answer"}))
+    result = judged(tmp_path, "group: a, node_failures: 1", known)
+    assert (result.ok, result.message) == (False, "cannot be measured: there is no group a")
+    for guard in ("group: b, node_failures: 1", "node_failures: 1"):
+        result = judged(tmp_path, guard, known)
+        assert (result.ok, result.message) == (False, "group b: cannot be measured: node2 does not answer")
 
 
 def test_node_failures(tmp_path: Path) -> None:

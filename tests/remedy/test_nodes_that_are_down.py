@@ -9,6 +9,7 @@ import pytest
 
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, Resources
+from gpolicy.colour import Tone
 from gpolicy.remedy.remedy import RemedyReport
 from gpolicy.report.remedy_answer import remedy_answer
 from gpolicy.what_if.hardware import moved
@@ -73,9 +74,12 @@ def test_a_group_without_figures_is_not_said_to_be_well() -> None:
         name: replace(node, resources=Resources()) if node.group == "dedicated" else node
         for name, node in state.nodes.items()
     }
-    verdict = remedy_answer(remedied(replace(state, nodes=nodes))).verdict
-    assert verdict.startswith("No instance has to move; ")
-    assert verdict.endswith("; not looked at: group dedicated")
+    answer = remedy_answer(remedied(replace(state, nodes=nodes)))
+    assert answer.first_line.startswith("No instance has to move; ")
+    assert answer.first_line.endswith(
+        "; not known for group dedicated: node5.example.org, node6.example.org, node7.example.org do not answer"
+    )
+    assert answer.colour is Tone.CAREFUL
 
 
 def test_moves_into_a_group_that_takes_no_instances_are_told() -> None:

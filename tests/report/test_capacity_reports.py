@@ -46,7 +46,7 @@ def test_the_schema_is_a_schema_and_knows_every_cause() -> None:
 def test_the_contract(report: CapacityReport) -> None:
     data: dict[str, Any] = json.loads(json_text(capacity_data(report)))
     assert list(VALIDATOR.iter_errors(data)) == []
-    assert data["format_version"] == "1.6"
+    assert data["format_version"] == "1.7"
     group = data["groups"][0]
     assert (group["group"], group["template"]) == ("default", "drbd")
     assert set(group["specs"][0]) >= {"name", "min", "max", "fits", "binding"}

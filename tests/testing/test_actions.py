@@ -292,7 +292,7 @@ def test_a_group_whose_figures_are_not_known_cannot_be_asked(tmp_path: Path) -> 
         "main", "other"
     ).replace("node[1-3]", "node[4-6]")
     found = outcome(tmp_path, "redundancy: {group: main}\nexpect: {survives: true}", unknown)
-    assert found.error == "group main: not known: disk of its nodes"
+    assert found.error == "the promised hardware: not known for group main: node1, node2, node3 show no disk"
 
 
 def test_the_reasons_that_can_be_expected_are_those_that_are_given() -> None:

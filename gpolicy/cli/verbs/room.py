@@ -22,7 +22,7 @@ from gpolicy.cli.options import (
 )
 from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
-from gpolicy.errors import ExitCode, UsageError
+from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.json_values import json_text
 
 if TYPE_CHECKING:
@@ -145,7 +145,12 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
             return found
         observed, names = found
         report = counted(observed, names)
-        before = None if without is None or isinstance(without, Report) else counted(*without)
+        before = None
+        if without is not None and not isinstance(without, Report):
+            try:
+                before = counted(*without)
+            except GpolicyError as error:  # what is supposed may be what makes the group known
+                report = replace(report, notes=(*report.notes, f"without what is supposed: {error.message}"))
         return Report(
             exit_code=int(ExitCode.FINE),
             answer=lambda: capacity_answer(report, components=score, before=before),
