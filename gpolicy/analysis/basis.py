@@ -26,6 +26,7 @@ from gpolicy.analysis.volume_resources import VolumeResources, volume_resources
 from gpolicy.cluster.state import ClusterState, Node, Snapshot
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.cluster.volume_pools import VolumesFrom
+from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, HailParameters, hail_parameters
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
 from gpolicy.printable import some
 
@@ -65,6 +66,7 @@ class StateReport:
     """What every answer to a question about one state says: its source, what figures rest on, and what counted.
 
     `what_if` says what is supposed, or counted otherwise than by Ganeti on request; `limits` are those in force.
+    `parameters` says what the cluster's parameters for hail change of the answer.
     """
 
     source: str
@@ -73,13 +75,14 @@ class StateReport:
     snapshot: Snapshot | None = None
     what_if: tuple[str, ...] = ()
     limits: tuple[LimitsInForce, ...] = ()
+    parameters: tuple[str, ...] = ()
 
     @property
     def grounds(self) -> tuple[str, ...]:
         """What the figures rest on, as sentences."""
         simulated = self.source.startswith("sim:")
         basis = "basis: simulated, no node was asked" if simulated else self.basis.sentence
-        return (*self.what_if, basis, *(item.sentence for item in self.limits))
+        return (*self.what_if, basis, *(item.sentence for item in self.limits), *self.parameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,7 @@ class Settled:
     `declared` and `measured` are the figures of each node that is not offline, in words, by what they rest on; `gaps`
     are those that nothing gives, of the nodes that have any. `stated` is what hv_state and disk_state say of each node
     that is not offline, beside what it reports; `assumed` are the nodes for which a default counts, by name and value.
+    `hail` is what the cluster's parameters make of hail.
     """
 
     state: ClusterState
@@ -101,6 +105,7 @@ class Settled:
     gaps: Mapping[str, tuple[str, ...]]
     stated: Mapping[str, tuple[DeclaredNumber, ...]]
     assumed: Mapping[tuple[str, int], tuple[str, ...]]
+    hail: HailParameters
 
     def basis(self, nodes: Iterable[str]) -> Basis:
         """Return what the figures of `nodes` rest on."""
@@ -125,7 +130,8 @@ def settle(state: ClusterState, *, declared: bool = False) -> Settled:
         state = replace(state, nodes={**state.nodes, **filled})
     data = cluster_data(state)
     promised = {name for name, found in volumes.items() if found.known_from is VolumesFrom.PROMISED}
-    settling = _Settling(state, data, declared_first=declared, promised=promised)
+    hail = hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS))
+    settling = _Settling(state, data, hail.static_kvm_node_memory, declared_first=declared, promised=promised)
     found = {item.name: settling.node(item) for item in data.nodes if state.nodes[item.name].is_measured}
     return Settled(
         state=state,
@@ -137,6 +143,7 @@ def settle(state: ClusterState, *, declared: bool = False) -> Settled:
         gaps={name: tuple(item.gaps) for name, item in found.items() if item.gaps},
         stated={name: item.stated for name, item in found.items() if item.stated},
         assumed=_by_default(found),
+        hail=hail,
     )
 
 
@@ -200,16 +207,20 @@ def _shows_disk(node: Node) -> bool:
 
 @dataclass
 class _Settling:
-    """Finds the figures of nodes. `promised` are the nodes whose disk and spindles are those that a policy promises."""
+    """Finds the figures of nodes. `promised` are the nodes whose disk and spindles are those that a policy promises.
+
+    `kvm_node_memory` is what hail takes for the memory of a node itself, as in `HailParameters`.
+    """
 
     state: ClusterState
     data: ClusterData
+    kvm_node_memory: int
     declared_first: bool
     promised: set[str]
 
     @cached_property
     def _cluster(self) -> Cluster:
-        return merge(self.data, static_kvm_node_memory=KVM_NODE_MEMORY)
+        return merge(self.data, static_kvm_node_memory=self.kvm_node_memory)
 
     @cached_property
     def _status_unknown(self) -> set[str]:
@@ -239,7 +250,8 @@ class _Settling:
                 figures.gaps.append("whether instances run")
             return
         promise = self.state.terms_of(node.group).promise
-        kept = KVM_NODE_MEMORY if self.data.hypervisor == "kvm" else 0
+        static = self.kvm_node_memory if self.kvm_node_memory > 0 else KVM_NODE_MEMORY
+        kept = static if self.data.hypervisor == "kvm" else 0
         defaults = {"mem_node": kept, "mem_hv": 0, "cpu_node": HV_STATE["cpu_node"][0]}
         promised = self._promised({"mem_total": promise.memory, "cpu_total": promise.cpus}, node, HV_STATE)
         found = self._chosen({**defaults, **promised}, known)

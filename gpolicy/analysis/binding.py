@@ -151,14 +151,17 @@ def _pair_causes(
                 yield *refused, 1
 
 
-def primary_refusal(node: Node, instance: Instance) -> tuple[FailReason, Cause] | None:
-    """Return why `node` refuses the instance as a primary. The checks are in the allocator's order."""
+def primary_refusal(node: Node, instance: Instance, *, force: bool = False) -> tuple[FailReason, Cause] | None:
+    """Return why `node` refuses the instance as a primary. The checks are in the allocator's order.
+
+    `force` ignores soft limits (`--ignore-soft-errors`).
+    """
     facts = node.facts
     verdict = check_policy(facts.policy, instance, exclusive=facts.exclusive)
     if verdict is not None:
         inside = accepts(facts.policy, instance, exclusive=facts.exclusive)
         return verdict, Cause.TEMPLATE if inside else Cause.BOUNDS
-    reason = add_primary(node, instance)
+    reason = add_primary(node, instance, force=force)
     return (reason, primary_cause(node, instance, reason)) if isinstance(reason, FailReason) else None
 
 

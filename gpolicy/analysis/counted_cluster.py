@@ -48,14 +48,19 @@ class Fit:
     spec: Spec | None = None
 
 
-def merged(data: ClusterData, resources: Mapping[str, NodeResources]) -> Cluster:
-    """Return `data` as hspace loads it, with the declared resources of the nodes that are in `resources`."""
+def merged(
+    data: ClusterData, resources: Mapping[str, NodeResources], kvm_node_memory: int = KVM_NODE_MEMORY
+) -> Cluster:
+    """Return `data` as hspace loads it, with the declared resources of the nodes that are in `resources`.
+
+    hail's `kvm_node_memory` is the cluster's (`HailParameters.static_kvm_node_memory`).
+    """
     here = {node.name: resources[node.name] for node in data.nodes if node.name in resources}
     if not here:
-        return merge(data, static_kvm_node_memory=KVM_NODE_MEMORY)
-    if data.hypervisor == "kvm":  # only nodes without declared memory get hspace's number
+        return merge(data, static_kvm_node_memory=kvm_node_memory)
+    if data.hypervisor == "kvm" and kvm_node_memory > 0:  # only nodes without declared memory get this number
         nodes = (
-            node if node.name in here and here[node.name].hypervisor else replace(node, node_memory=KVM_NODE_MEMORY)
+            node if node.name in here and here[node.name].hypervisor else replace(node, node_memory=kvm_node_memory)
             for node in data.nodes
         )
         data = replace(data, nodes=tuple(nodes))

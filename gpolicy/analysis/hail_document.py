@@ -13,6 +13,7 @@ from gpolicy.analysis.basis import Settled, settle
 from gpolicy.analysis.counted_cluster import merged
 from gpolicy.analysis.loaded_state import refuse_gaps
 from gpolicy.cluster.state import ClusterState
+from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, HailParameters, hail_parameters
 
 _BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
 
@@ -22,7 +23,8 @@ def hails_cluster(state: ClusterState, groups: Iterable[str]) -> tuple[Settled, 
     settled = settle(state)
     for group in groups:
         refuse_gaps(settled, group)
-    return settled, merged(as_hail_reads(settled.state, settled.data), settled.resources)
+    data = as_hail_reads(settled.state, settled.data)
+    return settled, merged(data, settled.resources, settled.hail.static_kvm_node_memory)
 
 
 def as_hail_reads(state: ClusterState, data: ClusterData) -> ClusterData:
@@ -54,3 +56,21 @@ def not_tried(state: ClusterState) -> list[str]:
         if why:
             notes.append(f"{node.name} is {why}: not tried")
     return notes
+
+
+def without_parameters(state: ClusterState) -> ClusterState | None:
+    """Return `state` without the cluster's parameters for hail; None if none of them changes what hail does."""
+    own = {path: value for path, value in state.cluster.own.items() if path != ALLOCATOR_PARAMETERS}
+    if hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS)) == HailParameters():
+        return None
+    return replace(state, cluster=replace(state.cluster, own=own))
+
+
+def decisive(state: ClusterState, otherwise: str) -> tuple[str, ...]:
+    """Return what to say of the parameters: `otherwise` is what hail would do without them, empty for the same."""
+    stored = state.cluster.own.get(ALLOCATOR_PARAMETERS)
+    given = stored if isinstance(stored, dict) else {}
+    words = ", ".join(name if value is None else f"{name}={value}" for name, value in given.items())
+    changed = [f"default_iallocator_params ({words}) decide this: without them {otherwise}"] if otherwise else []
+    loads = "hail also weighs the CPU load that monitoring daemons report (mond), which is not known here"
+    return (*changed, *([loads] if hail_parameters(stored).monitored else []))

@@ -91,8 +91,9 @@ class _Checked:
         here = [item for item in found if item.ok and item.group == group]
         refused = {item.nodes: item.refused(Cause.OVERSUBSCRIPTION, why) for item, why in self._over(here)}
         left = [item for item in here if item.nodes not in refused]
-        # hail tests one failure itself, except by the dedicated metric
-        tests = self._rules.max_node_failures > 1 or self._rules.cpus or self._search.dedicated
+        # hail tests one failure itself, except by the dedicated metric and without its capacity checks
+        untested = self._search.dedicated or not self._search.options.capacity_checks
+        tests = self._rules.max_node_failures > 1 or self._rules.cpus or untested
         if left and self._rules.max_node_failures > 0 and tests:
             chosen = self._chosen(left)
             failing = left if chosen is None else left[: left.index(chosen)]
@@ -137,7 +138,13 @@ class _Checked:
         tried, instance = self._tried, self._instance
         candidates = self._among(allowed)
         found = find_placement(
-            tried.nodes, tried.instances, instance, candidates, self._strict, force=False, capacity_checks=True
+            tried.nodes,
+            tried.instances,
+            instance,
+            candidates,
+            self._strict,
+            force=self._search.options.ignore_soft_errors,
+            capacity_checks=True,
         )
         if found.solution is None:
             return None

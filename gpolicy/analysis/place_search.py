@@ -104,10 +104,11 @@ class PlaceSearch:
         return found
 
     def _tried_on(self, tried: Attempted, listed: Candidates) -> Iterable[list[Trial]]:
+        force = self.options.ignore_soft_errors
         if self.dedicated:
-            return try_each_dedicated(tried.nodes, self.wanted.instance, listed)
+            return try_each_dedicated(tried.nodes, self.wanted.instance, listed, force=force)
         score = partial(total_score, weights=self.options.weights)
-        return try_each(tried.nodes, self.wanted.instance, listed, score=score)
+        return try_each(tried.nodes, self.wanted.instance, listed, force=force, score=score)
 
     def _listed(self, tried: Attempted) -> Candidates:
         listed = candidates_among(tried.nodes, tried.members, self.wanted.count, self.options.restriction)
@@ -144,7 +145,7 @@ class PlaceSearch:
             instances = tried.instances
         found: list[_Trial] = []
         for batch in batches:
-            trials = _explained(nodes, self.wanted.instance, batch)
+            trials = _explained(nodes, self.wanted.instance, batch, force=self.options.ignore_soft_errors)
             if failures and not self.dedicated:
                 rules = CapacityRules(weights=self.options.weights)
                 trials = _passed_over(nodes, instances, trials, failures, rules)
@@ -180,7 +181,7 @@ def _preference(trial: _Trial) -> tuple[bool, tuple[int, ...], int, float]:
     return trial.refusal is not None, placement.lost or (), placement.disk_left, placement.score
 
 
-def _explained(nodes: Nodes, instance: Instance, tried: Sequence[Trial]) -> list[_Trial]:
+def _explained(nodes: Nodes, instance: Instance, tried: Sequence[Trial], *, force: bool) -> list[_Trial]:
     """Explain the refusals of trials with the same primary, or of single nodes."""
     primaries: dict[int, Refusal | None] = {}
     found = []
@@ -190,7 +191,7 @@ def _explained(nodes: Nodes, instance: Instance, tried: Sequence[Trial]) -> list
             found.append(_Trial(where, None, result))
             continue
         if primary not in primaries:
-            primaries[primary] = as_primary(nodes[primary], instance)
+            primaries[primary] = as_primary(nodes[primary], instance, force=force)
         refusal = primaries[primary]
         if refusal is None:
             refusal = as_secondary(nodes[secondary[0]], instance, primary)

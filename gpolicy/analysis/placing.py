@@ -1,8 +1,9 @@
 """Where an instance would go, and why: hail's answer, with every candidate and its reason.
 
 The answer is hail's to a request of Ganeti to allocate the instance: the same groups, nodes, metric and tie-breaking,
-with the global N+1 test. For groups where every node has exclusive storage the metric is the pair of lost allocations
-and remaining disk (design document "dedicated allocation"), otherwise the cluster score.
+with the global N+1 test, and with the parameters that the cluster passes to hail. For groups where every node has
+exclusive storage the metric is the pair of lost allocations and remaining disk (design document "dedicated
+allocation"), otherwise the cluster score.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
 from gpolicy.analysis.counted_cluster import merged
-from gpolicy.analysis.hail_document import as_hail_reads, not_tried
+from gpolicy.analysis.hail_document import as_hail_reads, decisive, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes, refuse_gaps
 from gpolicy.analysis.metric_notes import metric_notes
 from gpolicy.analysis.pair_names import PairNames
@@ -38,6 +39,7 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.errors import InputError
+from gpolicy.ganeti.hail_parameters import HailParameters
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.printable import count, named, some
 
@@ -57,23 +59,47 @@ def place(
     hail's among the other nodes. So are candidates that would break the limits of their group, of which `limits` go
     before those of the policy. `names` are the names of the policy's spec pairs, for the sizes of the dedicated metric.
     With `declared`, what hv_state and disk_state declare goes before measured figures. With `instead`, a report of an
-    instance that goes nowhere says what would fit. Raise UsageError for a request
-    that is impossible on this cluster, and GpolicyError if the state lacks needed figures.
+    instance that goes nowhere says what would fit. The report says what the cluster's parameters for hail change. Raise
+    UsageError for a request that is impossible on this cluster, and GpolicyError if the state lacks needed figures.
     """
+    report = _place(state, request, names=names, limits=limits, declared=declared, instead=instead)
+    plain = without_parameters(state)
+    if plain is None:
+        return report
+    other = _place(plain, request, limits=limits, declared=declared)
+    there = f"it would go to {' / '.join(other.nodes)}" if other.ok else "it would go nowhere"
+    return replace(report, parameters=decisive(state, there if other.nodes != report.nodes else ""))
+
+
+def _place(
+    state: ClusterState,
+    request: PlaceRequest,
+    *,
+    names: PairNames | None = None,
+    limits: Limits = NO_LIMITS,
+    declared: bool = False,
+    instead: bool = False,
+) -> PlaceReport:
     observed = state
     settled = settle(limited(state, limits), declared=declared)
     state, data = settled.state, as_hail_reads(settled.state, settled.data)
     group = wanted_group(request, data)
     refuse_gaps(settled, group.name if group else None)
     instance = wanted_instance(request, group, state, data)
-    cluster = merged(data, settled.resources)
-    restriction = None if request.nodes is None else frozenset(request.nodes)
-    options = RequestOptions(restriction=restriction, weights=request.weights)
+    hail = settled.hail
+    cluster = merged(data, settled.resources, hail.static_kvm_node_memory)
+    named_nodes = None if request.nodes is None else frozenset(request.nodes)
+    options = RequestOptions(
+        capacity_checks=hail.capacity_checks,
+        ignore_soft_errors=hail.ignore_soft_errors,
+        restriction=named_nodes if hail.restriction is None else hail.restriction,
+        weights=request.weights,
+    )
     wanted = Wanted(instance, 2 if instance.template is DiskTemplate.DRBD else 1, group.name if group else None)
     volumes = smallest_volumes(state)
     refusals = _unmade(cluster, request, instance, volumes)
     asked = PlaceSearch(cluster, wanted, options)
-    answer = asked.answer()
+    answer = GroupAnswer(None, (hail.failure,), None, {}) if hail.failure else asked.answer()
     candidates = _marked(with_losses(asked, asked.candidates()), refusals)
     nodes = _names(cluster, answer)
     verdict, notes = "successful" if nodes else "failed", list[str]()
@@ -83,7 +109,7 @@ def place(
             " Ganeti refuses them when it makes the instance"
         )
         refused = [item for item in candidates if not refusals.keys().isdisjoint(item.nodes)]
-        left = frozenset(request.nodes or state.nodes) - refusals.keys()
+        left = _allowed(state, options) - refusals.keys()
         again = PlaceSearch(cluster, wanted, replace(options, restriction=left))
         answer_on_others = again.answer() if left else replace(answer, placement=None)
         nodes, candidates = _names(cluster, answer_on_others), [*with_losses(again, again.candidates()), *refused]
@@ -98,7 +124,7 @@ def place(
         answer = _other_answer(cluster, answer, found[0] if nodes else None)
     chosen = answer if nodes else replace(answer, placement=None)
     others: tuple[Instead, ...] | None = None
-    if instead and not nodes:
+    if instead and not nodes and not hail.failure:
 
         def takes(changed: Instance) -> tuple[str, ...]:
             there = _taking(state, PlaceSearch(cluster, replace(wanted, instance=changed), options), request, volumes)
@@ -111,7 +137,7 @@ def place(
             words = _by_another_word(observed, request, instance, cluster, limits, declared=declared)
             others = (*words, *sizes)
         if others == () and request.template is not None:
-            other = place(observed, replace(request, template=None), limits=limits, declared=declared, instead=True)
+            other = _place(observed, replace(request, template=None), limits=limits, declared=declared, instead=True)
             others = _of_another_template(other)
     return PlaceReport(
         source=state.source,
@@ -125,9 +151,9 @@ def place(
         sizes=_sizes(cluster, names or PairNames(), answer, group) if asked.dedicated else (),
         group=cluster.groups[answer.group].name if nodes and answer.group is not None else None,
         nodes=nodes,
-        reason=None if nodes else _why_not(found, cluster, wanted, restriction),
+        reason=None if nodes else _why_not(found, cluster, wanted, options, hail),
         what_if=(*state.supposed, *_what_if(cluster, request, instance), *other_weights(request.weights)),
-        groups=tuple(_group_trials(cluster, asked, answer, group)),
+        groups=() if hail.failure else tuple(_group_trials(cluster, asked, answer, group)),
         candidates=tuple(found),
         objections=tuple(_objections(state, cluster, request, instance, chosen)),
         notes=(
@@ -145,6 +171,10 @@ def place(
     )
 
 
+def _allowed(state: ClusterState, options: RequestOptions) -> frozenset[str]:
+    return frozenset(state.nodes) if options.restriction is None else options.restriction
+
+
 def _taking(
     state: ClusterState, search: PlaceSearch, request: PlaceRequest, volumes: Mapping[str, VolumeSize]
 ) -> tuple[str, ...]:
@@ -152,7 +182,7 @@ def _taking(
     cluster, instance = search.cluster, search.wanted.instance
     refusals = _unmade(cluster, request, instance, volumes)
     if refusals:
-        left = frozenset(request.nodes or state.nodes) - refusals.keys()
+        left = _allowed(state, search.options) - refusals.keys()
         search = PlaceSearch(cluster, search.wanted, replace(search.options, restriction=left))
     nodes = _names(cluster, search.answer()) if len(refusals) < len(cluster.nodes) else ()
     if nodes and any(state.terms_of(group.name).limits.beyond_htools for group in cluster.groups.values()):
@@ -196,14 +226,14 @@ def _by_another_word(
         if group.index in used and group.alloc_policy is not AllocPolicy.UNALLOCABLE
     ]
     for group in named if request.group is None and len(used) > 1 else ():
-        if (report := place(state, replace(same, group=group.name), limits=limits, declared=declared)).ok:
+        if (report := _place(state, replace(same, group=group.name), limits=limits, declared=declared)).ok:
             yield Instead(f"group={group.name}", report.nodes)
     tags = request.tags if len(request.tags) > 1 else ()
     fewer = [(tag, replace(same, tags=tuple(other for other in tags if other != tag))) for tag in tags]
     found = [
         Instead(f"without tags={tag}", report.nodes)
         for tag, other in fewer
-        if (report := place(state, other, limits=limits, declared=declared)).ok
+        if (report := _place(state, other, limits=limits, declared=declared)).ok
     ]
     yield from found
     for word, given, other in (
@@ -212,7 +242,7 @@ def _by_another_word(
         ("tags", () if found else request.tags, replace(same, tags=())),
         ("template", request.template, replace(same, template=None)),
     ):
-        if given and (report := place(state, other, limits=limits, declared=declared)).ok:
+        if given and (report := _place(state, other, limits=limits, declared=declared)).ok:
             template = f"template={report.instance.template.value}, not {given}" if word == "template" else ""
             yield Instead(template or f"without {word}={given if word == 'group' else ','.join(given)}", report.nodes)
 
@@ -305,20 +335,27 @@ def _best_first(cluster: Cluster, found: list[Candidate], chosen: tuple[str, ...
     return [*possible, *(item for item in found if not item.ok)]
 
 
-def _no_candidate(cluster: Cluster, wanted: Wanted, restriction: frozenset[str] | None) -> str:
-    """Return why no candidate is left of the nodes that the request names."""
+def _no_candidate(cluster: Cluster, wanted: Wanted, restriction: frozenset[str] | None, hail: HailParameters) -> str:
+    """Return why no candidate is left of the nodes that the request, or the cluster for all requests, names."""
+    names = "the request names" if hail.restriction is None else "restrict-allocation-to names"
     nodes = [node.facts for node in cluster.nodes.values() if restriction is None or node.facts.name in restriction]
     groups = sorted({cluster.groups[facts.group].name for facts in nodes})
     needs = f"{wanted.instance.template.value} needs {count(wanted.count, 'online node')} of one group"
+    if not nodes:
+        return f"{needs}, and {names} no node of this cluster by its full name"
     if wanted.group_name is not None and wanted.group_name not in groups:
         return f"the named nodes are in {named('group', groups)}, not in {wanted.group_name}"
     offline = [facts.name for facts in nodes if facts.offline]
     of_them = f", of which {some(offline)} take no instance" if offline else ""
-    return f"{needs}, and the request names {count(len(nodes), 'node')} in {named('group', groups)}{of_them}"
+    return f"{needs}, and {names} {count(len(nodes), 'node')} in {named('group', groups)}{of_them}"
 
 
-def _why_not(found: list[Candidate], cluster: Cluster, wanted: Wanted, restriction: frozenset[str] | None) -> str:
+def _why_not(
+    found: list[Candidate], cluster: Cluster, wanted: Wanted, options: RequestOptions, hail: HailParameters
+) -> str:
     """Return a sentence that tells why the instance does not fit."""
+    if hail.failure:
+        return f"hail refuses every request, by default_iallocator_params: {hail.failure}"
     if not found:
         online = Counter(
             cluster.groups[node.facts.group].name for node in cluster.nodes.values() if not node.facts.offline
@@ -328,7 +365,7 @@ def _why_not(found: list[Candidate], cluster: Cluster, wanted: Wanted, restricti
             needs = f"{wanted.instance.template.value} needs {count(wanted.count, 'online node')}"
             where = "no group" if wanted.group_name is None else f"group {wanted.group_name}"
             return f"{needs}, and {where} has {'so many' if wanted.group_name is None else there or 'none'}"
-        return _no_candidate(cluster, wanted, restriction)
+        return _no_candidate(cluster, wanted, options.restriction, hail)
     counts = Counter(item.reason or "" for item in found)
     return f"refused by {', '.join(f'{key} ({count})' for key, count in counts.most_common())}"
 

@@ -47,9 +47,9 @@ class Refusal:
     detail: str
 
 
-def as_primary(node: Node, instance: Instance) -> Refusal | None:
-    """Return why `node` refuses `instance` as a primary, None if it does not."""
-    found = primary_refusal(node, instance)
+def as_primary(node: Node, instance: Instance, *, force: bool = False) -> Refusal | None:
+    """Return why `node` refuses `instance` as a primary, None if it does not. `force` ignores soft limits."""
+    found = primary_refusal(node, instance, force=force)
     if found is None:
         return None
     reason, cause = found

@@ -192,8 +192,8 @@ class ClusterState:
     """One consistent read of a cluster. Groups, nodes and instances are by name.
 
     `source` is the address of the cluster; for a `snapshot`, the one from which it was taken. `notes` tell people what
-    the source did not show and how that was handled. `terms` are what a policy says of groups, `declared` its
-    hv_state and disk_state by object (`cluster`, `group/NAME`, `node/NAME`): no part of what was observed. `supposed`
+    the source did not show and how that was handled. `terms` are what a policy says of groups, `declared` its values of
+    `terms.COUNTED` by object (`cluster`, `group/NAME`, `node/NAME`): no part of what was observed. `supposed`
     says in words what was not observed, but is asked about (`gpolicy.what_if`).
     """
 

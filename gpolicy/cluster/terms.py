@@ -1,8 +1,9 @@
 """What a policy says of the resources of a cluster beyond what Ganeti stores or shows: its terms.
 
-A policy promises hardware and sets limits that Ganeti does not know, and its hv_state and disk_state count also where
-the source of the state cannot show them (design document "Resource model"; "Partitioned Ganeti" for volumes). Terms go
-with the state that they are for (`ClusterState.terms`), so that everything that counts on the state finds them there.
+A policy promises hardware and sets limits that Ganeti does not know, and its hv_state, disk_state and parameters of the
+allocator count also where the source of the state cannot show them (design document "Resource model"; "Partitioned
+Ganeti" for volumes). Terms go with the state that they are for (`ClusterState.terms`), so that everything that counts
+on the state finds them there.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.errors import UsageError
+from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS
 from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED, VolumeSize, sizes_differ
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 STATES: Final = ("hv_state", "disk_state")
 """The families of values that declare resources."""
+COUNTED: Final = (*STATES, *ALLOCATOR_PARAMETERS)
+"""What a policy declares that counts also where the source cannot show it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +136,8 @@ class GroupTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """The terms of a policy: of groups by name, of all other groups, and the declared values of hv_state and disk_state
-    by object (`cluster`, `group/NAME`, `node/NAME`)."""
+    """The terms of a policy: of groups by name, of all other groups, and the declared values of `COUNTED` by object
+    (`cluster`, `group/NAME`, `node/NAME`)."""
 
     groups: Mapping[str, GroupTerms] = field(default_factory=dict)
     others: GroupTerms = GroupTerms()
@@ -201,7 +205,7 @@ def limited(state: ClusterState, asked: Limits) -> ClusterState:
 def under_terms(state: ClusterState, terms: Terms, new_names: Mapping[str, str] | None = None) -> ClusterState:
     """Return `state` under `terms`; `new_names` are the names in `terms` of groups that are to be renamed.
 
-    Declared values of hv_state and disk_state are the object's own where the source does not show those.
+    Declared values of `COUNTED` are the object's own where the source does not show those.
     """
     names = {name: (new_names or {}).get(name, name) for name in state.groups}
 

@@ -27,7 +27,7 @@ from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.basis import Settled
-from gpolicy.analysis.hail_document import hails_cluster, not_tried
+from gpolicy.analysis.hail_document import decisive, hails_cluster, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.unmade import unmade
@@ -41,7 +41,9 @@ from gpolicy.evacuate.evacuation import (
     StayingInstance,
 )
 from gpolicy.evacuate.moves import copied_by, explained, steps_of, touched_by, work_of
+from gpolicy.ganeti.hail_parameters import HailParameters
 from gpolicy.htools.hbal_commands import job_sets
+from gpolicy.printable import count
 from gpolicy.what_if.load import elsewhere
 from gpolicy.what_if.words import matching, one_of
 
@@ -54,9 +56,28 @@ def find_evacuation(
 ) -> EvacuationReport:
     """Return how the nodes or the group of `request` are emptied. After `seconds`, or with Ctrl-C, the rest stays.
 
-    Raise UsageError for a request that makes no sense on this cluster, and GpolicyError if the state lacks needed
-    figures.
+    The report says what the cluster's parameters for hail change. Raise UsageError for a request that makes no sense on
+    this cluster, and GpolicyError if the state lacks needed figures.
     """
+    begun = time.monotonic()
+    report = _find(state, request, tell, seconds)
+    plain = without_parameters(state)
+    if plain is None:
+        return report
+    other = _find(plain, request, tell, seconds - (time.monotonic() - begun)) if report.exhaustive else report
+    elsewhere = dict(_ends(report) ^ _ends(other)) if other.exhaustive else {}
+    otherwise = f"{count(len(elsewhere), 'instance')} would end up elsewhere" if elsewhere else ""
+    return replace(report, parameters=decisive(state, otherwise))
+
+
+def _ends(report: EvacuationReport) -> set[tuple[str, tuple[str, ...]]]:
+    """Return where each instance is in the end."""
+    return {(item.instance, item.after) for item in report.moved} | {(i.instance, i.nodes) for i in report.stays}
+
+
+def _find(
+    state: ClusterState, request: EvacuationRequest, tell: Callable[[str], None], seconds: float
+) -> EvacuationReport:
     group = None if request.group is None else one_of("--group", request.group, state.groups, "group")
     if group is not None:
         leaving = [node.name for node in state.nodes_of(group)]
@@ -135,7 +156,7 @@ class _Evacuation:
             return
         drained = self._to_drain(mode, names)
         nodes = {name: replace(self.state.nodes[name], drained=True) for name in drained}
-        _, cluster = self._as_hail_reads(replace(self.state, nodes={**self.state.nodes, **nodes}))
+        settled, cluster = self._as_hail_reads(replace(self.state, nodes={**self.state.nodes, **nodes}))
         by_name = {item.name: index for index, item in cluster.instances.items()}
         known: dict[str, tuple[Candidate, ...] | None] = {}
 
@@ -145,14 +166,22 @@ class _Evacuation:
             few = self.work <= _MOST_WORK and time.monotonic() <= self.explained_until
             known[asked.instance.name] = explained(asked, cluster.groups) if few else None
 
-        result = self._answer(cluster, mode, [by_name[name] for name in names], observe)
+        wanted, failure = [by_name[name] for name in names], settled.hail.failure
+        if failure:
+            reason = f"hail refuses every request, by default_iallocator_params: {failure}"
+            refused = tuple((cluster.instances[index], reason) for index in wanted)
+            result = EvacuationResult((), refused, cluster.nodes, cluster.instances)
+        else:
+            result = self._answer(cluster, settled.hail, mode, wanted, observe)
         self.requests.append(
             RequestToHail(
                 mode=mode,
                 instances=tuple(names),
                 targets=self.targets if mode is None else (),
                 drained=tuple(drained),
-                info=f"Request successful: {len(result.failed)} instances failed to move and {len(result.moved)} were"
+                info=f"Request failed: {failure}"
+                if failure
+                else f"Request successful: {len(result.failed)} instances failed to move and {len(result.moved)} were"
                 " moved successfully",
                 by_ganeti=None if drained or result.failed or self.stays else self._by_ganeti(mode),
             )
@@ -176,6 +205,7 @@ class _Evacuation:
     def _answer(
         self,
         cluster: Cluster,
+        hail: HailParameters,
         mode: EvacuationMode | None,
         wanted: list[int],
         observer: Callable[[Departure], None],
@@ -187,7 +217,7 @@ class _Evacuation:
                 instances,
                 mode,
                 wanted,
-                force=self.asked.ignore_soft_errors,
+                force=self.asked.ignore_soft_errors or hail.ignore_soft_errors,
                 observer=observer,
                 ending=self.ending,
             )
@@ -198,7 +228,7 @@ class _Evacuation:
             instances,
             wanted,
             targets,
-            RequestOptions(),
+            RequestOptions(hail.capacity_checks, hail.ignore_soft_errors, hail.restriction),
             show_groups=lambda groups: ", ".join(group.name for group in groups),
             observer=observer,
             ending=self.ending,

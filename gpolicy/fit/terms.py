@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import STATES, GroupTerms, Limits, Promise, Terms, VolumeTerms
+from gpolicy.cluster.terms import COUNTED, GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.fit.desired import resolve
 from gpolicy.ganeti.parameter import Values
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Hardware, Leaves, Policy, Settings
@@ -20,7 +20,7 @@ def terms_of(policy: Policy, state: ClusterState) -> Terms:
     groups = [group for group in policy.groups.values() if group.removed is None]
     declared = [(item.label, item.leaves) for item in (*([cluster] if cluster else []), *groups)]
     declared += [(f"node/{name}", node.leaves) for name, node in resolve(policy, state).nodes.items()]
-    values = ((label, _states(leaves)) for label, leaves in declared)
+    values = ((label, _counted(leaves)) for label, leaves in declared)
     return Terms(
         groups={group.name: _group_terms(cluster, group, limits) for group in groups},
         others=GroupTerms(limits=_limits(limits), volumes=volume_terms(cluster)),
@@ -28,8 +28,8 @@ def terms_of(policy: Policy, state: ClusterState) -> Terms:
     )
 
 
-def _states(leaves: Leaves) -> Values:
-    return {path: leaf.value for path, leaf in leaves.items() if path[0] in STATES and leaf.value is not INHERIT}
+def _counted(leaves: Leaves) -> Values:
+    return {path: leaf.value for path, leaf in leaves.items() if path[0] in COUNTED and leaf.value is not INHERIT}
 
 
 def _group_terms(cluster: ClusterPolicy | None, group: GroupPolicy, limits: Settings) -> GroupTerms:

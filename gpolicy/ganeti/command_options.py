@@ -103,7 +103,7 @@ def _single(path: Path, value: Value | Reset) -> tuple[str, str]:
         case ((Type.LIST | Type.SET), _):
             return name, _items(path, value)
         case Type.DICT, dict():
-            return name, grammar.key_values({key: str(item) for key, item in value.items()})
+            return name, grammar.key_values(value)  # type: ignore[arg-type]
         case Type.UID_RANGES, list():
             return name, grammar.uid_ranges(value)  # type: ignore[arg-type]
     return name, _text(path, value)

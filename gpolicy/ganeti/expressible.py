@@ -216,7 +216,8 @@ def _check_dict(path: Path, value: Value) -> None:
         _fail(path, value, "it is not a mapping", "write names and texts")
     for key, item in value.items():
         check_text(path, key, what="a name")
-        check_text(path, item, what=f"the value of {key!r}")
+        if item is not None:
+            check_text(path, item, what=f"the value of {key!r}")
         if not key or "=" in key:
             _fail(path, key, "a name cannot be empty or hold '='", "rename it")
 

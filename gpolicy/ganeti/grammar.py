@@ -41,16 +41,16 @@ def plain_list(items: Iterable[str]) -> str:
     return ",".join(items)
 
 
-def key_values(values: Mapping[str, str]) -> str:
-    """Return `key=value,…`. A value may hold any character; a key may not be empty or hold `=`.
+def key_values(values: Mapping[str, str | None]) -> str:
+    """Return `key=value,…`, for None `-key`. A value may hold any character; a key may not be empty or hold `=`.
 
-    A key that starts with `no_` or `-` is an ordinary one here: those prefixes mean something only where an item
-    has no `=`, and every item that we write has one.
+    A key that starts with `no_` or `-` is an ordinary one here: those prefixes mean something only at the start of an
+    item without `=`, and each of ours begins with a `-` that Ganeti takes away.
     """
     for key in values:
         if not key or "=" in key:
             raise ValueError(f"{key!r} cannot be a key: the first '=' ends it")
-    return ",".join(escape(f"{key}={value}") for key, value in values.items())
+    return ",".join(escape(f"-{key}" if value is None else f"{key}={value}") for key, value in values.items())
 
 
 def ident_key_values(ident: str, values: Mapping[str, str]) -> str:

@@ -61,7 +61,7 @@ def canonical(path: Path, value: Value) -> Value:
         case Type.SET, list():
             return sorted({str(item) for item in value})  # type: ignore[return-value]
         case Type.DICT, dict():
-            return {key: as_word(item) if isinstance(item, bool) else item for key, item in sorted(value.items())}
+            return dict(sorted(value.items()))
         case Type.UID_RANGES, list():
             return _canonical_ranges([list(item) if isinstance(item, list | tuple) else item for item in value])
         case Type.MINMAX, list():

@@ -138,16 +138,6 @@ HTOOLS_PROGRAMS: Final = frozenset(
 )
 """The programs of htools that answer no requests for nodes (those are hail's)."""
 
-HAIL_FLAGS: Final = frozenset(
-    {
-        *("verbose", "ignore-dynu", "ignore-soft-errors", "no-capacity-checks", "mond-xen"),
-        *("version", "help", "help-completion"),
-    }
-)
-HAIL_VALUES: Final = frozenset({"save", "text-data", "simulate", "restrict-allocation-to", "static-kvm-node-memory"})
-HAIL_PARAMETERS: Final = HAIL_FLAGS | HAIL_VALUES | {"print-nodes", "mond"}
-"""The options of hail, which default_iallocator_params may hold; the flags take no value, and the values need one."""
-
 KVM_CPU_MODELS: Final = frozenset(
     {
         *("host", "max", "base", "qemu32", "qemu64", "kvm32", "kvm64", "486", "pentium", "pentium2", "pentium3"),

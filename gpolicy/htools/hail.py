@@ -8,10 +8,11 @@ import sys
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.errors import InputError
+from gpolicy.ganeti.hail_parameters import HAIL_OPTIONS
 from gpolicy.htools.backends import load_cluster, node_status, read_input, run_program, save_cluster, warnings
 from gpolicy.htools.hail_requests import parse_request
 from gpolicy.htools.iallocator import IallocatorDocument, parse_document
-from gpolicy.htools.program_options import HAIL_OPTIONS, Options
+from gpolicy.htools.program_options import Options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, HailRequ
         raise InputError("This program needs an input file.")
     if len(arguments) > 1:
         raise InputError("Only one argument is accepted (the input file)")
+    if options.monitored and not options.ignore_load:
+        raise InputError("--mond: gpolicy does not query monitoring daemons")
     document = parse_document(read_input(arguments[0]))
     # without another source of the cluster, the original ignores --ignore-dynu
     own = merge(document.cluster, static_kvm_node_memory=options.static_kvm_node_memory)

@@ -11,9 +11,9 @@ from gpolicy.allocator.evacuation import (
 )
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
 from gpolicy.errors import InputError
+from gpolicy.ganeti.htools_values import named
 from gpolicy.htools.hail_requests import HailAnswer, names_of
 from gpolicy.htools.haskell_text import shown_argument, shown_ints
-from gpolicy.htools.text_values import named
 from gpolicy.light_dataclasses import dataclass
 
 TYPE_CHECKING = False

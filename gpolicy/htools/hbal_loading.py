@@ -8,10 +8,10 @@ from gpolicy.allocator.cluster_score import ordered_sum
 from gpolicy.allocator.ghc_numbers import divide
 from gpolicy.allocator.instance_moves import is_split
 from gpolicy.errors import InputError
+from gpolicy.ganeti.htools_values import parse_float
 from gpolicy.htools.backends import find_name, read_file
 from gpolicy.htools.haskell_text import shown_strings
 from gpolicy.htools.json_fields import Fields, as_float, as_int, as_list, as_object, as_text, parse_json
-from gpolicy.htools.text_values import parse_float
 from gpolicy.light_dataclasses import replace
 
 TYPE_CHECKING = False

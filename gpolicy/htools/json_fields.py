@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 
 from gpolicy.allocator.cluster_data import InstancePolicy, Spec, SpecPair
+from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
 from gpolicy.cluster.record import Record
 from gpolicy.errors import InputError
+from gpolicy.ganeti.htools_values import named, wrapped
 from gpolicy.htools.haskell_text import shown_strings
-from gpolicy.htools.text_values import alloc_policy, disk_template, wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Final, NoReturn
-
-    from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
 
     Json = Any
     """A value as `json.loads` returns it."""
@@ -170,7 +169,7 @@ class _Nested(Fields):
 
 def as_disk_template(value: Json) -> DiskTemplate:
     """Return a disk template."""
-    return disk_template(value if type(value) is str else _inner("DiskTemplate", as_text)(value))
+    return named(DiskTemplate, value if type(value) is str else _inner("DiskTemplate", as_text)(value))
 
 
 def as_hypervisor(value: Json) -> str:
@@ -184,7 +183,7 @@ def as_hypervisor(value: Json) -> str:
 def as_alloc_policy(value: Json) -> AllocPolicy:
     """Return an allocation policy."""
     text: str = _inner("AllocPolicy", as_text)(value)
-    return alloc_policy(text)
+    return named(AllocPolicy, text)
 
 
 def as_policy(value: Json) -> InstancePolicy:

@@ -6,8 +6,9 @@ import gpolicy
 from gpolicy.allocator.cluster_data import Spec
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.errors import InputError
-from gpolicy.htools.getopt import Option, Takes, parse, usage
-from gpolicy.htools.text_values import disk_template, parse_float, parse_int, parse_size, split
+from gpolicy.ganeti.getopt import Option, Takes, parse, usage
+from gpolicy.ganeti.hail_parameters import HAIL_OPTIONS
+from gpolicy.ganeti.htools_values import named, parse_choice, parse_float, parse_int, parse_size, split
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
@@ -87,11 +88,8 @@ def _with_value(long: str, text: str, argument: str, completion: str = "none", *
     return Option(long, text, short, Takes.REQUIRED, argument, completion)
 
 
-_PRINT = Option("print-nodes", "print the final node list", "p", Takes.OPTIONAL, "FIELDS")
-_TEXT = _with_value("text-data", "the cluster data FILE", "FILE", "file", short="t")
-_SIMULATE = _with_value(
-    "simulate", "simulate an empty cluster, given as 'alloc_policy,num_nodes,disk,ram,cpu'", "SPEC", "string"
-)
+_PRINT, _SAVE, _TEXT, _SIMULATE, _VERBOSE, _IGNORE_LOADS, _IGNORE_SOFT, _NO_CAPACITY, *_OTHERS = HAIL_OPTIONS
+_, _MOND, _MOND_XEN, _STATIC_KVM, *_COMMON = _OTHERS
 _MASTER = _with_value("master", "collect data via RAPI at the given ADDRESS", "ADDRESS", "host", short="m")
 _LUXI = Option(
     "luxi",
@@ -121,23 +119,6 @@ _MAX_LENGTH = _with_value(
     short="l",
 )
 _MIN_DISK = _with_value("min-disk", "minimum free disk space for nodes (between 0 and 1) [0]", "RATIO", "float")
-_IGNORE_LOADS = Option("ignore-dynu", "Ignore any dynamic utilisation information")
-_IGNORE_SOFT = Option("ignore-soft-errors", "Ignore any soft restrictions in balancing")
-_VERBOSE = Option("verbose", "increase the verbosity level", "v")
-_NO_CAPACITY = Option("no-capacity-checks", "disable capacity checks (like global N+1 redundancy)")
-_SAVE = _with_value("save", "Save cluster state at the end of the processing to FILE", "FILE", short="S")
-_STATIC_KVM = _with_value(
-    "static-kvm-node-memory",
-    "use static node memory [in MB] on KVM instead of value reported by hypervisor. Use 0 to take value"
-    " reported from hypervisor.",
-    "N",
-    "integer",
-)
-_COMMON = (
-    Option("version", "show the version of the program", "V"),
-    Option("help", "show help", "h"),
-    Option("help-completion", "show completion info"),
-)
 
 HSPACE_OPTIONS = (
     _PRINT,
@@ -175,20 +156,6 @@ HSPACE_OPTIONS = (
     _with_value("standard-alloc", "enable standard specs allocation, given as 'disk,ram,cpu'", "STDSPEC", "string"),
     _with_value("tiered-alloc", "enable tiered specs allocation, given as 'disk,ram,cpu'", "TSPEC", "string"),
     _SAVE,
-    _STATIC_KVM,
-    *_COMMON,
-)
-
-HAIL_OPTIONS = (
-    _PRINT,
-    _SAVE,
-    _TEXT,
-    _SIMULATE,
-    _VERBOSE,
-    _IGNORE_LOADS,
-    _IGNORE_SOFT,
-    _NO_CAPACITY,
-    _with_value("restrict-allocation-to", "Restrict allocations to the given set of nodes", "NODE,...", "manynodes"),
     _STATIC_KVM,
     *_COMMON,
 )
@@ -248,16 +215,10 @@ HBAL_OPTIONS = (
     _IGNORE_SOFT,
     _with_value("dynu-file", "Import dynamic utilisation data from the given FILE", "FILE", "file", short="U"),
     _IGNORE_LOADS,
-    Option(
-        "mond",
-        "pass either 'yes' or 'no' to query all monDs",
-        takes=Takes.OPTIONAL,
-        argument="CHOICE",
-        completion="choices=yes,no",
-    ),
+    _MOND,
     _with_value("mond-data", "Import data provided by MonDs from the given FILE", "FILE", "file"),
     Option("exit-on-missing-mond-data", "abort if the data available from the monitoring daemons is incomplete"),
-    Option("mond-xen", "also consider xen-specific collectors in MonD queries"),
+    _MOND_XEN,
     _with_value("exclusion-tags", "Enable instance exclusion based on given tag prefix", "TAG,...", "string"),
     _with_value("exclude-instances", "exclude given instances from any moves", "INSTS", "manyinstances"),
     _SAVE,
@@ -301,14 +262,6 @@ def read_options(
     return values, parsed.arguments
 
 
-def _choice(value: str | None) -> bool:
-    if value is None or value == "yes":
-        return True
-    if value == "no":
-        return False
-    raise InputError(f"Invalid choice '{value}', pass one of 'yes' or 'no'")
-
-
 def _size(kind: str, value: str) -> Spec:
     parts = split(",", value)
     if not 3 <= len(parts) <= 4:
@@ -346,7 +299,7 @@ def _priority(options: Options, value: str | None) -> Options:
 _SETTERS: Mapping[str, Callable[[Options, str | None], Options]] = {
     "print-nodes": _print_nodes,
     "text-data": lambda o, v: replace(o, text_file=v),
-    "disk-template": lambda o, v: replace(o, template=disk_template(v or "")),
+    "disk-template": lambda o, v: replace(o, template=named(DiskTemplate, v or "")),
     "spindle-use": _spindle_use,
     "simulate": lambda o, v: replace(o, simulate=(*o.simulate, v or "")),
     "master": lambda o, v: replace(o, rapi=v),
@@ -358,7 +311,7 @@ _SETTERS: Mapping[str, Callable[[Options, str | None], Options]] = {
     "accept-existing-errors": lambda o, _: replace(o, accept_existing=True),
     "offline": lambda o, v: replace(o, offline=(v or "", *o.offline)),
     "no-capacity-checks": lambda o, _: replace(o, capacity_checks=False),
-    "machine-readable": lambda o, v: replace(o, machine_readable=_choice(v)),
+    "machine-readable": lambda o, v: replace(o, machine_readable=parse_choice(v)),
     "max-cpu": _max_cpu,
     "max-length": lambda o, v: replace(o, max_length=parse_int("max solution length", v or "")),
     "min-disk": lambda o, v: replace(o, min_disk=parse_float("min free disk space", v or "")),
@@ -384,7 +337,7 @@ _SETTERS: Mapping[str, Callable[[Options, str | None], Options]] = {
     "select-instances": lambda o, v: replace(o, selected=tuple(split(",", v or ""))),
     "exclude-instances": lambda o, v: replace(o, excluded=tuple(split(",", v or ""))),
     "dynu-file": lambda o, v: replace(o, load_file=v),
-    "mond": lambda o, v: replace(o, monitored=_choice(v)),
+    "mond": lambda o, v: replace(o, monitored=parse_choice(v)),
     "mond-data": lambda o, v: replace(o, monitored_file=v),
     "mond-xen": lambda o, _: replace(o, monitored_xen=True),
     "exit-on-missing-mond-data": lambda o, _: replace(o, monitored_required=True),

@@ -6,7 +6,7 @@ from gpolicy.allocator.cluster_data import ClusterData, Group, NodeData
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, group_name, node_name, specification_in
-from gpolicy.htools.text_values import alloc_policy, parse_int, parse_size
+from gpolicy.ganeti.htools_values import named, parse_int, parse_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def _parse(spec: str) -> tuple[AllocPolicy, int, tuple[int, int, int, int, bool]
 
 def _policy(text: str) -> AllocPolicy:
     try:
-        return alloc_policy(ALLOC_POLICIES.get(text, text))
+        return named(AllocPolicy, ALLOC_POLICIES.get(text, text))
     except InputError as error:
         raise InputError(f"{error}; Cannot parse AllocPolicy abbreviation '{text}'") from None
 

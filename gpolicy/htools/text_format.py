@@ -16,11 +16,11 @@ from gpolicy.allocator.cluster_data import (
     Spec,
     SpecPair,
 )
-from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
+from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, columns_of, is_silent, sections
+from gpolicy.ganeti.htools_values import named, parse_float, parse_int, split
 from gpolicy.htools.haskell_text import shown_strings
-from gpolicy.htools.text_values import alloc_policy, disk_template, instance_status, parse_float, parse_int, split
 from gpolicy.light_dataclasses import replace
 
 TYPE_CHECKING = False
@@ -72,7 +72,7 @@ def _group(index: int, text: str) -> Group:
         index=index,
         name=line.name,
         uuid=line.uuid,
-        alloc_policy=alloc_policy(line.alloc_policy),
+        alloc_policy=named(AllocPolicy, line.alloc_policy),
         tags=tuple(split(",", line.tags)),
         networks=tuple(split(",", line.networks)),
     )
@@ -119,11 +119,11 @@ def _instance(index: int, text: str, nodes: Mapping[str, int]) -> Instance:
     memory = parse_int(name, line.memory)
     disk = parse_int(name, line.disk)
     vcpus = parse_int(name, line.vcpus)
-    status = instance_status(line.status)
+    status = named(InstanceStatus, line.status)
     if line.auto_balance not in {"Y", "N"}:
         raise InputError(f"Invalid auto_balance value '{line.auto_balance}' for instance {name}")
     try:
-        template = disk_template(line.template)
+        template = named(DiskTemplate, line.template)
     except InputError as error:
         raise InputError(f"Instance {name}: {error}") from None
     spindle_use = parse_int(name, line.spindle_use)
@@ -163,7 +163,7 @@ def _policy(text: str) -> tuple[str, InstancePolicy]:
     return owner, InstancePolicy(
         std=std,
         minmax=pairs,
-        templates=tuple(disk_template(name) for name in split(",", line.templates)),
+        templates=tuple(named(DiskTemplate, name) for name in split(",", line.templates)),
         vcpu_ratio=parse_float(f"{owner}/vcpu_ratio", line.vcpu_ratio),
         spindle_ratio=parse_float(f"{owner}/spindle_ratio", line.spindle_ratio),
     )

@@ -7,6 +7,7 @@ from typing import Any
 from gpolicy.cluster.record import Record
 from gpolicy.cluster.terms import GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.errors import InputError
+from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS
 from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Values
 from gpolicy.json_values import plain
@@ -79,8 +80,11 @@ def _sizes(written: Record) -> list[int]:
 def _values(written: Record, label: str) -> Values:
     values: Values = {}
     for record in written.objects(label):
-        value = record.whole("value")
-        if value < 0 or not record.texts("keys"):
+        keys = record.texts("keys")
+        if keys == ALLOCATOR_PARAMETERS:
+            values[keys] = record.record("value").fields
+        elif not keys or record.whole("value") < 0:
             raise InputError(f"{record.where}: a declared value needs its keys, and is 0 or more")
-        values[record.texts("keys")] = value
+        else:
+            values[keys] = record.whole("value")
     return values

@@ -185,9 +185,8 @@ class Builder:
                 for index, item in enumerate(written):
                     self._text(item, (*path, index))
             case Type.DICT:
-                return canonical(
-                    path, {self._text(key, (*path, key)): as_word(value) for key, value in written.items()}
-                )
+                words = {key: None if value is None else as_word(value) for key, value in written.items()}
+                return canonical(path, {self._text(key, (*path, key)): value for key, value in words.items()})
         return canonical(path, written)
 
     def _word(self, parameter: Parameter, written: str, path: Path) -> None:

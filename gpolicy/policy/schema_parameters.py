@@ -209,7 +209,7 @@ def _plain_leaf(parameter: Parameter) -> Schema:
         case Type.LIST | Type.SET:
             return several
         case Type.DICT:
-            return {"type": "object", "additionalProperties": {"type": ["string", "boolean"]}}
+            return {"type": "object", "additionalProperties": {"type": ["string", "boolean", "integer", "null"]}}
         case Type.UID_RANGES:
             return {"type": "array", "items": {**UID_RANGE}}
         case Type.MINMAX:

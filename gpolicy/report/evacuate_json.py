@@ -36,7 +36,7 @@ def evacuate_data(report: EvacuationReport) -> dict[str, Any]:
             for item in report.stays
         ],
         **fields(report, "copied", "job_sets", "exhaustive", "short_before", "short_after"),
-        "notes": [*report.objections, *report.notes],
+        "notes": [*report.objections, *report.parameters, *report.notes],
     }
 
 

@@ -32,7 +32,7 @@ def place_data(report: PlaceReport) -> dict[str, Any]:
         "candidates": [candidate_data(item) for item in report.candidates],
         "what_if": list(report.what_if),
         "limits": [limits_data(item) for item in report.limits],
-        "notes": [*report.objections, *report.notes],
+        "notes": [*report.objections, *report.parameters, *report.notes],
     }
 
 

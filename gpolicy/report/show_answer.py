@@ -109,7 +109,7 @@ def _written(path: Path, value: Value) -> Node:
     if path in _SIZES:
         return [format_size(item) for item in value] if isinstance(value, list) else format_size(value)  # type: ignore[arg-type]
     if parameter is None or value == "inherit":
-        return value  # type: ignore[return-value]
+        return value
     return written_value(parameter, value)
 
 

@@ -82,9 +82,12 @@ def restarted(state: ClusterState, lost: Sequence[str], homeless: Sequence[str])
         return state
     fresh = {name: replace(state.instances[name], oper_ram=None) for name in shared}
     state = replace(state, instances={**state.instances, **fresh})
-    _, cluster = hails_cluster(offline(state, lost), {state.nodes[name].group for name in lost})
+    settled, cluster = hails_cluster(offline(state, lost), {state.nodes[name].group for name in lost})
+    if settled.hail.failure:
+        return state
     wanted = [index for index, item in cluster.instances.items() if item.name in fresh]
-    moved = evacuate_nodes(cluster.nodes, cluster.instances, EvacuationMode.PRIMARY, wanted, force=False).moved
+    force = settled.hail.ignore_soft_errors
+    moved = evacuate_nodes(cluster.nodes, cluster.instances, EvacuationMode.PRIMARY, wanted, force=force).moved
     return elsewhere(state, {item.name: (cluster.nodes[where[0]].facts.name,) for item, _, where, _ in moved})
 
 

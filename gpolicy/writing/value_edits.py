@@ -163,7 +163,7 @@ def _size_like(old: str, node: Scalar) -> str | None:
     """Return a size in the unit of the one that it replaces; None if it is no whole number of that."""
     found = _SIZE.fullmatch(old)
     try:
-        mib, unit = int(parse_size_exact(node)), int(parse_size_exact(f"1{found[3]}")) if found else 0
+        mib, unit = int(parse_size_exact(str(node))), int(parse_size_exact(f"1{found[3]}")) if found else 0
     except ValueError:
         return None
     if found is None or (not found[3] and 0 < mib < _LEAST_WITHOUT_UNIT) or mib % unit:

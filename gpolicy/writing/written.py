@@ -97,7 +97,7 @@ def written_value(parameter: Parameter, value: Value) -> Node:
             return [_pair(pair) for pair in value]
         case Type.UID_RANGES, list():
             return [_uid_range(item) for item in value]
-    return value  # type: ignore[return-value]  # JSON's own types, of which null is none of a leaf's values
+    return value
 
 
 def _pair(pair: Any) -> Node:

@@ -11,7 +11,7 @@ from typing import Final
 
 from gpolicy.policy.yaml_reader import resolve
 
-Scalar = bool | int | float | str
+Scalar = bool | int | float | str | None
 Node = Scalar | list["Node"] | dict[str, "Node"]
 
 WIDTH: Final = 120
@@ -26,6 +26,8 @@ _EXACT_INTEGER: Final = 2**53
 def scalar(value: Scalar, *, flow: bool = False) -> str:
     """Return the text of one value; `flow`: for a place between brackets or braces."""
     match value:
+        case None:
+            return "null"
         case bool():
             return "true" if value else "false"
         case float() if value.is_integer() and abs(value) < _EXACT_INTEGER:

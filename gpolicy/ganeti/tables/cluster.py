@@ -132,9 +132,9 @@ def cluster() -> list[Parameter]:
             Type.DICT,
             {},
             new,
-            "Parameters of the default allocator; replaced as a whole.",
+            "Options of the allocator, whichever runs; null for one without a value. Replaced as a whole.",
             reach=Reach.ARGUMENTS,
-            example={"static-kvm-node-memory": "4096"},
+            example={"no-capacity-checks": None, "static-kvm-node-memory": "4096"},
         ),
         _own(
             "install_image",

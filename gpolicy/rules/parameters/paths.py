@@ -11,9 +11,11 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.in_force import in_force, places, together
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import error_rule, warning_rule
+from gpolicy.ganeti.getopt import Takes
+from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, HAIL_OPTIONS, hail_parameters
 from gpolicy.ganeti.parameter import Path, Reach
 from gpolicy.ganeti.parameters import PARAMETERS, parameter_at
-from gpolicy.ganeti.vocabulary import HAIL_FLAGS, HAIL_PARAMETERS, HAIL_VALUES, HTOOLS_PROGRAMS
+from gpolicy.ganeti.vocabulary import HTOOLS_PROGRAMS
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
@@ -244,15 +246,15 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
 _SHORTEST: Final = 2
 _INTERFACE: Final = re.compile("(br|xenbr|vmbr|bond|eth|en[ops]|vlan)[0-9][0-9.a-z]*")
 _ALLOCATOR: Final[Path] = ("default_iallocator",)
-_ALLOCATOR_PARAMETERS: Final[Path] = ("default_iallocator_params",)
 
 
 class AllocatorUnlikely(Rule):
     info = warning_rule("GP148", "allocator-unlikely")(
         summary="default_iallocator is no allocator, or its parameters are none that it reads.",
         rationale="Ganeti looks for a program of this name in its directories for allocators. Without one each new"
-        " instance needs its nodes named. The parameters become options of the program, each with `=` and its value:"
-        " hail refuses one that it does not know, or that takes none, and so every request.",
+        " instance needs its nodes or its allocator named. The parameters become options of whichever allocator runs:"
+        " with `=` and the value, or alone if the value is null. hail refuses one that it does not know, that lacks its"
+        " value or takes none, and so every request.",
         source="Ganeti 3.0, gnt-cluster(8); its node daemon and hail, run",
         bad=f"{CLUSTER}default_iallocator: hial\n",
         good=f"{CLUSTER}default_iallocator: hail\n",
@@ -276,25 +278,23 @@ class AllocatorUnlikely(Rule):
             elif name in HTOOLS_PROGRAMS:
                 message = f"default_iallocator is {name}, a program of htools that is no allocator"
                 yield self.hit(declared, message, leaf.span, hint="write hail")
-        cluster, parameters = context.policy.cluster, context.cluster_leaf(_ALLOCATOR_PARAMETERS)
+        cluster, parameters = context.policy.cluster, context.cluster_leaf(ALLOCATOR_PARAMETERS)
         allocator = in_force(context, cluster, _ALLOCATOR) if cluster is not None else None
-        nobody = allocator is not None and allocator.value == ""
-        if cluster is not None and parameters is not None and parameters.value and nobody:
-            message = "default_iallocator_params are passed to nobody: default_iallocator is empty"
-            yield self.hit(cluster, message, parameters.span, hint="name the allocator, or leave them out")
-        elif cluster is not None and parameters is not None and allocator is not None and allocator.value == "hail":
-            for name, value in sorted(cast(dict[str, object], parameters.value).items()):
-                reason, hint = _refused_by_hail(name, value)
-                if reason:
-                    yield self.hit(cluster, f"{reason}: hail refuses every request", parameters.at(name), hint=hint)
+        if cluster is None or parameters is None or allocator is None or allocator.value not in ("hail", ""):
+            return
+        for name, value in sorted(cast(dict[str, str | None], parameters.value).items()):
+            if failure := hail_parameters({name: value}).failure:
+                message = f"hail refuses every request: {failure}"
+                yield self.hit(cluster, message, parameters.at(name), hint=_hail_hint(name, value))
 
 
-def _refused_by_hail(name: str, value: object) -> tuple[str, str]:
-    """Return why hail refuses one of its parameters, and a hint; nothing if it takes it."""
-    if name not in HAIL_PARAMETERS:
-        hint = did_you_mean_one_of(name.lstrip("-"), "options", HAIL_PARAMETERS - HAIL_FLAGS)
-        return f"there is no option --{name}", hint
-    if name in HAIL_FLAGS:
-        return f"--{name} takes no value, but Ganeti passes --{name}=", "leave it out: it cannot be passed in this way"
-    is_missing = name in HAIL_VALUES and value in ("", True, False)
-    return (f"--{name} needs a value", "write it as text, or leave the option out") if is_missing else ("", "")
+_TAKES: Final = {option.long: option.takes for option in HAIL_OPTIONS}
+
+
+def _hail_hint(name: str, value: str | None) -> str:
+    """Return what to write in place of a parameter that hail does not take."""
+    if name not in _TAKES:
+        return did_you_mean_one_of(name.lstrip("-"), "options", _TAKES)
+    if _TAKES[name] is Takes.NOTHING and value is not None:
+        return "leave it out" if value == "false" else f"write `{name}: null`, which Ganeti passes without a value"
+    return "write its value as a text" if _TAKES[name] is Takes.REQUIRED and value is None else ""

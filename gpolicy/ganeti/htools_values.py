@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from functools import partial
 
-from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.errors import InputError
 
 TYPE_CHECKING = False
@@ -113,6 +111,15 @@ def _as_float(value: int) -> float:
         return float("inf")
 
 
+def parse_choice(value: str | None) -> bool:
+    """Return what `yes`, `no` or, without a value, the option alone says."""
+    if value is None or value == "yes":
+        return True
+    if value == "no":
+        return False
+    raise InputError(f"Invalid choice '{value}', pass one of 'yes' or 'no'")
+
+
 # --- names of closed lists -------------------------------------------------------------------------------------------
 
 
@@ -122,8 +129,3 @@ def named(kind: type[_Named], text: str, name: str = "") -> _Named:
         return kind(text)
     except ValueError:
         raise InputError(f'Invalid string value for type {name or kind.__name__}: "{text}"') from None
-
-
-disk_template = partial(named, DiskTemplate)
-alloc_policy = partial(named, AllocPolicy)
-instance_status = partial(named, InstanceStatus)

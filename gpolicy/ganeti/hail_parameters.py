@@ -1,0 +1,123 @@
+"""hail's options, and what the parameters of the cluster for its allocator make of hail.
+
+Ganeti stores them as `default_iallocator_params` and passes all of them to whichever allocator it runs, also to one
+that a command names: `--NAME=VALUE` for a text, `--NAME` for null (Ganeti 3.0, server/noded.py; run on 3.0.2).
+"""
+
+from __future__ import annotations
+
+from gpolicy.errors import InputError
+from gpolicy.ganeti.getopt import Option, Takes, parse
+from gpolicy.ganeti.htools_values import parse_choice, parse_int, split
+from gpolicy.light_dataclasses import dataclass, replace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+ALLOCATOR_PARAMETERS = ("default_iallocator_params",)
+"""The path of the parameters among the values of the cluster."""
+
+HAIL_OPTIONS = (
+    Option("print-nodes", "print the final node list", "p", Takes.OPTIONAL, "FIELDS"),
+    Option("save", "Save cluster state at the end of the processing to FILE", "S", Takes.REQUIRED, "FILE"),
+    Option("text-data", "the cluster data FILE", "t", Takes.REQUIRED, "FILE", "file"),
+    Option(
+        "simulate",
+        "simulate an empty cluster, given as 'alloc_policy,num_nodes,disk,ram,cpu'",
+        takes=Takes.REQUIRED,
+        argument="SPEC",
+        completion="string",
+    ),
+    Option("verbose", "increase the verbosity level", "v"),
+    Option("ignore-dynu", "Ignore any dynamic utilisation information"),
+    Option("ignore-soft-errors", "Ignore any soft restrictions in balancing"),
+    Option("no-capacity-checks", "disable capacity checks (like global N+1 redundancy)"),
+    Option(
+        "restrict-allocation-to",
+        "Restrict allocations to the given set of nodes",
+        takes=Takes.REQUIRED,
+        argument="NODE,...",
+        completion="manynodes",
+    ),
+    Option(
+        "mond",
+        "pass either 'yes' or 'no' to query all monDs",
+        takes=Takes.OPTIONAL,
+        argument="CHOICE",
+        completion="choices=yes,no",
+    ),
+    Option("mond-xen", "also consider xen-specific collectors in MonD queries"),
+    Option(
+        "static-kvm-node-memory",
+        "use static node memory [in MB] on KVM instead of value reported by hypervisor. Use 0 to take value"
+        " reported from hypervisor.",
+        takes=Takes.REQUIRED,
+        argument="N",
+        completion="integer",
+    ),
+    Option("version", "show the version of the program", "V"),
+    Option("help", "show help", "h"),
+    Option("help-completion", "show completion info"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HailParameters:
+    """What the parameters make of hail.
+
+    `capacity_checks`: global N+1 after each placement. `ignore_soft_errors`: soft limits of primaries are ignored.
+    `restriction`: the full names of the only nodes that new instances may use, before those that a request names.
+    `static_kvm_node_memory` (MiB) takes the place of the node memory that KVM reports; 0 or less: what it reports.
+    `monitored`: hail weighs the CPU load that monitoring daemons report, too. `failure`: why Ganeti gets no answer from
+    hail to any request; empty if it gets one.
+    """
+
+    capacity_checks: bool = True
+    ignore_soft_errors: bool = False
+    restriction: frozenset[str] | None = None
+    static_kvm_node_memory: int = 4096
+    monitored: bool = False
+    failure: str = ""
+
+
+def hail_parameters(stored: object) -> HailParameters:
+    """Return what the parameters make of hail, as Ganeti stores them (no mapping: none are known)."""
+    given: Mapping[str, object] = stored if isinstance(stored, dict) else {}
+    for name, value in given.items():
+        if value is not None and not isinstance(value, str):
+            return HailParameters(failure=f"Ganeti cannot pass `{name}`, whose value is neither a text nor null")
+    words = [f"--{name}" if value is None else f"--{name}={value}" for name, value in given.items()]
+    parsed = parse(HAIL_OPTIONS, words)
+    if parsed.errors:
+        return HailParameters(failure=parsed.errors[0].splitlines()[0])
+    if parsed.arguments:  # behind the name "", which becomes `--`
+        return HailParameters(failure="Only one argument is accepted (the input file)")
+    found = HailParameters()
+    for name, text in parsed.options:
+        try:
+            found = _with(found, name, text)
+        except InputError as error:
+            return HailParameters(failure=str(error))
+    ignored = any(name == "ignore-dynu" for name, _ in parsed.options)
+    return replace(found, monitored=False) if ignored else found
+
+
+def _with(found: HailParameters, name: str, text: str | None) -> HailParameters:
+    """Return the parameters with one more. Raise InputError for one without which hail would answer."""
+    match name:
+        case "no-capacity-checks":
+            return replace(found, capacity_checks=False)
+        case "ignore-soft-errors":
+            return replace(found, ignore_soft_errors=True)
+        case "restrict-allocation-to":
+            return replace(found, restriction=frozenset(split(",", text or "")))
+        case "static-kvm-node-memory":
+            return replace(found, static_kvm_node_memory=parse_int("static node memory", text or ""))
+        case "mond":
+            return replace(found, monitored=parse_choice(text))
+        case "text-data" | "simulate":
+            raise InputError(f"with --{name} it answers for another cluster than this one")
+        case "version" | "help" | "help-completion":
+            raise InputError(f"with --{name} it answers no request")
+    return found
