@@ -79,7 +79,7 @@ def written(parameter: Parameter, level: Level) -> st.SearchStrategy[Any]:
         Type.BOOL: st.booleans(),
         Type.STRING: texts | st.just("") if parameter.can_be_empty else texts,
         Type.LIST: st.lists(words, max_size=3, unique=True),
-        Type.DICT: st.dictionaries(st.sampled_from(["a", "no_b", "-c"]), words, max_size=2),
+        Type.DICT: st.dictionaries(st.sampled_from(["a", "no_b", "-c"]), words | st.none(), max_size=2),
         Type.UID_RANGES: st.lists(st.sampled_from(["5-6", "1-2", "7", "100-200"]), max_size=3, unique=True),
     }
     return by_type[parameter.type]

@@ -12,7 +12,10 @@ from gpolicy.analysis.basis import Settled, settle
 from gpolicy.analysis.counted_cluster import merged
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, HailParameters, hail_parameters
+from gpolicy.ganeti.values import as_word
+from gpolicy.printable import clipped
 
+_LONGEST: Final = 72
 _BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
 
 
@@ -66,7 +69,7 @@ def decisive(state: ClusterState, otherwise: str) -> tuple[str, ...]:
     """Return what to say of the parameters: `otherwise` is what hail would do without them, empty for the same."""
     stored = state.cluster.own.get(ALLOCATOR_PARAMETERS)
     given = stored if isinstance(stored, dict) else {}
-    words = ", ".join(name if value is None else f"{name}={value}" for name, value in given.items())
+    words = clipped(", ".join(n if value is None else f"{n}={as_word(value)}" for n, value in given.items()), _LONGEST)
     changed = [f"default_iallocator_params ({words}) decide this: without them {otherwise}"] if otherwise else []
     loads = "hail also weighs the CPU load that monitoring daemons report (mond), which is not known here"
     return (*changed, *([loads] if hail_parameters(stored).monitored else []))

@@ -216,8 +216,11 @@ def _check_dict(path: Path, value: Value) -> None:
         _fail(path, value, "it is not a mapping", "write names and texts")
     for key, item in value.items():
         check_text(path, key, what="a name")
-        if item is not None:
+        if isinstance(item, str):
             check_text(path, item, what=f"the value of {key!r}")
+        elif item is not None:
+            reason = f"the value of {key!r} is neither a text nor null, so Ganeti fails to run any allocator"
+            _fail(path, value, reason, "write a text, or null for an option without a value")
         if not key or "=" in key:
             _fail(path, key, "a name cannot be empty or hold '='", "rename it")
 

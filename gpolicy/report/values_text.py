@@ -35,7 +35,8 @@ def _short(value: Value) -> str:
         case list():
             text = ", ".join(map(_short, value)) or "(none)"
         case dict():
-            text = ", ".join(f"{key}={_short(below)}" for key, below in value.items()) or "(none)"
+            items = (key if below is None else f"{key}={_short(below)}" for key, below in value.items())
+            text = ", ".join(items) or "(none)"
         case "":
             text = '""'
         case None:

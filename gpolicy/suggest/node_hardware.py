@@ -17,11 +17,11 @@ from gpolicy.allocator.cluster_data import ClusterData, NodeData
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.node import Node
-from gpolicy.analysis.counted_cluster import KVM_NODE_MEMORY
 from gpolicy.analysis.declared_resources import declared_numbers
 from gpolicy.cluster import state as observed
 from gpolicy.cluster.volume_pools import pools_of
 from gpolicy.errors import GpolicyError, UsageError, about
+from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, hail_parameters
 from gpolicy.ganeti.units import compared_sizes, exact_size, rough_size
 from gpolicy.ganeti.volume_arithmetic import sizes_differ, usable_size
 from gpolicy.suggest.suggestion import NodeHardware, NodeKind, SuggestRequest
@@ -65,7 +65,8 @@ def node_hardware(
     empty: ClusterData, state: observed.ClusterState, template: DiskTemplate, ratio: float, request: SuggestRequest
 ) -> list[NodeHardware]:
     """Return the hardware of the nodes of `empty` (one group, emptied); `ratio` is virtual CPUs for each CPU."""
-    merged = merge(empty, static_kvm_node_memory=KVM_NODE_MEMORY).nodes
+    hail = hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS))
+    merged = merge(empty, static_kvm_node_memory=hail.static_kvm_node_memory).nodes
     return [
         _hardware(node, merged[node.index], declared_numbers(state, state.nodes[node.name]), template, ratio, request)
         for node in empty.nodes

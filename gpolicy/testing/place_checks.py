@@ -50,7 +50,7 @@ def _request(policy: Policy, state: ClusterState, sizes: Sizes) -> PlaceRequest:
 
 def _check(report: PlaceReport, expectation: Expectation) -> Check:
     head, *rest = expectation.path
-    why = report.reason or report.info
+    why = "; ".join((report.reason or report.info, *report.parameters))
     match head:
         case "refused":
             return checked(

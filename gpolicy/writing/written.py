@@ -72,7 +72,7 @@ class Writer:
         try:
             checked(path, value, level, version=self.version)
         except InexpressibleError as error:
-            return _Refused(f"Ganeti's commands cannot set {_shown(value)}: {error.reason}")
+            return _Refused(f"no policy can ask for {_shown(value)}: {error.reason}")
         normal = canonical(path, value)
         node = written_value(parameter, normal)
         complaint = _complaint(path, node, normal, level)

@@ -111,7 +111,7 @@ def _fitting(parameter: Parameter) -> st.SearchStrategy[Any]:
         Type.CHOICE: words,
         Type.LIST: st.lists(words, max_size=4),
         Type.SET: st.lists(words, max_size=4),
-        Type.DICT: st.dictionaries(texts, texts | st.booleans(), max_size=3),
+        Type.DICT: st.dictionaries(texts, texts | st.booleans() | st.none(), max_size=3),
         Type.MINMAX: st.lists(st.fixed_dictionaries({"min": _spec(), "max": _spec()}), max_size=3),
         Type.UID_RANGES: st.lists(st.lists(st.integers(0, 2**33), min_size=2, max_size=2), max_size=3),
     }[parameter.type]

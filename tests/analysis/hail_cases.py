@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from gpolicy.allocator.cluster_data import ClusterData, Disk, Spec
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.state import ClusterState, Node
+from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
 HSPACE = shutil.which("hspace")
@@ -115,16 +119,42 @@ def _instance(state: ClusterState, item: Any, names: dict[int, str]) -> dict[str
     }
 
 
+def with_parameters(state: ClusterState, stored: dict[str, Value], *hypervisors: str) -> ClusterState:
+    """Return `state` with parameters for its allocator, as Ganeti stores them, and with these hypervisors if any."""
+    own: dict[tuple[str, ...], Value] = {**state.cluster.own, ("default_iallocator_params",): stored}
+    if hypervisors:
+        own["enabled_hypervisors",] = [*hypervisors]
+    return replace(state, cluster=replace(state.cluster, own=own))
+
+
+def passed(stored: Mapping[str, Value]) -> list[str]:
+    """Return the options that Ganeti's node daemon makes of the parameters."""
+    return [f"--{name}" if value is None else f"--{name}={value}" for name, value in stored.items()]
+
+
+def random_parameters(rng: random.Random, state: ClusterState) -> dict[str, Value]:
+    """Return some of the parameters that change what hail does, and some that change nothing."""
+    nodes = rng.sample(list(state.nodes), rng.randrange(1, len(state.nodes) + 1))
+    every: dict[str, Value] = {
+        "no-capacity-checks": None,
+        "ignore-soft-errors": None,
+        "restrict-allocation-to": ",".join(nodes),
+        "static-kvm-node-memory": str(rng.choice([0, 512, 2048, 8192])),
+        rng.choice(["ignore-dynu", "verbose", "mond-xen"]): None,
+    }
+    return {name: value for name, value in every.items() if rng.random() < 0.4}
+
+
 def data_of(state: ClusterState) -> ClusterData:
     return cluster_data(state)
 
 
 def real_hail(text: str, folder: Path, *options: str) -> dict[str, Any] | None:
-    """Return hail's answer to an allocator document, None where it dies."""
+    """Return hail's answer to an allocator document, None where it dies. The file comes first, as from Ganeti."""
     file = folder / "request.json"
     file.write_text(text)
     done = subprocess.run(
-        [str(HTOOLS), *options, str(file)],
+        [str(HTOOLS), str(file), *options],
         env={**os.environ, "HTOOLS": "hail", "LC_ALL": "C.UTF-8"},
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip

@@ -18,7 +18,16 @@ from gpolicy.analysis.placing import place
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
-from tests.analysis.hail_cases import HSPACE, HTOOLS, document, real_hail, requested
+from tests.analysis.hail_cases import (
+    HSPACE,
+    HTOOLS,
+    document,
+    passed,
+    random_parameters,
+    real_hail,
+    requested,
+    with_parameters,
+)
 from tests.analysis.hspace_cases import from_text, recorded_cases
 from tests.htools.random_clusters import TEMPLATES, random_cluster
 from tests.htools.random_requests import allocation
@@ -49,7 +58,8 @@ def compare(state: ClusterState, request: dict[str, Any], folder: Path, seed: in
         report = place(state, requested(request))
     except GpolicyError:
         return None
-    answer = real_hail(document(state, request), folder)
+    stored = state.cluster.own.get(("default_iallocator_params",))
+    answer = real_hail(document(state, request), folder, *passed(stored if isinstance(stored, dict) else {}))
     if answer is None:
         return None
     exclusive = {node.name for node in state.nodes.values() if state.has_exclusive_storage(node)}
@@ -72,7 +82,7 @@ def compare(state: ClusterState, request: dict[str, Any], folder: Path, seed: in
     return report
 
 
-def run(seeds: range, folder: Path) -> Counter[str]:
+def run(seeds: range, folder: Path, *, parameters: bool = False) -> Counter[str]:
     seen: Counter[str] = Counter()
     for seed in seeds:
         rng = random.Random(seed)  # noqa: S311 (no secrets here)
@@ -83,9 +93,12 @@ def run(seeds: range, folder: Path) -> Counter[str]:
             state = from_text(cluster.text)
         except GpolicyError:
             continue
+        if parameters:
+            state = with_parameters(state, random_parameters(rng, state), rng.choice(["kvm", "fake"]))
         report = compare(state, request, folder, seed)
         if report is not None:
             seen[f"{report.metric} {report.ok}"] += 1
+            seen["decisive"] += any("decide this" in said for said in report.parameters)
     return seen
 
 
@@ -94,9 +107,16 @@ def test_random_clusters(tmp_path: Path) -> None:
     assert {"score True", "score False", "lost-allocations True"} <= set(seen)
 
 
+def test_random_clusters_with_parameters_for_hail(tmp_path: Path) -> None:
+    seen = run(range(1000, 1150), tmp_path, parameters=True)
+    assert {"score True", "score False", "lost-allocations True"} <= set(seen)
+    assert seen["decisive"] >= 5
+
+
 @pytest.mark.full
-def test_many_random_clusters(tmp_path: Path) -> None:
-    assert run(range(10_000, 13_000), tmp_path).total() > 2000
+@pytest.mark.parametrize("parameters", [False, True])
+def test_many_random_clusters(tmp_path: Path, *, parameters: bool) -> None:
+    assert run(range(10_000, 13_000), tmp_path, parameters=parameters).total() > 2000
 
 
 def test_recorded_clusters(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ BY_TYPE: dict[Type, st.SearchStrategy[Any]] = {
     Type.CHOICE: names,
     Type.LIST: st.lists(names, max_size=3),
     Type.SET: st.lists(names, max_size=3),
-    Type.DICT: st.dictionaries(names, names, max_size=2),
+    Type.DICT: st.dictionaries(names, names | st.none(), max_size=2),
     Type.MINMAX: st.lists(st.fixed_dictionaries({"min": specs, "max": specs}), max_size=2),
     Type.UID_RANGES: st.lists(st.lists(numbers, min_size=2, max_size=2), max_size=2),
 }

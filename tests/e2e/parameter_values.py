@@ -145,7 +145,7 @@ def two_values(parameter: Parameter, level: Level) -> tuple[Any, Any]:
         case Type.INT | Type.MIB:
             return _numbers(path, shift)
         case Type.DICT:
-            return {"a": "1", "b": "x y"}, {"c": "a,b"}
+            return {"a": "1", "b": "x y", "-flag": None}, {"c": "a,b", "no_flag": None}
         case Type.LIST:
             return ["xenvg/a.*"], ["b\\..*", "c,d"]
     return f"/a {path[-1]}{shift}", f"/b\\,{path[-1]}={shift}"

@@ -19,7 +19,7 @@ from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest, Mov
 from gpolicy.what_if.load import elsewhere, failed_over, offline
 from gpolicy.what_if.supposing import suppose
 from gpolicy.what_if.words import WhatIf
-from tests.analysis.hail_cases import HSPACE, HTOOLS, document, real_hail
+from tests.analysis.hail_cases import HSPACE, HTOOLS, document, passed, random_parameters, real_hail, with_parameters
 from tests.analysis.hspace_cases import from_text, text_of
 from tests.ganeti.real_ganeti import TREES, real_ganeti
 from tests.htools.random_clusters import TEMPLATES, random_cluster
@@ -50,12 +50,14 @@ def compare(state: ClusterState, wanted: EvacuationRequest, folder: Path) -> Cou
         report = find_evacuation(state, wanted, lambda _: None)
     except GpolicyError:
         return Counter(refused=1)
-    seen = Counter(stays=len(report.stays))
+    seen = Counter(stays=len(report.stays), decisive=len(report.parameters))
     for place, request in enumerate(report.requests, 1):
         drained = {name: replace(state.nodes[name], drained=True) for name in request.drained}
         text = document(replace(state, nodes={**state.nodes, **drained}), asked(request))
         soft = ("--ignore-soft-errors",) if wanted.ignore_soft_errors else ()
-        answer = real_hail(text, folder, *soft, "-S", str(folder / "saved"))
+        stored = state.cluster.own.get(("default_iallocator_params",))
+        given = passed(stored if isinstance(stored, dict) else {})
+        answer = real_hail(text, folder, *given, *soft, "-S", str(folder / "saved"))
         assert answer is not None
         moved, failed, jobs = answer["result"]
         ours = [item for item in report.moved if item.request == place]
@@ -150,7 +152,7 @@ def random_request(rng: random.Random, state: ClusterState) -> EvacuationRequest
     return EvacuationRequest(nodes=nodes, mode=mode, ignore_soft_errors=rng.random() < 0.2)
 
 
-def run(seeds: range, folder: Path) -> Counter[str]:
+def run(seeds: range, folder: Path, *, parameters: bool = False) -> Counter[str]:
     seen: Counter[str] = Counter()
     for seed in seeds:
         rng = random.Random(seed)  # noqa: S311 (no secrets here)
@@ -160,6 +162,8 @@ def run(seeds: range, folder: Path) -> Counter[str]:
             state = from_text(text)
         except GpolicyError:
             continue
+        if parameters:
+            state = with_parameters(state, random_parameters(rng, state), "kvm")
         seen += compare(state, random_request(rng, state), folder)
     return seen
 
@@ -173,9 +177,15 @@ def test_random_clusters(tmp_path: Path) -> None:
     assert min(seen["drained"], seen["stays"]) >= 5, seen
 
 
+def test_random_clusters_with_parameters_for_hail(tmp_path: Path) -> None:
+    seen = run(range(1000, 1080), tmp_path, parameters=True)
+    assert min(seen["change-group None True"], seen["node-evacuate primary-only True"], seen["decisive"]) >= 5, seen
+
+
 @pytest.mark.full
-def test_many_random_clusters(tmp_path: Path) -> None:
-    assert run(range(10_000, 16_000), tmp_path).total() > 3000
+@pytest.mark.parametrize("parameters", [False, True])
+def test_many_random_clusters(tmp_path: Path, *, parameters: bool) -> None:
+    assert run(range(10_000, 16_000), tmp_path, parameters=parameters).total() > 3000
 
 
 @pytest.mark.parametrize("nodes", ["node1", "node2,node3", "node4", "node5,node6", "node*"])

@@ -154,7 +154,7 @@ def _of_type(parameter: Parameter, level: Level) -> st.SearchStrategy[Any]:
             return wanted | st.just("") if parameter.can_be_empty else wanted.filter(bool)
         case Type.DICT:
             names = hostile_texts.filter(lambda text: bool(text) and "=" not in text)
-            return st.dictionaries(names, hostile_texts, max_size=4)
+            return st.dictionaries(names, hostile_texts | st.none(), max_size=4)
     return {
         Type.SIZE: st.integers(0, (parameter.maximum or 2**42) // 4).map(lambda size: size * 4),
         Type.INT: st.integers(least, most),
@@ -214,7 +214,7 @@ _NEAR: Final[dict[Type, st.SearchStrategy[Any]]] = {
     Type.FLOAT: st.floats() | st.sampled_from([0, 0.0, -0.0, 1, 5e-324]),
     Type.LIST: st.lists(broken_texts | st.sampled_from(["plain", "kvm"]), max_size=3),
     Type.SET: st.lists(broken_texts | st.sampled_from(["plain", "drbd", "gzip"]), max_size=3),
-    Type.DICT: st.dictionaries(broken_texts, broken_texts | st.booleans(), max_size=3),
+    Type.DICT: st.dictionaries(broken_texts, broken_texts | st.booleans() | st.none(), max_size=3),
     Type.UID_RANGES: st.lists(st.lists(st.integers(-1, 2**33), min_size=1, max_size=3), max_size=3),
 }
 

@@ -161,7 +161,7 @@ def test_t10_backslashes_and_commas_survive() -> None:
         (("diskparams", "drbd", "disk-custom"), custom),
         (("hvparams", "kvm", "kernel_args"), custom),
         (("ndparams", "oob_program"), custom),
-        (("default_iallocator_params",), {"no_x": custom, "-y": ""}),
+        (("default_iallocator_params",), {"no_x": custom, "-y": "", "z": None, "-no_z": None}),
     ):
         assert values_of(real_ganeti().parse(cluster_argv(path, value)))[path] == value  # type: ignore[arg-type]
 

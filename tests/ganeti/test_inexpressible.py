@@ -76,7 +76,7 @@ CASES: list[tuple[Level, Path, Value | Reset, str]] = [
     (Level.CLUSTER, ("file_storage_dir",), "/é", "printable ASCII"),
     (Level.CLUSTER, ("prealloc_wipe_disks",), "yes", "neither true nor false"),
     (Level.CLUSTER, ("default_iallocator_params",), {"a=b": "c"}, "hold '='"),
-    (Level.CLUSTER, ("default_iallocator_params",), {"a": 1}, "not a text"),
+    (Level.CLUSTER, ("default_iallocator_params",), {"a": 1}, "neither a text nor null"),
     (Level.CLUSTER, ("default_iallocator_params",), ["a"], "not a mapping"),
     (Level.CLUSTER, ("uid_pool",), [[5, 3]], "not a range"),
     (Level.CLUSTER, ("uid_pool",), [[-1, 3]], "not a range"),

@@ -34,7 +34,7 @@ ASKED: Final[dict[Type, tuple[Any, ...]]] = {
     Type.FLOAT: (-1.0, 0, 0.5, 1e-9, 1e9),
     Type.BOOL: (True, False),
     **dict.fromkeys((Type.LIST, Type.SET), LISTS),
-    Type.DICT: ({}, {"a": "b"}, {"a b": "c"}, {"a": ""}, {"": "x"}, {"-a": "b"}),
+    Type.DICT: ({}, {"a": "b"}, {"a b": "c"}, {"a": ""}, {"": "x"}, {"-a": "b"}, {"a": None}, {"no_a": None}),
     Type.UID_RANGES: ([], ["1-2"], ["2-1"], ["1-5", "3-8"], ["5", "5"], ["0-4294967295"], ["4294967296"]),
 }
 BY_OTHERS: Final[dict[Path, str]] = {

@@ -24,6 +24,7 @@ gpolicy: v1
 kind: Cluster
 name: ganeti.example.org
 limits: {max_node_failures: 2, oversubscription: 1.5}
+default_iallocator_params: {no-capacity-checks: null, static-kvm-node-memory: 8192}
 physical_volumes: {margin: 1.5 %, exclude: [/dev/sda*]}
 ---
 gpolicy: v1
@@ -79,6 +80,16 @@ def test_declared_values_count_only_where_the_source_does_not_show_them(state: C
     assert hidden.nodes["node1.example.org"].own[path] == 131072
     assert path not in shown.nodes["node1.example.org"].own
     assert shown.terms_of("dedicated") == found.others  # not renamed yet, and nobody says that it will be
+
+
+def test_parameters_of_the_allocator_count_where_the_source_does_not_show_them(
+    state: ClusterState, tmp_path: Path
+) -> None:
+    found, path = terms(state, tmp_path), ("default_iallocator_params",)
+    silent = replace(state, unreadable=(Unreadable(level=Level.CLUSTER, prefix=path),))
+    declared = {"no-capacity-checks": None, "static-kvm-node-memory": "8192"}
+    assert under_terms(silent, found).cluster.own[path] == declared
+    assert under_terms(state, found).cluster.own[path] == {}
 
 
 def test_terms_follow_a_group_that_is_renamed(state: ClusterState, tmp_path: Path) -> None:

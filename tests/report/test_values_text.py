@@ -20,7 +20,7 @@ ANY: Path = ("ndparams", "ovs_name")
         (ANY, [], "(none)"),
         (ANY, ["a", True, ""], 'a, true, ""'),
         (ANY, {}, "(none)"),
-        (ANY, {"a": 1, "b": None}, "a=1, b=not set"),
+        (ANY, {"a": 1, "b": None}, "a=1, b"),
         (("uid_pool",), [[1, 2], [5, 9]], "1-2, 5-9"),
         (("uid_pool",), [[1, 2], "x"], "1-2"),
         (("beparams", "maxmem"), 4096, "4G"),

@@ -295,8 +295,8 @@ sow(
     ),
     ("an allocator that is not there", "Only hail comes with Ganeti.", one("default_iallocator", "hial", "hali")),
     (
-        "options for no allocator",
-        "There is none to read them.",
+        "a value of an option that takes none",
+        "hail fails, and so does each placement.",
         ({"default_iallocator": "", "default_iallocator_params": {"ignore-dynu": ""}},),
     ),
     (
