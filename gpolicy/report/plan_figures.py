@@ -54,8 +54,10 @@ def _changes(plan: Plan) -> Figure:
 
 def _violations(impact: Impact, section: Section) -> Figure:
     change = impact.violations or ViolationChange()
-    tone = Tone.BAD if change.newly else Tone.CAREFUL if section.weight is Weight.WORSE else Tone.GOOD
-    return Figure("new violations", f"{len(change.newly):,}", section.worse or section.summary, tone, section.key)
+    newly = len(change.newly) + len(change.nodes_newly)
+    careful = section.weight is Weight.WORSE or change.unknown or change.nodes_unknown
+    tone = Tone.BAD if newly else Tone.CAREFUL if careful else Tone.GOOD
+    return Figure("new violations", f"{newly:,}", section.worse or section.summary, tone, section.key)
 
 
 def _capacity(impact: Impact, section: Section, *, in_verdict: bool) -> Figure:

@@ -163,7 +163,7 @@ def test_an_instance_that_nobody_can_judge_counts_as_one_that_violates(tmp_path:
     result = judged(tmp_path, "newly_violating: 0", impact)
     assert (result.ok, result.message) == (
         False,
-        "cannot be measured: whether web1 violate the policy is unknown without nic-count",
+        "cannot be measured: whether web1 violate the policy is unknown: without nic-count",
     )
     assert judged(tmp_path, "newly_violating: 1", impact).ok
 
