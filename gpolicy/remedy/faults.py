@@ -221,7 +221,9 @@ def shortage(node: Node) -> int:
 
 def lack(node: Node) -> int:
     """Return what a node lacks: `shortage` of memory (MiB), and CPUs and spindles for its ratios; 0 if nothing."""
-    return shortage(node) + sum(breach.beyond for breach in _too_much(node))
+    if node.exceeds_vcpu_ratio or node.exceeds_spindle_ratio:
+        return shortage(node) + sum(breach.beyond for breach in _too_much(node))
+    return shortage(node)
 
 
 def _too_much(node: Node) -> tuple[RatioBreach, ...]:
@@ -377,6 +379,7 @@ def gain_of(layout: Layout, places: Places, old: Instance, moved: Moved) -> Gain
         units += tag_units(layout, old, moved.instance.primary)
     less = 0
     for index, node in changed.items():
-        units += bool(shortage(nodes[index])) - bool(shortage(node))
-        less += lack(nodes[index]) - lack(node)
+        was, now = lack(nodes[index]), lack(node)
+        if was or now:
+            units, less = units + bool(shortage(nodes[index])) - bool(shortage(node)), less + was - now
     return Gain(units, less)

@@ -21,7 +21,7 @@ from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, is_split
 from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count
-from gpolicy.remedy.faults import RATIOS, Fault, Gain, Layout, lack
+from gpolicy.remedy.faults import RATIOS, Fault, Layout, lack
 from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial, copied_by
 from gpolicy.remedy.trials import Key, Part, Trials, key_of
 
@@ -223,9 +223,10 @@ class Search:
         found: list[tuple[tuple[float, ...], Trial, Trial]] = []
         for number in self._concerned(layout):
             for first, second in self._pairs(layout, number):
-                gain = Gain(first.gain.units + second.gain.units, first.gain.lack + second.gain.lack)
-                if gain.helps:
-                    found.append(((*key_of(gain, first.copied + second.copied), len(found)), first, second))
+                units, less = first.gain.units + second.gain.units, first.gain.lack + second.gain.lack
+                if (units, less) > (0, 0):
+                    key = key_of(units, less, first.copied + second.copied)
+                    found.append(((*key, len(found)), first, second))
         for _, first, second in sorted(found, key=lambda item: item[0]):
             if self._is_safe(layout, first) and self._is_safe(layout.after(first.moved), second):
                 return first, second
@@ -381,7 +382,7 @@ def _ranked(layout: Layout, trials: Iterable[Trial]) -> Iterator[Trial]:
 
 
 def _key(trial: Trial) -> Key:
-    return key_of(trial.gain, trial.copied)
+    return key_of(trial.gain.units, trial.gain.lack, trial.copied)
 
 
 def _by_score(layout: Layout, trials: Iterable[Trial]) -> list[Trial]:

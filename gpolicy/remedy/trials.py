@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
-from gpolicy.remedy.faults import Gain, Layout, lack, shortage, tag_units
+from gpolicy.remedy.faults import Layout, lack, shortage, tag_units
 from gpolicy.remedy.moving import Movers, Trial, copied_by
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ Key = tuple[float, ...]
 """What a move is judged by, less is better: the disk (MiB) to copy for each unit that it ends, units, lack."""
 
 
-def key_of(gain: Gain, copied: int) -> Key:
-    """Return what a move is judged by that ends so much, and copies so much disk."""
-    return (gain.units <= 0, copied / max(gain.units, 1), -gain.units, -gain.lack)
+def key_of(units: int, less: int, copied: int) -> Key:
+    """Return what a move is judged by: it ends so many units of what is wrong, and nodes lack so much less."""
+    return (units <= 0, copied / max(units, 1), -units, -less)
 
 
 class PossibleMove(NamedTuple):
@@ -132,8 +132,8 @@ class Trials:
         own = [node for node in known.own if node is not None]
         short, lacking = sum(shortage(node) > 0 for node in own), sum(map(lack, own))
         targets = {index: layout.nodes[index] for index in known.places if index != NO_NODE}
-        short_at = {index: shortage(node) > 0 for index, node in targets.items()}
-        lacks_at = {index: lack(node) for index, node in targets.items()}
+        lacks_at = {index: much for index, node in targets.items() if (much := lack(node))}
+        short_at = {index for index in lacks_at if shortage(targets[index])}
         of_tags: dict[int, int] = {item.primary: 0}
         found = []
         for place, move in enumerate(known.moves):
@@ -144,9 +144,9 @@ class Trials:
                 if primary not in of_tags:
                     of_tags[primary] = tag_units(layout, item, primary)
                 units += of_tags[primary]
-            most = Gain(units + short + short_at.get(move.target, False), lacking + lacks_at.get(move.target, 0))
-            if most.helps:
-                found.append(PossibleMove(key_of(most, copied_by(move)), place))
+            units, less = units + short + (move.target in short_at), lacking + lacks_at.get(move.target, 0)
+            if (units, less) > (0, 0):
+                found.append(PossibleMove(key_of(units, less, copied_by(move)), place))
         return sorted(found)
 
 
