@@ -149,7 +149,7 @@ def _allowed(state: ClusterState, name: str) -> dict[str, float]:
     node = state.nodes[name]
     values = {**state.groups[node.group].effective, **state.effective_of_node(node)}
     cpus, spindles, count = (
-        value if isinstance(value := values.get(path), int | float) else 0
+        value if isinstance(value := values.get(path), int | float) else 1
         for path in (("ipolicy", VCPU_RATIO), ("ipolicy", SPINDLE_RATIO), ("ndparams", "spindle_count"))
     )
     return {VCPU_RATIO: cpus, SPINDLE_RATIO: inf if state.has_exclusive_storage(node) else spindles * count}
