@@ -9,13 +9,12 @@ looks at the ratios. Seen with hbal 3.0.2, which does not count nodes that fail 
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from math import ceil
 from typing import Final
 
 from gpolicy.allocator.node import Node
-from gpolicy.analysis.basis import settle
+from gpolicy.analysis.basis import MEMORY_AND_CPUS, settle
 from gpolicy.analysis.counted_cluster import merged
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
@@ -72,23 +71,21 @@ def node_verdicts(state: ClusterState) -> dict[str, NodeVerdict]:
     try:
         settled = settle(state)
     except GpolicyError as error:
+        unknown, reason = (VCPU_RATIO, SPINDLE_RATIO), error.message
         return {
-            node.name: NodeVerdict(group=node.group, unknown=(VCPU_RATIO, SPINDLE_RATIO), reason=error.message)
-            for node in state.nodes.values()
+            node.name: NodeVerdict(group=node.group, unknown=unknown, reason=reason) for node in state.nodes.values()
         }
-    nodes = merged(settled.data, settled.resources).nodes.values()
-    return {
-        node.facts.name: _verdict(node, state.nodes[node.facts.name].group, settled.gaps.get(node.facts.name, ()))
-        for node in nodes
-    }
-
-
-def _verdict(node: Node, group: str, gaps: Collection[str]) -> NodeVerdict:
-    breaches = ratio_breaches(node)
-    if not {"memory", "CPUs"} & set(gaps):
-        return NodeVerdict(group=group, breaches=breaches)
-    known = tuple(breach for breach in breaches if breach.parameter != VCPU_RATIO)
-    return NodeVerdict(group=group, breaches=known, unknown=(VCPU_RATIO,), reason="its CPUs are not known")
+    found = {}
+    for node in merged(settled.data, settled.resources).nodes.values():
+        name = node.facts.name
+        observed, breaches = state.nodes[name], ratio_breaches(node)
+        figures = (*settled.measured.get(name, ()), *settled.declared.get(name, ()))
+        if not observed.is_measured or MEMORY_AND_CPUS in figures:
+            found[name] = NodeVerdict(group=observed.group, breaches=breaches)
+        else:
+            known, reason = tuple(item for item in breaches if item.parameter != VCPU_RATIO), "its CPUs are not known"
+            found[name] = NodeVerdict(group=observed.group, breaches=known, unknown=(VCPU_RATIO,), reason=reason)
+    return found
 
 
 def ratio_breaches(node: Node) -> tuple[RatioBreach, ...]:
