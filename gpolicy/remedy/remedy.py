@@ -346,8 +346,7 @@ def _excess(fault: Fault, layout: Layout) -> str:
     nodes = [node for node in layout.nodes.values() if node.facts.group == group and not node.facts.offline]
     what, numbers = "virtual CPUs", [(node.used_cpus, node.facts.high_cpus) for node in nodes]
     if fault.kind is FaultKind.SPINDLE_RATIO:
-        here = [node for node in nodes if not node.facts.exclusive]
-        what, numbers = "spindles", [(int(node.instance_spindles), floor(node.facts.high_spindles)) for node in here]
+        what, numbers = "spindles", [(int(node.instance_spindles), floor(node.facts.high_spindles)) for node in nodes]
     used, allowed = map(sum, zip(*numbers, strict=True))
     if used <= allowed:
         return ""

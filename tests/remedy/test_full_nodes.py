@@ -70,3 +70,9 @@ def test_of_an_offline_node_only_its_instances_are_wrong() -> None:
     report = remedied(state(nodes, instances(40, "n1:n2", template="drbd")))
     assert {fault.kind for fault in report.faults} >= {FaultKind.NODE, FaultKind.SPINDLE_RATIO}
     assert all(fault.key != ("n1",) for fault in report.faults if fault.kind is FaultKind.SPINDLE_RATIO)
+
+
+def test_a_ratio_below_zero_is_exceeded_by_every_node() -> None:
+    nodes = [node("n1", exclusive="Y"), node("n2", exclusive="Y")]
+    report = remedied(state(nodes, instances(1), "4|-1"))
+    assert left(report)["n2 spindle-ratio"].startswith("0 spindles are in use, the nodes of its group may have -2")
