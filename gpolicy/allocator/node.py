@@ -169,6 +169,16 @@ class Node:
         """Virtual CPUs that the ratio still allows."""
         return max(0, self.facts.high_cpus - self.used_cpus)
 
+    @property
+    def exceeds_vcpu_ratio(self) -> bool:
+        """Whether hbal calls it policy-violating by its virtual CPUs; without CPUs, any virtual one is too many."""
+        return self.ratio_cpu > self.facts.vcpu_ratio
+
+    @property
+    def exceeds_spindle_ratio(self) -> bool:
+        """Whether hbal calls it policy-violating by the spindles in use."""
+        return self.instance_spindles > self.facts.high_spindles
+
     def memory_ratio(self, memory: int) -> float:
         """`memory` as a share of the node's total."""
         return divide(memory, self.facts.total_memory)

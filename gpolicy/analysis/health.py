@@ -9,6 +9,7 @@ from typing import Final
 
 from gpolicy.analysis.location import LocationFacts
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
+from gpolicy.analysis.node_violations import node_verdicts
 from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits
@@ -16,13 +17,15 @@ from gpolicy.cluster.terms import NO_LIMITS, Limits
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupHealth:
-    """One group: the instances that violate its policy, those of which it is not known, and its redundancy.
+    """One group: the instances and nodes that violate its policy, those of which it is not known, and its redundancy.
 
     `redundancy` is None where figures of its nodes are missing.
     """
 
     violating: int
     undecided: int
+    violating_nodes: int
+    undecided_nodes: int
     redundancy: GroupRedundancy | None
 
 
@@ -56,12 +59,19 @@ def cluster_health(state: ClusterState, *, limits: Limits = NO_LIMITS) -> Cluste
         (state.nodes[instance.primary_node].group, judge.verdict(instance).conforms)
         for instance in state.instances.values()
     )
+    nodes = node_verdicts(state).values()
+    violating = Counter(verdict.group for verdict in nodes if verdict.breaches)
+    unknown = Counter(verdict.group for verdict in nodes if verdict.unknown and not verdict.breaches)
     examined = {item.group: item for item in redundancy(state, limits=limits)}
     facts = LocationFacts(state, {})
     return ClusterHealth(
         {
             name: GroupHealth(
-                violating=verdicts[name, False], undecided=verdicts[name, None], redundancy=examined.get(name)
+                violating=verdicts[name, False],
+                undecided=verdicts[name, None],
+                violating_nodes=violating[name],
+                undecided_nodes=unknown[name],
+                redundancy=examined.get(name),
             )
             for name in state.groups
         },

@@ -79,9 +79,9 @@ def _names(nodes: Iterable[Node]) -> str:
 
 
 def _broken_policy(node: Node) -> str:
-    if node.instance_spindles > node.facts.high_spindles:
+    if node.exceeds_spindle_ratio:
         return "Bad FailDisk"
-    return "Bad FailCPU" if node.ratio_cpu > node.facts.vcpu_ratio else ""
+    return "Bad FailCPU" if node.exceeds_vcpu_ratio else ""
 
 
 def score_lines(heading: str, nodes: Mapping[int, Node]) -> str:

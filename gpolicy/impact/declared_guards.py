@@ -20,7 +20,7 @@ from gpolicy.ganeti.units import exact_size
 from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
-from gpolicy.impact.violation_change import ViolationChange
+from gpolicy.impact.violation_change import ViolationChange, violators
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import Change
 from gpolicy.plan.plan import Plan, make_plan
@@ -270,24 +270,25 @@ def _size(fit: Fit | None) -> str:
 
 def _newly_violating(guard: Guard, violations: ViolationChange, _basis: GroupBasis) -> Iterator[_Figure]:
     wanted = guard.group.value if guard.group else None
-    newly = [item for item in violations.newly if item.after and wanted in (None, item.after.group)]
+    instances = [item.instance for item in violations.newly if item.after and wanted in (None, item.after.group)]
+    nodes = [item.node for item in violations.nodes_newly if wanted in (None, item.group)]
+    names = f" ({some([*instances, *nodes])})" if instances or nodes else ""
+    newly = len(instances) + len(nodes)
+    who = violators(len(instances), len(nodes)) or "no instance and no node"
     where = f"group {wanted}: " if wanted else ""
-    names = f" ({some([item.instance for item in newly])})" if newly else ""
-    count = len(newly)
-    unknown = [item for item in violations.unknown if item.before.violation is None]
-    if count > guard.limit:
-        yield _Figure(ok=False, text=f"{where}{_newly(count)} the policy{names}, more than {guard.shown_limit}")
-    elif count + len(unknown) > guard.limit:
-        missing = ", ".join(sorted({word for item in unknown for word in item.parameters}))
-        shown = some([item.instance for item in unknown])
-        text = f"{where}cannot be measured: whether {shown} violate the policy is unknown without {missing}"
-        yield _Figure(ok=False, text=text)
+    unknown = {
+        item.instance: f"without {', '.join(item.parameters)}"
+        for item in violations.unknown
+        if item.before.violation is None
+    }
+    unknown |= {item.node: item.reason for item in violations.nodes_unknown if wanted in (None, item.group)}
+    if newly > guard.limit or newly + len(unknown) <= guard.limit:
+        text = f"{where}{who} newly {'violate' if newly > 1 else 'violates'} the policy{names}"
+        yield _Figure(newly <= guard.limit, f"{text}, {_compared(newly, guard)}")
     else:
-        yield _Figure(ok=True, text=f"{where}{_newly(count)} the policy{names}, at most {guard.shown_limit}")
-
-
-def _newly(count: int) -> str:
-    return "1 instance newly violates" if count == 1 else f"{count} instances newly violate"
+        why = "; ".join(dict.fromkeys(unknown.values()))
+        text = f"{where}cannot be measured: whether {some(list(unknown))} violate the policy is unknown: {why}"
+        yield _Figure(ok=False, text=text)
 
 
 # --- redundancy --------------------------------------------------------------------------------------------------

@@ -1,19 +1,22 @@
 """Who newly violates the instance policy after a change, still does, or no longer.
 
 Ganeti warns about an instance only when it has begun to violate the policy, says nothing when nodes change their
-group, and judges with the node parameters as they were. Here all of it counts.
+group, and judges with the node parameters as they were. Here all of it counts. Nodes violate it, too: by its ratios.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 
+from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, NodeVerdict, RatioBreach, node_verdicts
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.violations import PolicyJudge, PolicyViolation, Verdict, allowed_sizes
-from gpolicy.cluster.state import Instance
+from gpolicy.cluster.state import ClusterState, Instance
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.impact.comparison import StateComparison
+from gpolicy.printable import count, listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,12 +41,33 @@ class UnknownViolation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeViolation:
+    """A node with the ratios that it exceeds before and after; `group` is the one that it is in after."""
+
+    node: str
+    group: str
+    before: tuple[RatioBreach, ...]
+    after: tuple[RatioBreach, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownNodeViolation:
+    """A node for which the changes make a ratio stricter, and that may exceed it now; `reason` says why not known."""
+
+    node: str
+    group: str
+    parameters: tuple[str, ...]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ViolationChange:
-    """All instances whose verdict matters, by name.
+    """All instances and nodes whose verdict matters, by name.
 
     `newly`, `still` and `no_longer` are what Ganeti calls violating (`gnt-cluster verify`, the warning of a modify).
     The three of `minmem` are instances that Ganeti does not call so, but whose minmem lies outside of the policy: it
-    refuses every `gnt-instance modify` of them that is made without `--ignore-ipolicy`.
+    refuses every `gnt-instance modify` of them that is made without `--ignore-ipolicy`. Those of `nodes` are what hbal
+    calls policy-violating nodes.
     """
 
     newly: tuple[InstanceViolation, ...] = ()
@@ -53,6 +77,16 @@ class ViolationChange:
     minmem_newly: tuple[InstanceViolation, ...] = ()
     minmem_still: tuple[InstanceViolation, ...] = ()
     minmem_no_longer: tuple[InstanceViolation, ...] = ()
+    nodes_newly: tuple[NodeViolation, ...] = ()
+    nodes_still: tuple[NodeViolation, ...] = ()
+    nodes_no_longer: tuple[NodeViolation, ...] = ()
+    nodes_unknown: tuple[UnknownNodeViolation, ...] = ()
+
+
+def violators(instances: int, nodes: int) -> str:
+    """Return so many instances and nodes in words; nothing for none."""
+    known = ((instances, "instance"), (nodes, "node"))
+    return listed([count(number, word) for number, word in known if number])
 
 
 def violation_change(compared: StateComparison, names: PairNames) -> ViolationChange:
@@ -86,7 +120,39 @@ def violation_change(compared: StateComparison, names: PairNames) -> ViolationCh
                     after=will.violation,
                 )
                 found.setdefault(f"{prefix}{kind}", []).append(item)
-    return ViolationChange(unknown=tuple(unknown), **{kind: tuple(items) for kind, items in found.items()})
+    earlier, later = node_verdicts(before), node_verdicts(after)
+    nodes = [
+        NodeViolation(node=name, group=verdict.group, before=earlier[name].breaches, after=verdict.breaches)
+        for name, verdict in sorted(later.items())
+    ]
+    return ViolationChange(
+        unknown=tuple(unknown),
+        nodes_newly=tuple(item for item in nodes if item.after and not item.before),
+        nodes_still=tuple(item for item in nodes if item.after and item.before),
+        nodes_no_longer=tuple(item for item in nodes if item.before and not item.after),
+        nodes_unknown=tuple(_unknown_nodes(compared, later)),
+        **{kind: tuple(items) for kind, items in found.items()},
+    )
+
+
+def _unknown_nodes(compared: StateComparison, verdicts: Mapping[str, NodeVerdict]) -> Iterator[UnknownNodeViolation]:
+    for name, verdict in sorted(verdicts.items()):
+        if verdict.unknown and not verdict.breaches:
+            before, after = _allowed(compared.before, name), _allowed(compared.after, name)
+            stricter = tuple(key for key in verdict.unknown if after[key] < before[key])
+            if stricter:
+                yield UnknownNodeViolation(node=name, group=verdict.group, parameters=stricter, reason=verdict.reason)
+
+
+def _allowed(state: ClusterState, name: str) -> dict[str, float]:
+    """Return how much each ratio allows on a node: on each CPU, and of spindles in all (no limit: none counts)."""
+    node = state.nodes[name]
+    values = {**state.groups[node.group].effective, **state.effective_of_node(node)}
+    cpus, spindles, count = (
+        value if isinstance(value := values.get(path), int | float) else 1
+        for path in (("ipolicy", VCPU_RATIO), ("ipolicy", SPINDLE_RATIO), ("ndparams", "spindle_count"))
+    )
+    return {VCPU_RATIO: cpus, SPINDLE_RATIO: inf if state.has_exclusive_storage(node) else spindles * count}
 
 
 def _names_of_equal_pairs(values: Mapping[Path, Value], then: PolicyJudge, group: str) -> list[str | None]:

@@ -18,7 +18,7 @@ from gpolicy.plan.step import Inverse, PlannedCommand, Step
 from gpolicy.plan.terms_file import terms_data
 from gpolicy.policy.guard import Guard
 
-FORMAT_VERSION = "1.6"
+FORMAT_VERSION = "1.7"
 
 
 def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[str, Any]:

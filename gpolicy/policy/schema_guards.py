@@ -36,7 +36,10 @@ def guard_properties() -> Schema:
                         "required": ["at_most"],
                         "additionalProperties": False,
                     },
-                    "newly_violating": whole("Most instances that may newly violate the policy."),
+                    "newly_violating": whole(
+                        "Most instances and nodes that may newly violate the policy: instances that it does not allow,"
+                        " and nodes above vcpu-ratio or spindle-ratio."
+                    ),
                     "node_failures": whole(
                         "Node failures that the group must survive; nodes that take over must keep"
                         " their vcpu-ratio, unless cpus_after_failure of the group's limits is false."

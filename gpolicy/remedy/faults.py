@@ -1,7 +1,8 @@
 """What is wrong with where instances are, and how much of it a move ends.
 
-The facts are those of `gpolicy.analysis.location` and `gpolicy.analysis.node_losses`, read from the allocator's nodes:
-a search looks at many layouts, and a move changes two or three nodes.
+The facts are those of `gpolicy.analysis.location`, `gpolicy.analysis.node_losses` and
+`gpolicy.analysis.node_violations`, read from the allocator's nodes: a search looks at many layouts, and a move changes
+two or three nodes.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.engines import engine_cluster
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.analysis.losses import Homeless, lose
+from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, RatioBreach, ratio_breaches
 from gpolicy.analysis.sure_losses import SureLosses
 from gpolicy.ganeti.units import compared_sizes
 from gpolicy.printable import some
@@ -37,8 +39,14 @@ class FaultKind(StrEnum):
     MIGRATION = "migration"
     EXCLUSION = "exclusion"
     EXCLUSION_DOMAIN = "exclusion-domain"
+    VCPU_RATIO = VCPU_RATIO
+    SPINDLE_RATIO = SPINDLE_RATIO
     RESERVE = "n1-reserve"
     LOSS = "n1-loss"
+
+
+RATIOS: Final = frozenset({FaultKind.VCPU_RATIO, FaultKind.SPINDLE_RATIO})
+"""Nodes that have too much: less bad than all else, which no move makes worse for their sake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +219,18 @@ def shortage(node: Node) -> int:
     return node.reserved_memory - node.unallocated_memory + 1 if node.fails_n1 and not node.facts.offline else 0
 
 
+def lack(node: Node) -> int:
+    """Return what a node lacks: `shortage` of memory (MiB), and CPUs and spindles for its ratios; 0 if nothing."""
+    if node.exceeds_vcpu_ratio or node.exceeds_spindle_ratio:
+        return shortage(node) + sum(breach.beyond for breach in _too_much(node))
+    return shortage(node)
+
+
+def _too_much(node: Node) -> tuple[RatioBreach, ...]:
+    """Return the ratios that a node exceeds. Of one that is offline each instance is wrong anyway."""
+    return () if node.facts.offline else ratio_breaches(node)
+
+
 _WITHOUT_FAULT = (DiskTemplate.PLAIN, DiskTemplate.DISKLESS)
 """The templates of instances that may be on nodes with exclusive storage."""
 
@@ -293,6 +313,11 @@ def find_faults(layout: Layout, places: Places) -> tuple[Fault, ...]:
             words = f"{name} has {free} of memory left, and needs more than {needed} to take over what it mirrors"
             mirrored = tuple(instances[number].name for number in node.secondaries)
             found.append(Fault(FaultKind.RESERVE, (name,), mirrored, words))
+        for breach in _too_much(node):
+            secondaries = node.secondaries if breach.parameter == SPINDLE_RATIO else ()
+            there = tuple(instances[number].name for number in (*node.primaries, *secondaries))
+            kind, name = FaultKind(breach.parameter), node.facts.name
+            found.append(Fault(kind, (name,), there, f"{name} has {breach.sentence}"))
     for index, homeless in layout.homeless.items():
         name, first = nodes[index].facts.name, homeless[0]
         names = tuple(item.instance for item in homeless)
@@ -335,10 +360,15 @@ def tag_units(layout: Layout, item: Instance, primary: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What a move ends: units of what is wrong, and memory (MiB) that nodes lack for N+1. Negative: it does harm."""
+    """What a move ends: units of what is wrong, and what nodes lack (`lack`). Negative: it does harm."""
 
     units: int
-    memory: int
+    lack: int
+
+    @property
+    def helps(self) -> bool:
+        """Whether it ends something, or makes it less."""
+        return (self.units, self.lack) > (0, 0)
 
 
 def gain_of(layout: Layout, places: Places, old: Instance, moved: Moved) -> Gain:
@@ -347,8 +377,9 @@ def gain_of(layout: Layout, places: Places, old: Instance, moved: Moved) -> Gain
     units = places.units(old, nodes) - places.units(moved.instance, nodes)
     if old.exclusion_tags and old.primary != moved.instance.primary:
         units += tag_units(layout, old, moved.instance.primary)
-    memory = 0
+    less = 0
     for index, node in changed.items():
-        was, now = shortage(nodes[index]), shortage(node)
-        units, memory = units + bool(was) - bool(now), memory + was - now
-    return Gain(units, memory)
+        was, now = lack(nodes[index]), lack(node)
+        if was or now:
+            units, less = units + bool(shortage(nodes[index])) - bool(shortage(node)), less + was - now
+    return Gain(units, less)

@@ -99,17 +99,19 @@ class Movers:
         """Whether N+1 is no worse than before after each part of a move: no node newly lacks memory for its mirrored
         instances or lacks more, and no more losses of nodes, with no more instances, cannot be absorbed.
 
-        On the way, that is not asked of an instance that is down with its node: it starts, and is mirrored later.
+        On the way, that is not asked of an instance that is down with its node: it starts, and is mirrored later; nor
+        of one that leaves a node above its vcpu-ratio, where it ran: it would go back there.
         `alone`: no instance may newly find no node, even if others find one then."""
         before = _losses(layout)
         item = trial.move.instance
-        down = item.name if item.primary in self.silent else None
+        leaves = item.primary in self.silent or layout.nodes[item.primary].exceeds_vcpu_ratio
+        apart = item.name if leaves else None
         touched = {item.primary, item.secondary, trial.move.target} & layout.nodes.keys()
         *parts, last = states_during(layout, trial)
         for state in (*parts, last):
             if state is None or any(shortage(state.nodes[index]) > shortage(layout.nodes[index]) for index in touched):
                 return False
-            after = _losses(state, None if state is last else down)
+            after = _losses(state, None if state is last else apart)
             if after[0] > before[0] or after[1] > before[1]:
                 return False
             if alone and not _who(state) <= _who(layout):

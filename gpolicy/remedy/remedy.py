@@ -6,22 +6,26 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import floor
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, FailReason, InstanceStatus
+from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.basis import StateReport
+from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.loaded_state import LoadedState, load_state
 from gpolicy.analysis.location import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.refusals import of_move
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Command
 from gpolicy.printable import count, listed, some
 from gpolicy.remedy.commands import commands_back, commands_of, downtime, sets_of
-from gpolicy.remedy.faults import Fault, FaultKind, Layout, Places
+from gpolicy.remedy.faults import RATIOS, Fault, FaultKind, Layout, Places
 from gpolicy.remedy.legal_sizes import SizeCure, size_cure
 from gpolicy.remedy.moving import Movers, copied_by, why_fixed
 from gpolicy.remedy.search import Moves, Search
@@ -286,6 +290,13 @@ _REFUSED: Final = {
 }
 
 
+def _refused(nodes: Nodes, move: InstanceMove, reason: FailReason) -> str:
+    """Return what its nodes have against a move."""
+    if reason is FailReason.DISK and of_move(nodes, move, reason, force=False).cause is Cause.SPINDLE_RATIO:
+        return "would exceed their spindle-ratio"
+    return _REFUSED.get(reason, reason.title)
+
+
 def _left(before: Moves, found: Moves, movers: Movers, state: ClusterState) -> Iterator[tuple[Fault, str]]:
     crowded = tuple(LocationFacts(state, {}).unsatisfiable())
     numbers = {item.name: index for index, item in found.layout.instances.items()}
@@ -293,7 +304,9 @@ def _left(before: Moves, found: Moves, movers: Movers, state: ClusterState) -> I
     for fault in found.faults:
         if fault not in known:
             continue
-        if reason := next((_crowding(item) for item in crowded if _explains(item, fault)), ""):
+        if reason := next(
+            (_crowding(item) for item in crowded if _explains(item, fault)), _excess(fault, found.layout)
+        ):
             yield fault, reason
         elif tries > _MOST_TRIES:
             yield fault, "why was not looked into: too much is left"
@@ -318,6 +331,22 @@ def _crowding(item: ExclusionUnsatisfiable) -> str:
     return f"{len(item.instances)} instances of group {item.group} have the tag, for {places}"
 
 
+def _excess(fault: Fault, layout: Layout) -> str:
+    """Return that the nodes of a group have too much in sum, where that is why one of them exceeds a ratio."""
+    if fault.kind not in RATIOS:
+        return ""
+    group = next(node.facts.group for node in layout.nodes.values() if (node.facts.name,) == fault.key)
+    nodes = [node for node in layout.nodes.values() if node.facts.group == group and not node.facts.offline]
+    what, numbers = "virtual CPUs", [(node.used_cpus, node.facts.high_cpus) for node in nodes]
+    if fault.kind is FaultKind.SPINDLE_RATIO:
+        what, numbers = "spindles", [(int(node.instance_spindles), floor(node.facts.high_spindles)) for node in nodes]
+    used, allowed = map(sum, zip(*numbers, strict=True))
+    if used <= allowed:
+        return ""
+    may = f"the nodes of its group may have {allowed:,} together: raise the ratio, or add nodes"
+    return f"{used:,} {what} are in use, {may}"
+
+
 def _reason(numbers: Sequence[int], layout: Layout, movers: Movers) -> tuple[str, int]:
     """Return why no move of the instances cures a fault, and the number of moves that were tried."""
     fixed = {movers.fixed[number]: layout.instances[number].name for number in numbers if number in movers.fixed}
@@ -329,9 +358,11 @@ def _reason(numbers: Sequence[int], layout: Layout, movers: Movers) -> tuple[str
         for move in movers.moves(layout, number):
             trial = movers.try_move(layout, move)
             if isinstance(trial, FailReason):
-                refused[_REFUSED.get(trial, trial.title)] += 1
-            elif (trial.gain.units, trial.gain.memory) > (0, 0):
+                refused[_refused(layout.nodes, move, trial)] += 1
+            elif trial.gain.units > 0:
                 refused["would make N+1 worse on the way"] += 1
+            elif trial.gain.helps:
+                refused["would lessen it at most, or make N+1 worse on the way"] += 1
             else:
                 refused["would end nothing, or do as much harm"] += 1
     names = some([layout.instances[number].name for number in free], 3)

@@ -21,7 +21,7 @@ from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, is_split
 from gpolicy.analysis.losses import Homeless
 from gpolicy.printable import count
-from gpolicy.remedy.faults import Fault, Layout, shortage
+from gpolicy.remedy.faults import RATIOS, Fault, Layout, lack
 from gpolicy.remedy.moving import ANY_MOVE, Movers, Trial, copied_by
 from gpolicy.remedy.trials import Key, Part, Trials, key_of
 
@@ -62,9 +62,15 @@ class Moves:
         return sum(copied_by(step.move) for step in self.steps)
 
     @cached_property
+    def wrong(self) -> tuple[int, int]:
+        """How much is wrong: nodes that exceed a ratio count after all else."""
+        above = sum(fault.kind in RATIOS for fault in self.faults)
+        return len(self.faults) - above, above
+
+    @cached_property
     def rank(self) -> tuple[float, ...]:
         """What the list is judged by; less is better."""
-        return len(self.faults), self.copied, len(self.steps), cluster_score(self.layout.nodes.values())
+        return *self.wrong, self.copied, len(self.steps), cluster_score(self.layout.nodes.values())
 
 
 @dataclass
@@ -175,7 +181,7 @@ class Search:
             tried = []
             for rank, place in equal[first : first + MOST_SCORED]:
                 found = self._trials.at(layout, offers[rank][1], place)
-                if isinstance(found, Trial) and _helps(found):
+                if isinstance(found, Trial) and found.gain.helps:
                     if _key(found) == key:
                         tried.append(found)
                     else:  # it ends less than it could
@@ -206,7 +212,7 @@ class Search:
         crowds = (numbers for places in layout.tagged.values() for numbers in places.values() if len(numbers) > 1)
         found.update(number for numbers in crowds for number in numbers)
         for node in layout.nodes.values():
-            if shortage(node):
+            if lack(node):
                 found.update((*node.primaries, *node.secondaries))
         return sorted(found - self.movers.fixed.keys())
 
@@ -217,10 +223,10 @@ class Search:
         found: list[tuple[tuple[float, ...], Trial, Trial]] = []
         for number in self._concerned(layout):
             for first, second in self._pairs(layout, number):
-                units = first.gain.units + second.gain.units
-                if units > 0:
-                    copied = first.copied + second.copied
-                    found.append(((copied / units, -units, len(found)), first, second))
+                units, less = first.gain.units + second.gain.units, first.gain.lack + second.gain.lack
+                if (units, less) > (0, 0):
+                    key = key_of(units, less, first.copied + second.copied)
+                    found.append(((*key, len(found)), first, second))
         for _, first, second in sorted(found, key=lambda item: item[0]):
             if self._is_safe(layout, first) and self._is_safe(layout.after(first.moved), second):
                 return first, second
@@ -306,7 +312,7 @@ class Search:
         reached = self._moves((), self.start)
         for group in sorted(left):
             for found in self._balanced(reached, group):
-                reached = min(reached, found, key=lambda moves: (len(moves.faults), len(moves.steps)))
+                reached = min(reached, found, key=lambda moves: (moves.wrong, len(moves.steps)))
         if reached.steps:
             yield self._shortened(reached)
             yield from self._improved(reached.steps, reached.layout)
@@ -347,7 +353,7 @@ class Search:
         for place in reversed(idle):
             self._spend()
             shorter = self._replayed([*kept[:place], *kept[place + 1 :]], checked=False)
-            if shorter is not None and len(shorter.faults) <= len(moves.faults):
+            if shorter is not None and shorter.wrong <= moves.wrong:
                 kept = list(shorter.steps)
         if len(kept) == len(moves.steps):
             return moves
@@ -369,10 +375,6 @@ class Search:
         return self._moves(made, layout)
 
 
-def _helps(trial: Trial) -> bool:
-    return (trial.gain.units, trial.gain.memory) > (0, 0)
-
-
 def _ranked(layout: Layout, trials: Iterable[Trial]) -> Iterator[Trial]:
     """Yield trials, the best first; only those that are equal otherwise are compared by their score."""
     for _, equal in groupby(sorted(trials, key=_key), _key):
@@ -380,7 +382,7 @@ def _ranked(layout: Layout, trials: Iterable[Trial]) -> Iterator[Trial]:
 
 
 def _key(trial: Trial) -> Key:
-    return key_of(trial.gain.units, trial.gain.memory, trial.copied)
+    return key_of(trial.gain.units, trial.gain.lack, trial.copied)
 
 
 def _by_score(layout: Layout, trials: Iterable[Trial]) -> list[Trial]:

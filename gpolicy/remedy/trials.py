@@ -1,6 +1,6 @@
 """The moves of instances, each tried as late as possible, and again only when a node that it touches has changed.
 
-What a move ends follows from where it leads, unless a node that it touches lacks memory for N+1: then it is known at
+What a move ends follows from where it leads, unless a node that it touches lacks something: then it is known at
 most. So most moves need no trial: only those do that can be the best.
 """
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import InstanceMove, MoveKind
-from gpolicy.remedy.faults import Layout, shortage, tag_units
+from gpolicy.remedy.faults import Layout, lack, shortage, tag_units
 from gpolicy.remedy.moving import Movers, Trial, copied_by
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from gpolicy.allocator.placement import Nodes
 
 Key = tuple[float, ...]
-"""What a move is judged by, less is better: the disk (MiB) to copy for each unit that it ends, units, memory."""
+"""What a move is judged by, less is better: the disk (MiB) to copy for each unit that it ends, units, lack."""
 
 
-def key_of(units: int, memory: int, copied: int) -> Key:
-    """Return what a move is judged by that ends so many units of what is wrong, and so much lack of memory."""
-    return (units <= 0, copied / max(units, 1), -units, -memory)
+def key_of(units: int, less: int, copied: int) -> Key:
+    """Return what a move is judged by: it ends so many units of what is wrong, and nodes lack so much less."""
+    return (units <= 0, copied / max(units, 1), -units, -less)
 
 
 class PossibleMove(NamedTuple):
@@ -108,7 +108,7 @@ class Trials:
             known = self._known[part] = _begin(item, own, crowds, tuple(chosen))
         elif not _same(known.own, own) or not _same(known.crowds, crowds):
             known.found = [None] * len(known.moves)
-            if not _same(known.crowds, crowds) or any(node.fails_n1 for node in (*known.own, *own) if node):
+            if not _same(known.crowds, crowds) or any(lack(node) for node in (*known.own, *own) if node):
                 known.candidates = None
             known.own, known.crowds = own, crowds
         return known
@@ -119,7 +119,7 @@ class Trials:
         if before is self._nodes:
             return
         for index in [index for index, node in layout.nodes.items() if before.get(index) is not node]:
-            lacks = any(node.fails_n1 for node in (before.get(index), layout.nodes[index]) if node)
+            lacks = any(lack(node) for node in (before.get(index), layout.nodes[index]) if node)
             for known in self._known.values():
                 for place in known.places.get(index, ()):
                     known.found[place] = None
@@ -129,8 +129,11 @@ class Trials:
     def _judged(self, layout: Layout, known: _Known) -> list[PossibleMove]:
         item, places = known.item, self.movers.places
         now = places.units(item, layout.nodes)
-        lacking = [lack for node in known.own if node is not None and (lack := shortage(node))]
-        lacks_at = {index: shortage(layout.nodes[index]) for index in known.places if index != NO_NODE}
+        own = [node for node in known.own if node is not None]
+        short, lacking = sum(shortage(node) > 0 for node in own), sum(map(lack, own))
+        targets = {index: layout.nodes[index] for index in known.places if index != NO_NODE}
+        lacks_at = {index: much for index, node in targets.items() if (much := lack(node))}
+        short_at = {index for index in lacks_at if shortage(targets[index])}
         of_tags: dict[int, int] = {item.primary: 0}
         found = []
         for place, move in enumerate(known.moves):
@@ -141,10 +144,9 @@ class Trials:
                 if primary not in of_tags:
                     of_tags[primary] = tag_units(layout, item, primary)
                 units += of_tags[primary]
-            lack = lacks_at.get(move.target, 0)
-            units, memory = units + len(lacking) + bool(lack), sum(lacking) + lack
-            if (units, memory) > (0, 0):
-                found.append(PossibleMove(key_of(units, memory, copied_by(move)), place))
+            units, less = units + short + (move.target in short_at), lacking + lacks_at.get(move.target, 0)
+            if (units, less) > (0, 0):
+                found.append(PossibleMove(key_of(units, less, copied_by(move)), place))
         return sorted(found)
 
 

@@ -39,6 +39,8 @@ _OF_BOTH: Final = {
 _OF_A_GROUP: Final = {
     "violating_instances": Metric("instances that violate the instance policy"),
     "undecided_instances": Metric("instances of which the source does not show whether they violate the policy"),
+    "violating_nodes": Metric("nodes above vcpu-ratio or spindle-ratio: what hbal calls policy-violating nodes"),
+    "undecided_nodes": Metric("nodes of which the source does not show whether they are above a ratio"),
     "n1_failing_nodes": Metric("nodes that lack memory for the instances that they mirror (N+1)"),
     "fatal_node_losses": Metric("nodes whose loss leaves an instance without a new node"),
 }
@@ -122,6 +124,8 @@ def _fits(item: GroupCapacity) -> Iterator[tuple[Labels, int, int, Binding]]:
 def _wrong(health: GroupHealth) -> Iterator[tuple[str, Labels, float]]:
     yield "violating_instances", {}, health.violating
     yield "undecided_instances", {}, health.undecided
+    yield "violating_nodes", {}, health.violating_nodes
+    yield "undecided_nodes", {}, health.undecided_nodes
     if health.redundancy is not None:
         yield "n1_failing_nodes", {}, len(health.redundancy.shortages)
         yield "fatal_node_losses", {}, len(health.redundancy.not_absorbed)

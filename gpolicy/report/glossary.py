@@ -65,6 +65,10 @@ _PHRASES: Final = {
     "lost allocations": "instances of the smallest size of a spec for which there is room before, but not after",
     "N+1 redundancy": "after the loss of any one node its group still has room for the instances of that node, as"
     " hspace counts",
+    "policy-violating nodes": "nodes with more virtual CPUs than their CPUs times vcpu-ratio, or with more spindles in"
+    " use than their spindle_count times spindle-ratio (exactly as many are allowed). hail and hbal put no more of them"
+    " there, and hbal says how many such nodes there are: offline ones, too (the CPUs of one that does not answer count"
+    " as 0), but not those that fail N+1",
     "stranded": "what is left of the free resources when nothing more fits",
     "theoretical minimum": "the best score that hbal could reach",
 }

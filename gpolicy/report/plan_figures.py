@@ -59,8 +59,9 @@ def _changes(plan: Plan) -> Figure:
 
 def _violations(impact: Impact, section: Section) -> Figure:
     change = impact.violations or ViolationChange()
-    tone = Tone.BAD if change.newly else Tone.CAREFUL if section.weight is Weight.WORSE else _tone(section)
-    return Figure("new violations", f"{len(change.newly):,}", section.worse or section.summary, tone, section.key)
+    newly = len(change.newly) + len(change.nodes_newly)
+    tone = Tone.BAD if newly else Tone.CAREFUL if section.weight is Weight.WORSE else _tone(section)
+    return Figure("new violations", f"{newly:,}", section.worse or section.summary, tone, section.key)
 
 
 def _capacity(impact: Impact, section: Section, *, in_verdict: bool) -> Figure:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import Final
 
 from gpolicy.findings import Severity, Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.impact.impact import Impact
+from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.built_in_guards import can_be_allowed
 from gpolicy.plan.plan import Plan
 from gpolicy.report.answer import Section, Weight
@@ -14,6 +16,9 @@ from gpolicy.report.github import Annotation, finding_annotation, github
 from gpolicy.report.impact_sections import impact_sections, unknown_in
 from gpolicy.report.plan_words import amount, not_compared, verdict
 from gpolicy.report.violations_section import breach_words
+
+_SIZES: Final = ("minmax", "disk-templates")
+"""What instances violate of an ipolicy."""
 
 
 def plan_github(
@@ -53,8 +58,9 @@ def _guards(plan: Plan, places: Mapping[str, Span]) -> Iterator[Annotation]:
 
 
 def _violations(plan: Plan, impact: Impact) -> Iterator[Annotation]:
-    """Yield a warning for each newly violating instance, beside the change that causes it."""
-    for item in impact.violations.newly if impact.violations else ():
+    """Yield a warning for each newly violating instance and node, beside the change that causes it."""
+    change = impact.violations or ViolationChange()
+    for item in change.newly:
         violation = item.after
         words = "; ".join(map(breach_words, violation.breaches)) if violation else ""
         yield Annotation(
@@ -62,13 +68,22 @@ def _violations(plan: Plan, impact: Impact) -> Iterator[Annotation]:
             kind="instances newly violate the policy",
             title=f"{item.instance} newly violates the policy",
             message=words or "it violates the policy",
-            span=_cause(plan, violation.group) if violation else None,
+            span=_cause(plan, violation.group, _SIZES) if violation else None,
+        )
+    for node in change.nodes_newly:
+        yield Annotation(
+            severity=Severity.WARNING,
+            kind="nodes newly violate the policy",
+            title=f"{node.node} newly violates the policy",
+            message="; ".join(breach.sentence for breach in node.after),
+            span=_cause(plan, node.group, [breach.parameter for breach in node.after]),
         )
 
 
-def _cause(plan: Plan, group: str) -> Span | None:
-    """Return where the policy changes the allowed instances of `group`: in the group itself, or for the cluster."""
-    changes = [change for change in plan.changes if change.path[0] == "ipolicy" and change.span is not None]
+def _cause(plan: Plan, group: str, keys: Collection[str]) -> Span | None:
+    """Return where the policy changes one of `keys` of the ipolicy of `group`: in the group itself, or the cluster."""
+    paths = {("ipolicy", key) for key in keys}
+    changes = [change for change in plan.changes if change.path in paths and change.span is not None]
     own = [change.span for change in changes if change.level is Level.GROUP and change.object_name == group]
     common = [change.span for change in changes if change.level is Level.CLUSTER]
     return next(iter([*own, *common]), None)

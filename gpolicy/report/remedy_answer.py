@@ -40,6 +40,8 @@ KINDS: Final = {
     FaultKind.MIGRATION: "instances stranded by migration tags",
     FaultKind.EXCLUSION: "exclusion conflicts on one node",
     FaultKind.EXCLUSION_DOMAIN: "exclusion conflicts in one failure domain",
+    FaultKind.VCPU_RATIO: "policy-violating nodes by vcpu-ratio",
+    FaultKind.SPINDLE_RATIO: "policy-violating nodes by spindle-ratio",
     FaultKind.RESERVE: "nodes that keep too little memory for N+1",
     FaultKind.LOSS: "losses of one node that cannot be absorbed",
 }
@@ -126,7 +128,7 @@ def _faults(report: RemedyReport) -> Section:
             ),
             *((Entries(of="fault", entries=new),) if new else ()),
         ),
-        notes=("what is marked ! is new: the moves end more than they bring",) if new else (),
+        notes=("what is marked ! is new: the moves end more than they bring, or what is worse",) if new else (),
         never_cut=True,
     )
 

@@ -1,13 +1,20 @@
-"""Instances against the policy as tables: who newly violates it, by which parameter and by how much."""
+"""Instances and nodes against the policy as tables: who newly violates it, by which parameter and by how much."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sized
 from typing import Final
 
 from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
-from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
+from gpolicy.impact.violation_change import (
+    InstanceViolation,
+    NodeViolation,
+    UnknownNodeViolation,
+    UnknownViolation,
+    ViolationChange,
+    violators,
+)
 from gpolicy.printable import count, some
 from gpolicy.report.answer import Cell, Name, Section, Table, Weight, heaviest, size, with_rows
 
@@ -16,11 +23,14 @@ _HEADINGS: Final = ("instance", "primary node", "group", "what", "pair")
 
 
 def violations_section(change: ViolationChange) -> Section:
-    """Return what the changes do to instances that are there."""
+    """Return what the changes do to instances and nodes that are there."""
     tables = with_rows(
         _table("Newly violating", change.newly, Weight.WORSE),
+        _nodes("Newly policy-violating nodes", change.nodes_newly, Weight.WORSE),
         _table("No longer violating", change.no_longer, Weight.CHANGED, after=False),
+        _nodes("No longer policy-violating nodes", change.nodes_no_longer, Weight.CHANGED),
         _unknown(change.unknown),
+        _unknown_nodes(change.nodes_unknown),
         _table(
             "minmem newly outside: gnt-instance modify will refuse without --ignore-ipolicy",
             change.minmem_newly,
@@ -28,6 +38,7 @@ def violations_section(change: ViolationChange) -> Section:
         ),
         _table("minmem no longer outside", change.minmem_no_longer, Weight.CHANGED, after=False),
         _table("Violating as before", change.still, Weight.SAME),
+        _nodes("Policy-violating nodes as before", change.nodes_still, Weight.SAME),
         _table("minmem outside as before", change.minmem_still, Weight.SAME),
     )
     return Section(
@@ -36,18 +47,24 @@ def violations_section(change: ViolationChange) -> Section:
         weight=heaviest(tables),
         summary=_summary(change),
         parts=tables,
-        notes=("`gpolicy remedy PLAN.JSON` names the commands that make their sizes legal, or says why none do",)
-        if change.newly
-        else (),
+        notes=tuple(
+            f"`gpolicy remedy PLAN.JSON` names the {cure}, or says why none do"
+            for cure, items in (
+                ("commands that make their sizes legal", change.newly),
+                ("moves that end what nodes have too much of", change.nodes_newly),
+            )
+            if items
+        ),
         worse=_worse(change),
-        unknown=_not_judged(change.unknown),
+        unknown=_not_judged(change),
     )
 
 
-def _not_judged(items: Sequence[UnknownViolation]) -> tuple[str, ...]:
-    """Return the sentence that names the instances that cannot be judged."""
-    names = some([item.instance for item in items], 2)
-    return (f"not known whether {names} {_verb(len(items))} the policy",) if items else ()
+def _not_judged(change: ViolationChange) -> tuple[str, ...]:
+    """Return the sentence that names the instances and nodes that cannot be judged."""
+    names = [*(item.instance for item in change.unknown), *(item.node for item in change.nodes_unknown)]
+    verb = "violates" if len(names) == 1 else "violate"
+    return (f"not known whether {some(names, 2)} {verb} the policy",) if names else ()
 
 
 def breach_words(breach: ParameterBreach) -> str:
@@ -91,6 +108,29 @@ def _row(item: InstanceViolation, violation: PolicyViolation | None) -> tuple[Ce
     return (Name(item.instance), Name(item.primary_node), Name(violation.group), what, Name(pair_words(violation)))
 
 
+def _nodes(title: str, items: Iterable[NodeViolation], weight: Weight) -> Table:
+    return Table(
+        title=title,
+        of="nodes",
+        headings=("node", "group", "what"),
+        rows=tuple(
+            (Name(item.node), Name(item.group), "; ".join(breach.sentence for breach in item.after or item.before))
+            for item in items
+        ),
+        weight=weight,
+    )
+
+
+def _unknown_nodes(items: Iterable[UnknownNodeViolation]) -> Table:
+    return Table(
+        title="Nodes that may newly violate a stricter ratio: not known",
+        of="nodes",
+        headings=("node", "group", "ratio", "why"),
+        rows=tuple((Name(item.node), Name(item.group), ", ".join(item.parameters), item.reason) for item in items),
+        weight=Weight.CHANGED,
+    )
+
+
 def _unknown(items: Iterable[UnknownViolation]) -> Table:
     return Table(
         title="Not known, since the source does not show what decides",
@@ -111,29 +151,25 @@ def _so_far(violation: PolicyViolation | None) -> str:
 def _summary(change: ViolationChange) -> str:
     parts: list[str] = []
 
-    def tell(number: int, when: str, after: str = "") -> None:
+    def tell(when: str, instances: Sized, nodes: Sized, after: str = "") -> None:
         policy = "it" if parts else "the policy"
-        parts.append(f"{count(number, 'instance')} {when}{_verb(number)} {policy}{after}")
+        who = violators(len(instances), len(nodes))
+        verb = "violates" if len(instances) + len(nodes) == 1 else "violate"
+        parts.extend([f"{who} {when}{verb} {policy}{after}"] if who else [])
 
-    if change.newly:
-        tell(len(change.newly), "newly ")
-    if change.no_longer:
-        tell(len(change.no_longer), "no longer ")
+    tell("newly ", change.newly, change.nodes_newly)
+    tell("no longer ", change.no_longer, change.nodes_no_longer)
     if change.minmem_newly:
         parts.append(f"the minmem of {count(len(change.minmem_newly), 'instance')} is newly outside")
-    if change.still:
-        tell(len(change.still), "", " as before")
-    other = "other " if change.unknown else ""
-    return "; ".join(parts) or f"no {other}instance begins or ceases to violate the policy"
+    tell("", change.still, change.nodes_still, " as before")
+    other = "other " if change.unknown or change.nodes_unknown else ""
+    return "; ".join(parts) or f"no {other}instance and no node begins or ceases to violate the policy"
 
 
 def _worse(change: ViolationChange) -> str:
-    newly = change.newly or change.minmem_newly
+    known = [*(item.instance for item in change.newly), *(item.node for item in change.nodes_newly)]
+    newly = known or [item.instance for item in change.minmem_newly]
     if not newly:
         return ""
     more = f" and {len(newly) - 1} more newly violate" if len(newly) > 1 else " newly violates"
-    return f"{newly[0].instance}{more} the policy{'' if change.newly else ' with minmem'}"
-
-
-def _verb(number: int) -> str:
-    return "violates" if number == 1 else "violate"
+    return f"{newly[0]}{more} the policy{'' if known else ' with minmem'}"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from gpolicy.analysis.health import CONFLICTS, cluster_health
 from gpolicy.cluster.sources import read_state
+from gpolicy.ganeti.parameter import Values
 
 SNAPSHOT = Path(__file__).resolve().parents[2] / "policies" / "two-groups.snapshot.json"
 
@@ -53,3 +55,14 @@ def test_what_the_source_does_not_show_is_undecided() -> None:
     text = Path(__file__).resolve().parents[1] / "data" / "clusters" / "full" / "htools.data"
     found = cluster_health(read_state(f"text:{text}"))
     assert sum(item.undecided for item in found.groups.values()) > 0
+
+
+def test_nodes_above_a_ratio_and_those_without_cpus_are_counted() -> None:
+    state = read_state(f"snapshot:{SNAPSHOT}")
+    strict: Values = {("ipolicy", "vcpu-ratio"): 0.5}
+    groups = {name: replace(item, effective={**item.effective, **strict}) for name, item in state.groups.items()}
+    silent = replace(state.nodes["node1.example.org"].resources, cpu_total=None)
+    nodes = {**state.nodes, "node1.example.org": replace(state.nodes["node1.example.org"], resources=silent)}
+    found = cluster_health(replace(state, groups=groups, nodes=nodes)).groups
+    above = {name: (item.violating_nodes, item.undecided_nodes) for name, item in found.items()}
+    assert above == {"dedicated": (2, 0), "default": (0, 1), "spare": (0, 0)}

@@ -10,13 +10,20 @@ from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.losses import Homeless
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss
+from gpolicy.analysis.node_violations import RatioBreach
 from gpolicy.analysis.shown_score import Score
 from gpolicy.analysis.violations import PolicyViolation, Verdict
 from gpolicy.impact.declared_guards import declared_guards, failures_asked
 from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
-from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
+from gpolicy.impact.violation_change import (
+    InstanceViolation,
+    NodeViolation,
+    UnknownNodeViolation,
+    UnknownViolation,
+    ViolationChange,
+)
 from gpolicy.plan.built_in_guards import GUARDS, GuardResult
 from gpolicy.policy.guard import BUILT_IN
 from gpolicy.policy.loading import load_policy
@@ -154,6 +161,31 @@ def test_newly_violating_instances(tmp_path: Path) -> None:
     assert result.message == "group b: 1 instance newly violates the policy (web2), more than 0"
 
 
+def test_nodes_above_a_ratio_count_too(tmp_path: Path) -> None:
+    breach = RatioBreach(parameter="vcpu-ratio", used=25, own=8, ratio=2.0)
+    node = NodeViolation(node="node1", group="a", before=(), after=(breach,))
+    impact = Impact(violations=ViolationChange(newly=(violation("web1", "b"),), nodes_newly=(node,)))
+    result = judged(tmp_path, "newly_violating: 1", impact)
+    said = "1 instance and 1 node newly violate the policy (web1, node1), more than 1"
+    assert (result.ok, result.message) == (False, said)
+    result = judged(tmp_path, "group: a, newly_violating: 0", impact)
+    assert result.message == "group a: 1 node newly violates the policy (node1), more than 0"
+    result = judged(tmp_path, "group: c, newly_violating: 0", impact)
+    assert (result.ok, result.message) == (
+        True,
+        "group c: no instance and no node newly violates the policy, at most 0",
+    )
+
+
+def test_a_node_that_nobody_can_judge_counts_as_one_that_violates(tmp_path: Path) -> None:
+    unknown = UnknownNodeViolation(node="node1", group="a", parameters=("vcpu-ratio",), reason="its CPUs are not known")
+    impact = Impact(violations=ViolationChange(nodes_unknown=(unknown,)))
+    result = judged(tmp_path, "newly_violating: 0", impact)
+    said = "cannot be measured: whether node1 violate the policy is unknown: its CPUs are not known"
+    assert (result.ok, result.message) == (False, said)
+    assert judged(tmp_path, "group: b, newly_violating: 0", impact).ok
+
+
 def test_an_instance_that_nobody_can_judge_counts_as_one_that_violates(tmp_path: Path) -> None:
     verdict = Verdict(unknown=("nic-count",))
     unknown = UnknownViolation(
@@ -163,7 +195,7 @@ def test_an_instance_that_nobody_can_judge_counts_as_one_that_violates(tmp_path:
     result = judged(tmp_path, "newly_violating: 0", impact)
     assert (result.ok, result.message) == (
         False,
-        "cannot be measured: whether web1 violate the policy is unknown without nic-count",
+        "cannot be measured: whether web1 violate the policy is unknown: without nic-count",
     )
     assert judged(tmp_path, "newly_violating: 1", impact).ok
 

@@ -21,6 +21,7 @@ from gpolicy.analysis.location import (
 )
 from gpolicy.analysis.losses import Homeless
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss, Shortage
+from gpolicy.analysis.node_violations import RatioBreach
 from gpolicy.analysis.resource_models import GroupModel, Model, NodeModel, ResourceModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
 from gpolicy.analysis.stranded import Room, Stranded
@@ -44,7 +45,13 @@ from gpolicy.impact.storage_findings import (
     Turn,
     VolumeGroup,
 )
-from gpolicy.impact.violation_change import InstanceViolation, UnknownViolation, ViolationChange
+from gpolicy.impact.violation_change import (
+    InstanceViolation,
+    NodeViolation,
+    UnknownNodeViolation,
+    UnknownViolation,
+    ViolationChange,
+)
 from gpolicy.remedy.faults import FaultKind
 
 Named = Callable[[str], str]
@@ -189,6 +196,11 @@ def violations(named: Named = plain) -> ViolationChange:
     def one(name: str, before: PolicyViolation | None, after: PolicyViolation | None) -> InstanceViolation:
         return InstanceViolation(instance=named(name), primary_node=named("node1"), before=before, after=after)
 
+    def node(name: str, before: tuple[RatioBreach, ...], after: tuple[RatioBreach, ...]) -> NodeViolation:
+        return NodeViolation(node=named(name), group=named("shared"), before=before, after=after)
+
+    cpus = RatioBreach(parameter="vcpu-ratio", used=25, own=8, ratio=2.0)
+    spindles = RatioBreach(parameter="spindle-ratio", used=66, own=1, ratio=16.0)
     unknown = UnknownViolation(
         instance=named("dark"),
         primary_node=named("node2"),
@@ -206,6 +218,14 @@ def violations(named: Named = plain) -> ViolationChange:
         ),
         minmem_still=(one("thin2", broken(memory), broken(memory)),),
         minmem_no_longer=(one("thin3", broken(memory), None),),
+        nodes_newly=(node("node1", (), (cpus, spindles)),),
+        nodes_still=(node("node2", (cpus,), (spindles,)),),
+        nodes_no_longer=(node("node3", (spindles,), ()),),
+        nodes_unknown=(
+            UnknownNodeViolation(
+                node=named("node4"), group=named("shared"), parameters=("vcpu-ratio",), reason="its CPUs are not known"
+            ),
+        ),
     )
 
 

@@ -102,6 +102,8 @@ def test_a_plan_says_guards_violations_and_what_gets_worse() -> None:
     web = next(item for item in found if item[1]["title"] == "web newly violates the policy")
     assert web[1]["file"] == "policies/groups.yaml"
     assert web[2] == "memory-size 96G is 32G above 64G; disk-size of disk 1 5G is 5G below 10G"
+    node = next(item for item in found if item[1]["title"] == "node1 newly violates the policy")
+    assert node[2].startswith("25 virtual CPUs in use, 16 allowed: 8 CPUs times vcpu-ratio 2; 66 spindles in use")
     assert "Capacity" in titles
     assert "guard survive" not in text
     unknown = next(message for _, properties, message in found if properties["title"] == "Not everything was looked at")

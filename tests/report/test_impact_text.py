@@ -80,7 +80,7 @@ def test_unchanged_groups_are_one_line() -> None:
     shown = text(Impact(violations=ViolationChange(), location=LocationChange(), unavailable={"capacity": "no memory"}))
     assert shown.splitlines()[:8] == [
         "What it costs",
-        "  Violations: no instance begins or ceases to violate the policy",
+        "  Violations: no instance and no node begins or ceases to violate the policy",
         "  Location and migration: no conflict",
         "  Capacity: not known: no memory",
         "  Redundancy: not known: not computed",

@@ -70,7 +70,7 @@ def test_a_plan_that_can_be_applied_says_what_gets_worse() -> None:
         "worse: pair 1 in group shared 8 → 0 of 32G · 8 CPU · 1T (no spec pair of the policy allows the size), and 4"
     )
     assert verdict.startswith(f"⚠ **Can be applied, 1 guard overridden, but {worse}")
-    assert "web and 1 more newly violate the policy" in verdict
+    assert "web and 2 more newly violate the policy" in verdict
     harmless = Impact(location=LocationChange())
     shown = plan_markdown(full_plan(safe=True), impact=harmless).splitlines()[3]
     assert shown.startswith("⚠ **Can be applied, 1 guard overridden; not known: capacity, violations, ")

@@ -18,7 +18,7 @@ def _named(name: str) -> InstanceViolation:
 @pytest.mark.parametrize(
     ("change", "worse", "summary"),
     [
-        (ViolationChange(), "", "no instance begins or ceases to violate the policy"),
+        (ViolationChange(), "", "no instance and no node begins or ceases to violate the policy"),
         (ViolationChange(newly=(ONE,)), "web newly violates the policy", "1 instance newly violates the policy"),
         (
             ViolationChange(newly=(ONE, TWO, _named("x")), no_longer=(TWO,)),

@@ -158,3 +158,20 @@ def test_the_place_is_the_spec_that_changed_and_a_guard_that_would_stop_is_named
         said = [item for item in guarded if item.code in ("GP748", "GP749")]
         assert [item.code for item in said] == names
         assert all(item.span == found.span and "--allow nobody" in item.hint for item in said)
+
+
+def test_a_node_that_would_be_above_the_ratio_of_its_new_group_is_named_at_the_ratio(tmp_path: Path) -> None:
+    state = observed("plain")
+    text = f"{GROUP}nodes: [n2]\n{SILVER}nodes: [n1, n3]\nipolicy:\n  spindle-ratio: 0.5\n"
+    ratios: Values = {("ipolicy", "spindle-ratio"): 32.0, ("ipolicy", "vcpu-ratio"): 4.0}
+    std: Values = {("ipolicy", "std", name): size for name, size in SIZES.items()}
+    allowing: Values = {**ALLOWING, **ratios, **std}
+    groups = {name: replace(item, own=allowing, effective=allowing) for name, item in state.groups.items()}
+    instances = {name: replace(item, secondary_nodes=()) for name, item in state.instances.items()}
+    found = check(text, tmp_path, state=replace(state, groups=groups, instances=instances))
+    breach = "1 spindle in use, 0.5 allowed: spindle_count 1 times spindle-ratio 0.5"
+    (said,) = (item for item in found if item.code == "GP749")
+    assert (said.span and said.span.line, said.message) == (
+        11,
+        f"group silver would have nodes above its spindle-ratio: n1 ({breach})",
+    )

@@ -1,10 +1,10 @@
-"""GP748 and GP749: what the plan that a policy leads to does to instances, and whether the policy's guards pass it."""
+"""GP748 and GP749: who would newly violate the policy by the plan that it leads to, and whether its guards pass it."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context
@@ -17,9 +17,11 @@ from gpolicy.rules.examples import GROUP, bounds
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
-    from gpolicy.cluster.state import Group, Instance
+    from gpolicy.cluster.state import ClusterState, Group, Instance
+    from gpolicy.fit.desired import Desired
     from gpolicy.ganeti.parameter import Path
     from gpolicy.impact.declared_guards import Prospect
+    from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.policy.guard import Guard
     from gpolicy.policy.model import Declared
@@ -70,7 +72,7 @@ class GuardStopsPlan(PlanRule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for guard, verdict in context.once(_verdicts):
-            if not verdict.ok and not (guard.measure is Measure.NEWLY_VIOLATING and context.once(_refused)):  # GP749
+            if not verdict.ok and not (guard.measure is Measure.NEWLY_VIOLATING and context.once(_violating)):  # GP749
                 name = guard.name.value
                 hint = f"{verdict.message}; if that is meant, override the guard with gpolicy plan --allow {name}"
                 yield self.hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint=hint)
@@ -87,43 +89,82 @@ _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAG
 
 class InstancesViolate(PlanRule):
     info = warning_rule("GP749", "instances-violate")(
-        summary="Instances that conform to their group's policy now would violate it.",
-        rationale="They keep running, but Ganeti refuses to modify them without --ignore-ipolicy, and hail to move them"
-        " within the policy. Where guards limit `newly_violating`, it is reported if one of them would stop the plan.",
-        source="Ganeti 3.0, instance policies",
+        summary="Instances or nodes that conform to their group's policy now would violate it.",
+        rationale="Such instances keep running, but Ganeti refuses to modify them without --ignore-ipolicy, and hail to"
+        " move them within the policy. hail and hbal put no more on a node above its vcpu-ratio or spindle-ratio, which"
+        " hbal calls policy-violating. Where guards limit `newly_violating`, it is reported if one of them would stop"
+        " the plan.",
+        source="Ganeti 3.0, instance policies, and hbal",
         bad=_sized("8G 16G"),
         good=_sized("1G 16G"),
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
-        refused = context.once(_refused)
-        verdicts = context.once(_verdicts) if refused else []
+        violating = context.once(_violating)
+        verdicts = context.once(_verdicts) if violating else []
         about = [
             (guard.name.value, verdict.ok) for guard, verdict in verdicts if guard.measure is Measure.NEWLY_VIOLATING
         ]
         stopping = [name for name, ok in about if not ok]
         if about and not stopping:
             return
-        hint = "allow their sizes, or write a guard newly_violating that says how many are meant"
+        meant = ", or write a guard newly_violating that says how many are meant"
         if stopping:
             allowed = " ".join(f"--allow {name}" for name in stopping)
-            guards = named("guard", stopping)
-            hint = f"allow their sizes; if that is meant, override {guards} with gpolicy plan {allowed}"
-        for group, span, names in refused:
-            message = f"group {group} would no longer allow {some(names)}"
-            yield self.hit(context.policy.groups.get(group, "cluster"), message, span, hint=hint)
+            meant = f"; if that is meant, override {named('guard', stopping)} with gpolicy plan {allowed}"
+        for item in violating:
+            place = context.policy.groups.get(item.group, "cluster")
+            yield self.hit(place, item.message, item.span, hint=f"{item.cure}{meant}")
 
 
-def _refused(context: Context) -> list[tuple[str, Span | None, list[str]]]:
-    """Return the groups that would no longer allow instances, the place of the value that does not, and the names."""
-    policy, state, desired = context.policy, context.state, context.desired
-    if state is None or desired is None or not context.declares(*_PATHS):
+@dataclass(frozen=True, slots=True)
+class _Violating:
+    """Instances or nodes that a group would no longer allow, in words: the place of the value, and what to do."""
+
+    group: str
+    span: Span | None
+    message: str
+    cure: str
+
+
+def _violating(context: Context) -> list[_Violating]:
+    """Return what would newly violate the policy."""
+    if context.state is None or context.desired is None or not context.once(prospect_of).changes:
         return []
-    current = {name: group.current for name, group in desired.groups.items()}
     known = context.once(prospect_of).impact("violations").violations
+    if known is None:
+        return []
+    refused = (
+        _Violating(group, span, f"group {group} would no longer allow {some(names)}", "allow their sizes")
+        for group, span, names in _refused(context, known, context.state, context.desired)
+    )
+    return [*refused, *_above_ratios(context, known)]
+
+
+def _above_ratios(context: Context, known: ViolationChange) -> Iterator[_Violating]:
+    """Yield the groups whose nodes would be above a ratio that they keep now."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for item in known.nodes_newly:
+        for breach in item.after:
+            found[item.group, breach.parameter].append(f"{item.node} ({breach.sentence})")
+    for (group, parameter), nodes in sorted(found.items()):
+        declared = context.policy.groups.get(group) or context.policy.cluster
+        leaf = context.effective(declared, ("ipolicy", parameter)) if declared else None
+        message = f"group {group} would have nodes above its {parameter}: {some(nodes, 2)}"
+        yield _Violating(
+            group, leaf.span if leaf else None, message, f"raise {parameter}, or move instances away first"
+        )
+
+
+def _refused(
+    context: Context, known: ViolationChange, state: ClusterState, desired: Desired
+) -> list[tuple[str, Span | None, list[str]]]:
+    """Return the groups that would no longer allow instances, the place of the value that does not, and the names."""
+    policy = context.policy
+    current = {name: group.current for name, group in desired.groups.items()}
     found: dict[tuple[str, Path, int], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     places: dict[tuple[str, Path, int], Span | None] = {}
-    for item in known.newly if known else ():
+    for item in known.newly:
         after = item.after
         before = state.nodes[item.primary_node].group
         if after is None or current.get(after.group, after.group) != before:
