@@ -16,7 +16,7 @@ from gpolicy.adopt.soundness import Place, unsound_places
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
-from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
+from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release
 from gpolicy.plan.diff import TOOL_TAGS
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.printable import listed
@@ -103,9 +103,9 @@ class Adoption:
 
     def _cluster(self, tags: list[str]) -> str:
         name = self.state.name
-        reason = name_complaint(name, pattern=False)
+        reason = name_complaint(name, pattern=False) if name else "the source does not tell it"
         if reason:
-            self.left_out.append(NotWritten("cluster", "name", reason))
+            self.left_out.append(NotWritten("cluster", "name", f"{reason}; write it in place of `unnamed`"))
             name = "unnamed"
         worth_writing, at_default = _without_defaults(self.state.cluster.own, self.release)
         values = self._write(worth_writing, Level.CLUSTER, "cluster")
@@ -119,6 +119,8 @@ class Adoption:
             *self._unreadable(Level.CLUSTER),
             *head("Cluster", name=name),
         ]
+        if unknown := unknown_release(self.state.software_version):
+            lines += comment_lines(f"{unknown[0].upper()}{unknown[1:]}.")
         if self.version is not None:
             lines += entry("ganeti_version", self.version)
         else:

@@ -276,7 +276,7 @@ def from_to(low: str, high: str) -> str:
 def about(report: StateReport) -> dict[str, Any]:
     """Return the fields of an answer that say which state a report is about, and what its figures rest on."""
     return {
-        "name": report.cluster_name,
+        "name": report.cluster_name or report.source,
         "basis": report.grounds,
         "source": report.source,
         "snapshot": report.snapshot,

@@ -51,7 +51,7 @@ def remedy_answer(report: RemedyReport) -> Answer:
     return Answer(
         verb="remedy",
         title="What cures cluster",
-        name=report.cluster_name,
+        name=report.cluster_name or report.source,
         verdict=f"{supposing(report.what_if)}{_verdict(report)}",
         basis=(
             *report.what_if,
