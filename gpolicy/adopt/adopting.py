@@ -7,11 +7,12 @@ what a policy cannot say, what Ganeti's commands could not restore, and what no 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.adopt.file_names import file_names
 from gpolicy.adopt.node_set_documents import node_set_documents
+from gpolicy.adopt.passing_guards import with_guards
 from gpolicy.adopt.soundness import Place, unsound_places
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
@@ -53,8 +54,9 @@ class Adopted:
 
 
 def adopt(state: ClusterState) -> Adopted:
-    """Return the policy that the cluster of `state` has now. Its plan for the same state is empty."""
-    return adoption_of(state)[0]
+    """Return the policy that the cluster of `state` has now. Its plan for the same state is empty, its guards pass."""
+    adopted = adoption_of(state)[0]
+    return replace(adopted, files=with_guards(adopted.files, state))
 
 
 def adoption_of(state: ClusterState) -> tuple[Adopted, Mapping[Place, str]]:

@@ -1,4 +1,4 @@
-"""The figures that come first in a plan: changes, new violations, capacity, redundancy, location, guards."""
+"""The figures that come first in a plan: changes, newly violating, capacity, node failures, location, guards."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tup
     """
     known = {section.key: section for section in sections}
     middle: Mapping[str, tuple[str, Callable[[Impact, Section], Figure]]] = {
-        "violations": ("new violations", _violations),
+        "violations": ("newly violating", _violations),
         "capacity": ("capacity", partial(_capacity, in_verdict=plan.safe)),
-        "redundancy": ("redundancy", _redundancy),
+        "redundancy": ("node failures", _redundancy),
     }
     figures = [
         figure(impact, known[part])
@@ -55,7 +55,7 @@ def _changes(plan: Plan) -> Figure:
 def _violations(impact: Impact, section: Section) -> Figure:
     change = impact.violations or ViolationChange()
     tone = Tone.BAD if change.newly else Tone.CAREFUL if section.weight is Weight.WORSE else Tone.GOOD
-    return Figure("new violations", f"{len(change.newly):,}", section.worse or section.summary, tone, section.key)
+    return Figure("newly violating", f"{len(change.newly):,}", section.worse or section.summary, tone, section.key)
 
 
 def _capacity(impact: Impact, section: Section, *, in_verdict: bool) -> Figure:
@@ -77,7 +77,7 @@ def _redundancy(impact: Impact, section: Section) -> Figure:
     if split:
         verb = "counts" if split == 1 else "count"
         detail += f"; {count(split, 'instance')} with the mirror in another group {verb} as if without"
-    return Figure("redundancy", value, detail, _TONES.get(section.weight, Tone.GOOD), section.key)
+    return Figure("node failures", value, detail, _TONES.get(section.weight, Tone.GOOD), section.key)
 
 
 def _location(impact: Impact, change: LocationChange, section: Section) -> Figure:
