@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import filterfalse
 
 from gpolicy.allocator.cluster_data import Instance, Spec, SpecPair
@@ -26,15 +27,17 @@ from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
 from gpolicy.analysis.dedicated_counting import placed_by_hail_only
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
-from gpolicy.analysis.extended_capacity import ExtendedCapacity, extended_capacity
+from gpolicy.analysis.extended_capacity import ExtendedCapacity, extended_capacity, extended_fit
 from gpolicy.analysis.loaded_state import basis_notes, check_group, counted_on_primary, load_state, split_instances
 from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
 from gpolicy.analysis.pair_names import PairNames, pair_title
+from gpolicy.analysis.policy_limits import PolicyLimit, declared_limit_of, limit_of
 from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
 from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes, what_if_shares
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.state import Instance as Observed
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
@@ -134,16 +137,18 @@ class GroupCapacity:
 class CapacityReport(StateReport):
     """The capacity of each group, and of the whole cluster as hspace counts it (None for a request of one group).
 
-    `what_if` says what is counted otherwise than by Ganeti on request.
+    `what_if` says what is counted otherwise than by Ganeti on request, `policy_limits` what other values of the policy
+    would give where its numbers limit (on request).
     """
 
     groups: tuple[GroupCapacity, ...]
     cluster: GroupCapacity | None
     notes: tuple[str, ...] = ()
     metadata: tuple[MetadataRoom, ...] = ()
+    policy_limits: tuple[PolicyLimit, ...] = ()
 
 
-def capacity(
+def capacity(  # noqa: PLR0913 (each is a choice of its own)
     state: ClusterState,
     *,
     group: str | None = None,
@@ -152,16 +157,17 @@ def capacity(
     limits: Limits = NO_LIMITS,
     declared: bool = False,
     weights: Weights = WEIGHTS,
+    other_values: bool = False,
     observer: Observer | None = None,
 ) -> CapacityReport:
     """Count the instances that fit on the cluster in `state`, in all groups or in `group`.
 
     `template` is the disk template of the instances, by default the first enabled one that the group allows. `names`
     are the names of the spec pairs. Each group that has limits beyond those of htools is also counted under them;
-    `limits` replace those that the policy declares. `declared` counts
-    with what hv_state and disk_state declare also where it is measured. `weights` are those of the score.
-    Raise UsageError for an unknown
-    group or a template that is not enabled, and GpolicyError if the state lacks needed figures.
+    `limits` replace those that the policy declares. `declared` counts with what hv_state and disk_state declare also
+    where it is measured. `weights` are those of the score. With `other_values`, what a number of the policy limits is
+    counted with another value as well. Raise UsageError for an unknown group or a template that is not enabled, and
+    GpolicyError if the state lacks needed figures.
     """
     check_group(state, group)
     wanted = wanted_template(template, enabled_templates(state)) if template else None
@@ -197,6 +203,10 @@ def capacity(
     notes += filter(None, (refused_by_hail(cluster, name) for name, cluster in filled.items()))
     notes += filter(None, (placed_by_hail_only(cluster, name) for name, cluster in empty.items()))
     notes += [said for item in groups for room in metadata if (said := _beyond(item, room))]
+    numbers: list[PolicyLimit] = []
+    for one, cluster in zip(groups if other_values else (), chosen.values(), strict=False):
+        tell(f"group {one.group}: what other numbers of the policy would give")
+        numbers += policy_limits(one, cluster, state.instances)
     return CapacityReport(
         source=state.source,
         cluster_name=state.name,
@@ -206,9 +216,29 @@ def capacity(
         notes=tuple(notes),
         snapshot=state.snapshot,
         metadata=metadata,
+        policy_limits=tuple(numbers),
         limits=in_force,
         what_if=(*state.supposed, *other_weights(weights)),
     )
+
+
+def policy_limits(
+    item: GroupCapacity, counted: CountedCluster, instances: Mapping[str, Observed]
+) -> Iterator[PolicyLimit]:
+    """Yield what other values would give where a number of the policy limits a count of the group `item`."""
+    group, std = item.group or "", SpecPair(item.std, item.std)
+    rows = [(pair_title(one.name), one.pair, one.fit) for one in item.specs]
+    for title, pair, fit in (*rows, ("standard", std, item.standard)):
+        if found := limit_of(group, title, counted, counted.largest(pair), fit):
+            yield found
+    if item.extended is None:
+        return
+    under = zip((*rows, ("standard", std, item.standard)), item.extended.fits, strict=False)
+    for (title, pair, _), one in under:
+        use = counted.spindle_use(pair)
+        fit, count = Fit(one.fits, one.binding), partial(extended_fit, pair=pair, spindle_use=use, instances=instances)
+        if found := declared_limit_of(group, f"{title} under the limits", counted, fit, count):
+            yield found
 
 
 def refused_by_hail(counted: CountedCluster, group: str) -> str | None:

@@ -42,6 +42,7 @@ def capacity_answer(
     items = [*report.groups, *([report.cluster] if report.cluster else [])]
     old = {item.group: item for item in (*before.groups, before.cluster) if item} if before else None
     tables = with_rows(*_extended(items, old), _metadata(report), _tiered(items), _stranded(items), _scores(items))
+    limits = tuple(item.sentence for item in report.policy_limits)
     whole = items[-1]
     tiered = sum(run.count for run in whole.tiered)
     taken = [f"{whole.standard.fits:,} standard instances", f"{tiered:,} in a tiered run"]
@@ -64,7 +65,7 @@ def capacity_answer(
             Figure("instances now", f"{whole.instances:,}"),
         ),
         sections=(
-            Section(key="capacity", title="What fits", parts=(_fits(items, old),), never_cut=True),
+            Section(key="capacity", title="What fits", parts=(_fits(items, old),), notes=limits, never_cut=True),
             Section(key="details", title="Details", parts=tables),
             *(map(_components, items, range(len(items))) if components else ()),
         ),
