@@ -66,7 +66,7 @@ def main() -> int:
 def recorded() -> ClusterState:
     """Return the recorded cluster: its configuration, with what its nodes and instances measured at the same time."""
     state = read_config_file(RECORDED / "config.data")
-    measured = parse_text((RECORDED / "htools.data").read_text(), where="htools.data", source="text:", name="x")
+    measured = parse_text((RECORDED / "htools.data").read_text(), where="htools.data", source="text:")
     nodes = {
         name: replace(node, resources=measured.nodes[name].resources) if name in measured.nodes else node
         for name, node in state.nodes.items()

@@ -37,7 +37,7 @@ MAY_IMPORT = {
     "rollout": {"ganeti", "cluster", "settings", "plan", "apply"},
     "formatting": {"policy", "writing"},
     "writing": {"ganeti", "policy"},
-    "adopt": {"ganeti", "policy", "cluster", "fit", "checking", "plan", "drift", "writing"},
+    "adopt": {"ganeti", "policy", "cluster", "fit", "checking", "plan", "impact", "drift", "writing"},
     "starter": {"writing"},
     "show": {"ganeti", "policy", "cluster"},
     "analysis": {"ganeti", "cluster", "allocator", "policy"},

@@ -7,16 +7,17 @@ what a policy cannot say, what Ganeti's commands could not restore, and what no 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.adopt.file_names import file_names
 from gpolicy.adopt.node_set_documents import node_set_documents
+from gpolicy.adopt.passing_guards import with_guards
 from gpolicy.adopt.soundness import Place, unsound_places
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
-from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
+from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release
 from gpolicy.plan.diff import TOOL_TAGS
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.printable import listed
@@ -53,8 +54,9 @@ class Adopted:
 
 
 def adopt(state: ClusterState) -> Adopted:
-    """Return the policy that the cluster of `state` has now. Its plan for the same state is empty."""
-    return adoption_of(state)[0]
+    """Return the policy that the cluster of `state` has now. Its plan for the same state is empty, its guards pass."""
+    adopted = adoption_of(state)[0]
+    return replace(adopted, files=with_guards(adopted.files, state))
 
 
 def adoption_of(state: ClusterState) -> tuple[Adopted, Mapping[Place, str]]:
@@ -103,9 +105,9 @@ class Adoption:
 
     def _cluster(self, tags: list[str]) -> str:
         name = self.state.name
-        reason = name_complaint(name, pattern=False)
+        reason = name_complaint(name, pattern=False) if name else "the source does not tell it"
         if reason:
-            self.left_out.append(NotWritten("cluster", "name", reason))
+            self.left_out.append(NotWritten("cluster", "name", f"{reason}; write it in place of `unnamed`"))
             name = "unnamed"
         worth_writing, at_default = _without_defaults(self.state.cluster.own, self.release)
         values = self._write(worth_writing, Level.CLUSTER, "cluster")
@@ -119,6 +121,8 @@ class Adoption:
             *self._unreadable(Level.CLUSTER),
             *head("Cluster", name=name),
         ]
+        if unknown := unknown_release(self.state.software_version):
+            lines += comment_lines(f"{unknown[0].upper()}{unknown[1:]}.")
         if self.version is not None:
             lines += entry("ganeti_version", self.version)
         else:

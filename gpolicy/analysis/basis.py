@@ -35,6 +35,7 @@ from gpolicy.cluster.state import ClusterState, Node, Snapshot
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, HailParameters, hail_parameters
+from gpolicy.ganeti.releases import unknown_release
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE
 from gpolicy.printable import some
 
@@ -54,19 +55,24 @@ class BasisKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the figures of some nodes rest on. `declared` has the names of nodes by what is declared of them."""
+    """What the figures of some nodes rest on. `declared` has the names of nodes by what is declared of them.
+
+    `release` says of a release of Ganeti that gpolicy does not know, which one it counted by.
+    """
 
     kind: BasisKind
     declared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    release: str = ""
 
     @property
     def sentence(self) -> str:
         """The basis in words."""
+        release = f"; {self.release}" if self.release else ""
         if self.kind is BasisKind.MEASURED:
-            return "basis: measured, all figures of nodes are as they report them"
+            return f"basis: measured, all figures of nodes are as they report them{release}"
         parts = [f"{what} of {some(nodes, _MOST_NODES)}" for what, nodes in self.declared.items()]
         rest = "" if self.kind is BasisKind.DECLARED else "; all else is measured"
-        return f"basis: {self.kind.value}; declared: {', '.join(parts)}{rest}"
+        return f"basis: {self.kind.value}; declared: {', '.join(parts)}{rest}{release}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +145,8 @@ class Settled:
             for what in self.declared.get(name, ()):
                 found.setdefault(what, []).append(name)
         kind = BasisKind.MEASURED if not found else BasisKind.MIXED if some_measured else BasisKind.DECLARED
-        return Basis(kind, {what: tuple(names) for what, names in found.items()})
+        declared = {what: tuple(names) for what, names in found.items()}
+        return Basis(kind, declared, unknown_release(self.state.software_version))
 
 
 def settle(state: ClusterState, *, declared: bool = False) -> Settled:

@@ -12,8 +12,9 @@ nearest value that the pair allows. Sources: design documents "partitioned Ganet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from gpolicy.allocator.cluster_data import Instance, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
@@ -27,6 +28,7 @@ from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.loaded_state import basis_notes, check_group, counted_on_primary, load_state, split_instances
 from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
 from gpolicy.analysis.pair_names import PairNames, pair_title
+from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, declared_limit_of, limit_of
 from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.stranded import Stranded, room
@@ -160,16 +162,18 @@ class CapacityReport(StateReport):
 
     `cluster` is None for a request of one group, and where a group is not known.
 
-    `what_if` says what is counted otherwise than by Ganeti on request.
+    `what_if` says what is counted otherwise than by Ganeti on request, `policy_limits` what other values of the policy
+    would give where its numbers limit (on request).
     """
 
     groups: tuple[GroupCapacity, ...]
     cluster: GroupCapacity | None
     notes: tuple[str, ...] = ()
     metadata: tuple[MetadataRoom, ...] = ()
+    policy_limits: tuple[PolicyLimit, ...] = ()
 
 
-def capacity(
+def capacity(  # noqa: PLR0913 (each is a choice of its own)
     state: ClusterState,
     *,
     group: str | None = None,
@@ -178,15 +182,17 @@ def capacity(
     limits: Limits = NO_LIMITS,
     declared: bool = False,
     weights: Weights = WEIGHTS,
+    other_values: bool = False,
     observer: Observer | None = None,
 ) -> CapacityReport:
     """Count the instances that fit on the cluster in `state`, in all groups or in `group`.
 
     `template` is the disk template of the instances, by default the first enabled one that the group allows. `names`
     are the names of the spec pairs. `limits` replace those that the policy declares. `declared` counts with what
-    hv_state and disk_state declare also where it is measured. `weights` are those of the score. Raise UsageError for an
-    unknown group or a template that is not enabled, and GpolicyError if nothing is known of the group, or of any, or
-    counting takes minutes.
+    hv_state and disk_state declare also where it is measured. `weights` are those of the score. With `other_values`,
+    what a number of the policy limits is counted with another value as well. Raise UsageError for an unknown group or a
+    template that is not enabled, and GpolicyError if nothing is known of the group, or of any, or counting takes
+    minutes.
     """
     check_group(state, group)
     wanted = wanted_template(template, enabled_templates(state)) if template else None
@@ -220,6 +226,10 @@ def capacity(
         as_a_whole = replace(same, group=None)
     metadata = metadata_rooms(state, group)
     notes += [said for item in groups for room in metadata if (said := _beyond(item, room))]
+    numbers: list[PolicyLimit] = []
+    for one, cluster in zip(groups if other_values else (), chosen.values(), strict=False):
+        tell(f"group {one.group}: what other numbers of the policy would give")
+        numbers += policy_limits(one, cluster)
     return CapacityReport(
         source=state.source,
         cluster_name=state.name,
@@ -229,10 +239,28 @@ def capacity(
         notes=tuple(notes),
         snapshot=state.snapshot,
         metadata=metadata,
+        policy_limits=tuple(numbers),
         limits=in_force,
         what_if=(*state.supposed, *other_weights(weights)),
         unknown=unknown,
     )
+
+
+def policy_limits(item: GroupCapacity, counted: CountedCluster) -> Iterator[PolicyLimit]:
+    """Yield what other values would give where a number of the policy limits a count of the group `item`."""
+    group, std = item.group or "", SpecPair(item.std, item.std)
+    rows = [(pair_title(one.name), one.pair, one.fit, one.spindle_use) for one in item.specs]
+    for title, pair, fit, use in (*rows, ("standard", std, item.standard, item.std.spindle_use)):
+        if fit.binding.cause in OF_HTOOLS:
+            found = limit_of(group, title, counted, counted.largest(pair, use), fit)
+        else:
+            found = declared_limit_of(group, title, counted, fit, partial(_fit_pair, pair=pair, spindle_use=use))
+        if found:
+            yield found
+
+
+def _fit_pair(counted: CountedCluster, pair: SpecPair, spindle_use: int) -> Fit:
+    return counted.fit_pair(pair, spindle_use)
 
 
 def _beyond(item: GroupCapacity, room: MetadataRoom) -> str | None:

@@ -43,6 +43,7 @@ from gpolicy.apply.staleness import ClusterIdentity, Sight, Staleness, compare_p
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import UsageError
+from gpolicy.ganeti.releases import unknown_release
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import NAME
 from gpolicy.plan.effects import Effect, Progress, written
@@ -109,7 +110,8 @@ class PlanRun:
         guards = self._judge(state)
         tasks = forward(self.plan)
         other = elsewhere(self.plan, state) if isinstance(self.plan, Plan) else None
-        notes = (*notes, *_about_uuid(self.plan, state), *((other,) if other else ()))
+        unknown = unknown_release(state.software_version)
+        notes = (*notes, *_about_uuid(self.plan, state), *filter(None, (unknown, other)))
         if not self.agree(Intention(Direction.APPLY, tuple(tasks), notes=notes, guards=guards)):
             return None
         with self._writing() as journal:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from gpolicy.analysis.pair_names import names_by_object
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.deciding import left_of
 from gpolicy.apply.final_look import judge_outcome
@@ -133,10 +132,9 @@ def guards_now(
     plan has `begun`, it says less and less, and passes.
     """
     allowed = {guard.name: guard.message for guard in plan.guards if guard.allowed}
-    names = names_by_object(plan.pair_names)
     verdicts = [
         *judge_again(plan.changes, state, frozenset(allowed)),
-        *judge_declared_again(plan, state, names, frozenset(allowed), observer),
+        *judge_declared_again(plan, state, frozenset(allowed), observer),
     ]
     hint = "make a fresh plan, with --allow NAME for each guard that may be passed"
     failed = [guard for guard in verdicts if not guard.ok]

@@ -28,7 +28,7 @@ class ClusterIdentity:
         """Return in words which other cluster `state` is of; nothing if it is of this one."""
         uuid = state.cluster.identity.uuid
         if state.name != self.name:
-            return f"another cluster answers: {state.name} instead of {self.name}"
+            return f"another cluster answers: {state.name} instead of {self.name or 'one that nothing names'}"
         if None in (uuid, self.uuid) or uuid == self.uuid:
             return ""
         return f"another cluster with the name {self.name} answers: its UUID is {uuid} instead of {self.uuid}"

@@ -19,7 +19,7 @@ from gpolicy.checking.settings import DEFAULT, Settings
 from gpolicy.checking.settings_tables import FAIL_ON, NEVER, read_settings, settings_for
 from gpolicy.errors import UsageError
 from gpolicy.findings import Severity
-from gpolicy.ganeti.releases import VERSIONS
+from gpolicy.ganeti.releases import VERSIONS, release_of, unknown_release
 from gpolicy.guessing import did_you_mean
 
 
@@ -84,10 +84,11 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
 
 
 def _release(word: str) -> str:
-    if word not in VERSIONS:
-        hint = f"gpolicy knows {', '.join(VERSIONS)}"
-        raise UsageError(f"--ganeti-version: there is no release {word[:60]!r}", hint=hint)
-    return word
+    release = release_of(word)
+    if release is None or unknown_release(word):
+        hint = f"gpolicy knows {', '.join(VERSIONS)}, and their minor releases"
+        raise UsageError(f"--ganeti-version: gpolicy does not know the release {word[:60]!r}", hint=hint)
+    return release
 
 
 def _words(option: str, given: Iterable[str]) -> Iterator[str]:

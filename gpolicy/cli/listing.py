@@ -123,7 +123,7 @@ def _answer(item: _Seen, now: str) -> tuple[str, ...]:
     if item.contact is None:
         return f"no: {item.error}", NOTHING, NOTHING, NOTHING
     age = age_words(item.read_at, now).removeprefix("state ") if item.read_at else "not known"
-    return "yes", item.contact.name, item.contact.version or NOTHING, age
+    return "yes", item.contact.name or NOTHING, item.contact.version or NOTHING, age
 
 
 def _labels(target: Target) -> dict[str, str]:
@@ -140,7 +140,7 @@ def _data(targets: Sequence[Target], seen: Sequence[_Seen]) -> dict[str, Any]:
                 "policy": str(target.policy) if target.named and target.named.policy else None,
                 "state": target.state,
                 "destination": target.named.destination if target.named else None,
-                "cluster_name": item.contact.name if item.contact else None,
+                "cluster_name": (item.contact.name or None) if item.contact else None,
                 "software_version": item.contact.version if item.contact else None,
                 "state_read_at": item.read_at,
                 "error": item.error,

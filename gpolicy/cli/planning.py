@@ -14,8 +14,9 @@ from gpolicy.cli.output import Report, check_no_file_is_lost, named_policy, repo
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
-from gpolicy.findings import Severity
-from gpolicy.printable import as_text, count
+from gpolicy.findings import Finding, Severity
+from gpolicy.fit.fit_rules import OTHER_CLUSTER
+from gpolicy.printable import as_text, count, some
 
 if TYPE_CHECKING:
     from gpolicy.analysis.pair_names import PairNames
@@ -57,7 +58,7 @@ def plan(target: Target, request: PlanRequest) -> Report:
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
     from gpolicy.cluster.terms import Limits, with_limits  # noqa: PLC0415
     from gpolicy.fit.terms import terms_of  # noqa: PLC0415
-    from gpolicy.impact.declared_guards import with_declared_guards  # noqa: PLC0415
+    from gpolicy.impact.declared_guards import extent_of, with_declared_guards  # noqa: PLC0415
     from gpolicy.plan.built_in_guards import check_allowed  # noqa: PLC0415
     from gpolicy.plan.plan import make_plan, refused_plan  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
@@ -75,13 +76,14 @@ def plan(target: Target, request: PlanRequest) -> Report:
     check_no_file_is_lost(path, output)
     state = target.read()
     policy, found = policy_with_findings(path, state, target.together)
-    if errors := errors_among(found):
+    if errors := _errors_in_the_way(found):
         refused = refused_plan(policy, state, errors)
         report = _report(refused, Sides(state, state, PairNames()), None, policy, target, request)
         return replace(report, errors=tuple(errors), files=policy.files)
     check_allowed(request.allowed, policy)
     with working("comparing the policy with the cluster"):
         made = make_plan(policy, state, allowed=request.allowed, part=request.part)
+    _refuse_nothing(made, target)
     made = replace(made, findings=(*made.findings, *(item for item in found if item.severity is Severity.WARNING)))
     asked = Limits(max_node_failures=request.failures, cpus_after_failure=request.cpus_after_failure)
     terms = with_limits(terms_of(policy, state), asked)
@@ -94,11 +96,27 @@ def plan(target: Target, request: PlanRequest) -> Report:
     if request.with_impact and not any(item.severity == "error" for item in made.findings):
         known = _impact(policy, before, after, names, asked)
     made = replace(made, provenance=provenance_of(policy.files))
-    made = with_declared_guards(made, policy, terms, names, known, request.allowed)
+    made = with_declared_guards(
+        made, policy, terms, names, known, request.allowed, extent_of(made.left_out, before, after, names)
+    )
     if output is not None:
         write_private(output, plan_text(made, _impact_data(known)).encode())
     report = _report(made, Sides(before, after, names), known, policy, target, request)
     return replace(report, following=tuple(_following(made, output)))
+
+
+def _errors_in_the_way(found: list[Finding]) -> list[Finding]:
+    """Return the errors; none where the only one is that the policy is of another cluster, which is a guard's."""
+    errors = errors_among(found)
+    return errors if any(error.code != OTHER_CLUSTER.code for error in errors) else []
+
+
+def _refuse_nothing(made: Plan, target: Target) -> None:
+    """Raise UsageError for a part of a plan that leaves out every change; of several clusters, some need nothing."""
+    if made.left_out and not made.changes and not target.several:
+        changing = list(dict.fromkeys(item.object for item in made.left_out))
+        message = f"--only and --exclude leave nothing of {count(len(made.left_out), 'change')}"
+        raise UsageError(message, hint=f"what changes: {some(changing, 8)}")
 
 
 def _impact(policy: Policy, before: ClusterState, after: ClusterState, names: PairNames, asked: Limits) -> Impact:
@@ -150,7 +168,8 @@ def _report(
 
 def _unmanaged(policy: Policy, state: ClusterState) -> list[str]:
     """Return the groups that a policy of groups leaves out: a file that is gone removes no group."""
-    return [name for name in state.groups if name not in policy.groups] if policy.groups else []
+    named = {*policy.groups, *(group.renamed_from.value for group in policy.groups.values() if group.renamed_from)}
+    return [name for name in state.groups if name not in named] if policy.groups else []
 
 
 def _following(made: Plan, output: Path | None) -> Iterator[str]:

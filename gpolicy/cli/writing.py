@@ -16,6 +16,7 @@ from gpolicy.cli.pager import write_long
 from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import complain, working
 from gpolicy.errors import ExitCode, InputError, UsageError
+from gpolicy.ganeti.releases import unknown_release
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.printable import as_text, count, some
 from gpolicy.provenance import FORM
@@ -50,10 +51,12 @@ def _adopted(target: Target, output: Path, src: str | None) -> Report:
     from gpolicy.writing.new_files import write_files  # noqa: PLC0415
 
     state = target.read()
+    if unknown := unknown_release(state.software_version):
+        complain(unknown, None)
     directory = output / target.name if target.several else output
     if _has_policy(directory):
         return _adopted_new(directory, state)
-    with working(f"writing the policy of {state.name}"):
+    with working(f"writing the policy of {state.title}"):
         adopted = make(state)
     written = write_files(adopted.files, directory)
     _say_left_out(adopted.left_out)
@@ -83,7 +86,7 @@ def _adopted_new(directory: Path, state: ClusterState) -> Report:
     policy, found = policy_with_findings(directory, state)
     if errors := errors_among(found):
         return Report(exit_code=int(ExitCode.FINDINGS), errors=tuple(errors), files=policy.files)
-    with working(f"adding what is new in {state.name}"):
+    with working(f"adding what is new in {state.title}"):
         addition = adopt_new(policy, state, reader_today(), other_policies(directory))
     replace_drafted(policy, addition.texts)
     _say_left_out(addition.left_out)
@@ -123,7 +126,7 @@ def _snapshot(target: Target, output: Path, *, keep: int | None) -> Report:
     for note in state.notes:
         complain(note, None)
     following = f"next: gpolicy plan POLICY --state {quote(f'snapshot:{path}')}"
-    what = f"wrote {path}: cluster {state.name}, {counts}"
+    what = f"wrote {path}: cluster {state.title}, {counts}"
     return _written("snapshot", [what], what, following)
 
 

@@ -74,7 +74,7 @@ def simulated_state(text: str, *, source: str | None = None) -> ClusterState:
             )
     return ClusterState(
         source=source or f"sim:{text}",
-        name="simulated.example.org",
+        name="",
         software_version=None,
         cluster=ClusterObject(own=cluster),
         groups=groups,

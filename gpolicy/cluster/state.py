@@ -191,6 +191,7 @@ class Snapshot:
 class ClusterState:
     """One consistent read of a cluster. Groups, nodes and instances are by name.
 
+    `name` is empty where the source does not name the cluster: nothing may be compared with it then.
     `source` is the address of the cluster; for a `snapshot`, the one from which it was taken. `notes` tell people what
     the source did not show and how that was handled. `terms` are what a policy says of groups, `declared` its values of
     `terms.COUNTED` by object (`cluster`, `group/NAME`, `node/NAME`): no part of what was observed. `supposed`
@@ -210,6 +211,11 @@ class ClusterState:
     terms: Mapping[str, GroupTerms] = field(default_factory=dict)
     declared: Mapping[str, Values] = field(default_factory=dict)
     supposed: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What reports call the cluster: its name, or the source of the state where that has none."""
+        return self.name or self.source
 
     @property
     def address(self) -> str:

@@ -41,7 +41,7 @@ _STATES: dict[str, tuple[str, bool | None]] = {
 """The admin state and whether the instance runs, by Ganeti's status of an instance."""
 
 _NOTES = (
-    "a text file does not name its cluster: gpolicy takes the name of the file, which hscan names after the cluster",
+    "a text file does not name its cluster: whether a policy is for this one is not known",
     "a text file shows effective policies, but not the own values of groups and nodes",
     "a text file shows the disks of an instance as one disk, and no network interfaces",
     "a text file does not distinguish offline nodes from drained ones and those that may hold no instances",
@@ -91,11 +91,11 @@ class _Line:
 def read_text_file(path: FilePath, *, source: str | None = None) -> ClusterState:
     """Return the state in the htools text file at `path`. Raise InputError if it is not one."""
     text = decode_text(read_bytes(path), str(path))
-    return parse_text(text, where=str(path), source=source or f"text:{path}", name=path.stem)
+    return parse_text(text, where=str(path), source=source or f"text:{path}")
 
 
-def parse_text(text: str, *, where: str, source: str, name: str) -> ClusterState:
-    """Return the state that `text` describes, of a cluster called `name` (the format holds no name).
+def parse_text(text: str, *, where: str, source: str) -> ClusterState:
+    """Return the state that `text` describes, of a cluster without a name: the format holds none.
 
     Raise InputError, which begins with `where` and the line's number.
     """
@@ -108,7 +108,7 @@ def parse_text(text: str, *, where: str, source: str, name: str) -> ClusterState
     cluster = policies.get("", {})
     state = ClusterState(
         source=source,
-        name=name,
+        name="",
         software_version=None,
         cluster=ClusterObject(own=cluster, tags=frozenset(line.partition("|")[0] for _, line in tag_lines)),
         groups=by_name(numbered(_group(line, policies) for line in groups), f"{where}: groups"),

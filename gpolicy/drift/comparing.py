@@ -13,6 +13,7 @@ from gpolicy.cluster.state import ClusterState, Identity, Snapshot
 from gpolicy.findings import Finding, Span
 from gpolicy.fit.desired import Desired
 from gpolicy.ganeti.parameter import Level, Path, Value
+from gpolicy.ganeti.releases import unknown_release
 from gpolicy.plan.change import Change, ChangeAction, NotCompared
 from gpolicy.plan.diff import diff
 from gpolicy.policy.model import INHERIT, Leaf, Policy, Waiver
@@ -98,6 +99,7 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Se
             accepted.append(AcceptedDrift(drift, waiver))
     for item in difference.unreadable:  # a waiver of an unreadable value is not unused
         waivers.accepting(item.object, item.path, item.span)
+    unknown = unknown_release(state.software_version)
     return DriftReport(
         cluster=state.name,
         source=state.source,
@@ -107,7 +109,7 @@ def find_drift(policy: Policy, state: ClusterState, *, today: date, settings: Se
         accepted=tuple(accepted),
         unreadable=tuple(difference.unreadable),
         findings=tuple(waivers.findings()),
-        notes=(*state.notes, *_ignored_note(ignored, settings)),
+        notes=(*filter(None, (unknown,)), *state.notes, *_ignored_note(ignored, settings)),
     )
 
 

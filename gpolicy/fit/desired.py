@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Related, Span
-from gpolicy.fit.fit_rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, RENAME_CLASH, UNKNOWN_NODE
+from gpolicy.fit.fit_rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy.misspelt import MOST_GUESSES
@@ -54,13 +54,23 @@ class Desired:
 
 def resolve(policy: Policy, state: ClusterState) -> Desired:
     """Return the groups and nodes of `state` as `policy` wants them."""
-    desired = Desired()
+    desired = Desired(findings=other_cluster(policy, state))
     current = _current_names(policy, state, desired.findings)
     desired.groups = {name: DesiredGroup(policy=group, current=current[name]) for name, group in policy.groups.items()}
     desired.current_groups = {item.current: item.policy for item in desired.groups.values() if item.current is not None}
     _memberships(policy, state, desired)
     _node_sets(policy, state, desired)
     return desired
+
+
+def other_cluster(policy: Policy, state: ClusterState) -> list[Finding]:
+    """Return the finding that `policy` is for another cluster than `state`; nothing if one of them has no name."""
+    declared = policy.cluster
+    if declared is None or not state.name or declared.name == state.name:
+        return []
+    message = f"the policy is for cluster {declared.name!r}, the state is of {state.name!r}"
+    hint = "name the policy or the state of the same cluster; if the cluster was renamed, correct `name`"
+    return [OTHER_CLUSTER.finding(message, declared.document.value_span(("name",)), hint=hint)]
 
 
 def _current_names(policy: Policy, state: ClusterState, findings: list[Finding]) -> dict[str, str | None]:

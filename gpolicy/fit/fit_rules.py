@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpolicy.findings import AMBIGUOUS, NO_PLAN, error_rule
 
+_CLUSTER = "gpolicy: v1\nkind: Cluster\nname: {}.example.org\n"
 _GOLD = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
 _SILVER = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
 
@@ -38,4 +39,12 @@ RENAME_CLASH = error_rule("GP704", "rename-clash", NO_PLAN)(
     source="Ganeti: a group cannot take the name of another",
     bad=f"{_GOLD}renamed_from: silver\n",
     good=_GOLD,
+)
+OTHER_CLUSTER = error_rule("GP705", "other-cluster", NO_PLAN)(
+    summary="The policy is for another cluster than the state.",
+    rationale="Every difference between two clusters would look like a change, and every figure would be of a cluster"
+    " that nobody has. A text file of htools and simulated hardware have no name, and are not compared. Only"
+    " `gpolicy plan` can go on, with `--allow right-cluster`, for a cluster that was renamed.",
+    bad=_CLUSTER.format("other"),
+    good=_CLUSTER.format("c"),
 )

@@ -22,3 +22,16 @@ def release_of(software_version: str | None) -> str | None:
     numbers = _NUMBERS.match(software_version or "")
     known = [version for version in VERSIONS if numbers and release_key(version) <= release_key(numbers[0])]
     return known[-1] if known else None
+
+
+def unknown_release(software_version: str | None) -> str:
+    """Return a sentence on a cluster's release if gpolicy does not know it: which one it is judged by."""
+    numbers = _NUMBERS.match(software_version or "")
+    if not software_version or (numbers and ".".join(numbers[0].split(".")[:2]) in VERSIONS):
+        return ""
+    by = release_of(software_version)
+    if by == VERSIONS[-1]:
+        known, by = f"up to {by}", "that"
+    else:
+        known, by = ", ".join(VERSIONS), by or f"ganeti_version of the policy, or by {DEFAULT_VERSION}"
+    return f"the cluster runs Ganeti {software_version}; gpolicy knows {known} and judges by {by}"

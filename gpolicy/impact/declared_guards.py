@@ -13,7 +13,7 @@ from typing import Any, Final
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.node_losses import GroupRedundancy
-from gpolicy.analysis.pair_names import PairNames, pair_names, pair_title
+from gpolicy.analysis.pair_names import MINMAX, PairNames, names_by_object, pair_names, pair_title
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Terms
 from gpolicy.ganeti.units import exact_size
@@ -22,10 +22,11 @@ from gpolicy.impact.impact import Impact, impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.impact.violation_change import ViolationChange, violators
 from gpolicy.plan.built_in_guards import GuardResult
-from gpolicy.plan.change import Change
+from gpolicy.plan.change import NAME, Change, ChangeAction
+from gpolicy.plan.part import LeftOut
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.projection import before_and_after
-from gpolicy.policy.guard import Guard, Measure
+from gpolicy.policy.guard import ABOUT_GROUPS, Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.printable import count, some
 
@@ -45,26 +46,99 @@ class _Figure:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What the guards of a part of a plan are judged by: the groups that it touches, with the names of their specs.
+
+    `others` are the groups that it does not touch; None stands for any. `left_out` are the changes that the part leaves
+    out: they may make what a guard names.
+    """
+
+    touched: Mapping[str, tuple[str | None, ...]]
+    others: frozenset[str | None]
+    left_out: Sequence[LeftOut]
+
+    def nothing_for(self, guard: Guard) -> str:
+        """Return in words that the part touches nothing that a guard measures; nothing if it does."""
+        if guard.measure not in ABOUT_GROUPS:
+            return ""
+        group, spec = guard.group and guard.group.value, guard.spec and guard.spec.value
+        about = [name for name in self.touched if group in (None, name)]
+        if about:
+            known = any(spec in self.touched[name] for name in about)
+            without_sizes = any(item.path == MINMAX for item in self.left_out)
+            found = f"leaves out the sizes, and with them {spec}" if spec and not known and without_sizes else ""
+        elif f"group/{group}" in {item.object for item in self.left_out if item.path == NAME}:
+            found = f"leaves out group {group}"
+        else:
+            found = f"does not touch {f'group {group}' if group else 'any group'}" if group in self.others else ""
+        return found and f"this part of the plan {found}"
+
+    def within(self, found: Any) -> Any:
+        """Return a part of the impact with the groups that are touched only; violations are judged as a whole."""
+        if isinstance(found, ViolationChange):
+            return found
+        unavailable = {name: why for name, why in found.unavailable.items() if name in self.touched}
+        return replace(
+            found, groups=tuple(item for item in found.groups if item.group in self.touched), unavailable=unavailable
+        )
+
+
+def extent_of(
+    left_out: Sequence[LeftOut], before: ClusterState, after: ClusterState, names: PairNames
+) -> Extent | None:
+    """Return what a part of a plan touches; None for a plan that leaves nothing out: then every guard counts."""
+    if not left_out:
+        return None
+    touched = {
+        name: names.groups.get(name, ())
+        for name, group in after.groups.items()
+        if group != before.groups.get(name) or after.nodes_of(name) != before.nodes_of(name)
+    }
+    return Extent(touched, frozenset({None, *after.groups} - touched.keys()), left_out)
+
+
 def declared_guards(
-    guards: Sequence[Guard], changes: Sequence[Change], impact: Impact | None, *, allowed: frozenset[str] = frozenset()
+    guards: Sequence[Guard],
+    changes: Sequence[Change],
+    impact: Impact | None,
+    *,
+    allowed: frozenset[str] = frozenset(),
+    extent: Extent | None = None,
 ) -> tuple[GuardResult, ...]:
     """Return the verdict of every guard that a policy declares, in its order; those named in `allowed` pass.
 
-    `impact` is what `changes` do; None where it was not computed, and then only `max_changes` can be judged.
+    `impact` is what `changes` do; None where it was not computed, and then only `max_changes` can be judged. `extent`
+    is that of a part of a plan.
     """
-    return tuple(_verdict(guard, changes, impact, allowed) for guard in guards)
+    return tuple(_verdict(guard, changes, impact, allowed, extent) for guard in guards)
 
 
 def with_declared_guards(
-    plan: Plan, policy: Policy, terms: Terms, names: PairNames, impact: Impact | None, allowed: frozenset[str]
+    plan: Plan,
+    policy: Policy,
+    terms: Terms,
+    names: PairNames,
+    impact: Impact | None,
+    allowed: frozenset[str],
+    extent: Extent | None,
 ) -> Plan:
-    """Return the plan with the names of spec pairs, and the guards that the policy declares with their verdicts."""
-    verdicts = (
-        *takes_instances(impact, allowed),
-        *declared_guards(policy.guards, plan.changes, impact, allowed=allowed),
+    """Return the plan with the names of spec pairs, and the guards that capacity and other figures judge.
+
+    A guard of a group that a part of the plan does not rename is about the group by its present name.
+    """
+    plan = replace(plan, pair_names=names.by_object, guards=(*plan.guards, *takes_instances(impact, allowed)))
+    if not policy.guards:
+        return plan
+    renames = {item.object.removeprefix("group/") for item in plan.left_out if item.action is ChangeAction.RENAME}
+    guards = tuple(
+        replace(guard, group=policy.groups[guard.group.value].renamed_from)
+        if guard.group and guard.group.value in renames
+        else guard
+        for guard in policy.guards
     )
-    plan = replace(plan, pair_names=names.by_object, guards=(*plan.guards, *verdicts))
-    return replace(plan, declared_guards=policy.guards, terms=terms) if policy.guards else plan
+    verdicts = declared_guards(guards, plan.changes, impact, allowed=allowed, extent=extent)
+    return replace(plan, guards=(*plan.guards, *verdicts), declared_guards=guards, terms=terms)
 
 
 def takes_instances(impact: Impact | None, allowed: frozenset[str]) -> tuple[GuardResult, ...]:
@@ -81,15 +155,17 @@ def takes_instances(impact: Impact | None, allowed: frozenset[str]) -> tuple[Gua
 
 
 def judge_declared_again(
-    plan: Plan, state: ClusterState, names: PairNames, allowed: frozenset[str], observer: Callable[[str], None] | None
+    plan: Plan, state: ClusterState, allowed: frozenset[str], observer: Callable[[str], None] | None = None
 ) -> tuple[GuardResult, ...]:
     """Return the verdicts on a plan that was made earlier, for the cluster as `state` shows it now."""
-    known = None
-    if measures_nodes(plan):
-        before, after = before_and_after(state, plan.changes, plan.terms)
-        known = guard_impact(before, after, plan.declared_guards, names, observer, emptied=_emptied(plan))
-    verdicts = declared_guards(plan.declared_guards, plan.changes, known, allowed=allowed)
-    return (*(takes_instances(known, allowed) if _emptied(plan) else ()), *verdicts)
+    guards, names, emptied = plan.declared_guards, names_by_object(plan.pair_names), _emptied(plan)
+    if not measures_nodes(plan):
+        return declared_guards(guards, plan.changes, None, allowed=allowed)
+    before, after = before_and_after(state, plan.changes, plan.terms)
+    known = guard_impact(before, after, guards, names, observer, emptied=emptied)
+    extent = extent_of(plan.left_out, before, after, names)
+    verdicts = declared_guards(guards, plan.changes, known, allowed=allowed, extent=extent)
+    return (*(takes_instances(known, allowed) if emptied else ()), *verdicts)
 
 
 def measures_nodes(plan: Plan) -> bool:
@@ -154,8 +230,10 @@ def failures_asked(guards: Sequence[Guard]) -> int:
     return max([1, *asked])
 
 
-def _verdict(guard: Guard, changes: Sequence[Change], impact: Impact | None, allowed: frozenset[str]) -> GuardResult:
-    figures = list(_figures(guard, changes, impact))
+def _verdict(
+    guard: Guard, changes: Sequence[Change], impact: Impact | None, allowed: frozenset[str], extent: Extent | None
+) -> GuardResult:
+    figures = list(_figures(guard, changes, impact, extent))
     wrong = [figure for figure in figures if not figure.ok]
     shown = wrong or figures
     message = "; ".join(figure.text for figure in shown[:_MOST_REASONS])
@@ -165,14 +243,20 @@ def _verdict(guard: Guard, changes: Sequence[Change], impact: Impact | None, all
     return GuardResult(guard.name.value, not wrong or override, message, allowed=override)
 
 
-def _figures(guard: Guard, changes: Sequence[Change], impact: Impact | None) -> Iterator[_Figure]:
+def _figures(
+    guard: Guard, changes: Sequence[Change], impact: Impact | None, extent: Extent | None
+) -> Iterator[_Figure]:
     if guard.measure is Measure.MAX_CHANGES:
         made = len(changes)
         yield _Figure(made <= guard.limit, f"{count(made, 'change')}, {_compared(made, guard)}")
         return
+    if extent is not None and (reason := extent.nothing_for(guard)):
+        yield _Figure(ok=True, text=reason)
+        return
     part, judge = _JUDGES[guard.measure]
     known = getattr(impact, part, None)
     if known is not None:
+        known = known if extent is None else extent.within(known)
         yield from judge(guard, known, impact.group_basis if impact else {})
     else:
         reason = "the impact of the plan was not computed"

@@ -12,6 +12,7 @@ from functools import cache
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.errors import UsageError
+from gpolicy.fit.desired import other_cluster
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
@@ -130,10 +131,7 @@ def judge_without_cluster(
 
 
 def _right_cluster(view: Outlook) -> Iterator[Objection]:
-    declared = view.policy.cluster
-    if declared is not None and declared.name != view.state.name:
-        text = f"the policy is for cluster {declared.name!r}, the state is of {view.state.name!r}"
-        yield Objection(text, declared.document.value_span(("name",)))
+    yield from (Objection(finding.message, finding.span) for finding in other_cluster(view.policy, view.state))
 
 
 def _expressible(view: Outlook) -> Iterator[Objection]:

@@ -14,6 +14,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity
+from gpolicy.fit.fit_rules import OTHER_CLUSTER
 from gpolicy.ganeti.releases import release_of
 from gpolicy.plan.built_in_guards import GuardResult, Outlook, can_be_allowed, judge, objections, outlook
 from gpolicy.plan.change import Change, NotCompared, Objection
@@ -117,6 +118,8 @@ def _draft(policy: Policy, state: ClusterState, part: Part = WHOLE) -> _Draft:
         check_part(part, policy, state)
         selection = select(whole, part)
         difference = _partial(policy, state, difference, part, selection.keys)
+    fits = [item for item in difference.findings if item.code != OTHER_CLUSTER.code]  # the guard right-cluster says it
+    difference = replace(difference, findings=fits)
     made = {key_of(change) for change in difference.changes}
     errors = any(finding.severity is Severity.ERROR for finding in difference.findings)
     seen = observed(state, touched(difference.changes))
@@ -181,7 +184,7 @@ def make_plan(
 def refused_plan(policy: Policy, state: ClusterState, findings: list[Finding]) -> Plan:
     """Return the plan of a policy with errors, as `findings` say: it has no steps."""
     return Plan(
-        cluster=state.name,
+        cluster=state.name or (policy.cluster.name if policy.cluster else ""),
         cluster_uuid=state.cluster.identity.uuid,
         source=state.source,
         snapshot=state.snapshot,

@@ -84,7 +84,7 @@ def kind_blocks(kind: str) -> Iterator[Block]:
     """Yield what there is to say of a kind of document below its title."""
     yield Paragraph(kind_summary(kind))
     yield PageListing(example_document(kind), "yaml")
-    keys = [key for key in policy_keys(kind) if len(key.path) == 1]
+    keys = [key for key in policy_keys(kind) if len(key.path) == 1 or (len(key.path) == 3 and key.path[1] == ITEM)]
     yield PageTable(("key", "meaning"), tuple((key.name, first_sentence(key.text)) for key in keys))
 
 

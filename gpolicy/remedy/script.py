@@ -18,7 +18,7 @@ from gpolicy.remedy.commands import command_line
 from gpolicy.remedy.move_commands import places_of
 from gpolicy.remedy.remedy import RemedyReport, RemedyStep
 from gpolicy.remedy.saved_remedy import Supposed
-from gpolicy.render.script import script_environment
+from gpolicy.render.script import name_for_script, script_environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def remedy_script(report: RemedyReport, supposed: Supposed | None = None) -> str
     return template.render(
         heading=heading,
         version=__version__,
-        cluster=report.cluster_name,
+        cluster=name_for_script(report.cluster_name),
         cluster_uuid=report.cluster_uuid,
         read_from=report.source,
         sets=sets,

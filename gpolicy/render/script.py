@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpolicy import __version__
 from gpolicy.data import data_directory
-from gpolicy.errors import GpolicyError
+from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.plan.effect_words import effect_words
 from gpolicy.plan.plan import Plan, check_safe
@@ -49,7 +49,7 @@ def render_script(plan: Plan, *, rollback: bool = False) -> str:
     made = ", ".join(plan.provenance.words(plan.source, plan.snapshot))
     return template.render(
         plan=plan,
-        cluster=plan.cluster,
+        cluster=name_for_script(plan.cluster),
         cluster_uuid=plan.cluster_uuid,
         made=made,
         steps=steps,
@@ -58,6 +58,14 @@ def render_script(plan: Plan, *, rollback: bool = False) -> str:
         rollback=rollback,
         version=__version__,
     )
+
+
+def name_for_script(cluster: str) -> str:
+    """Return the name that a script looks for before it does anything. Raise UsageError where nothing names it."""
+    if not cluster:
+        hint = "read the cluster itself, or a snapshot of it: a text file and a simulation do not name theirs"
+        raise UsageError("a script needs to know its cluster, and neither policy nor state names it", hint=hint)
+    return cluster
 
 
 def script_environment() -> Environment:

@@ -291,7 +291,7 @@ def about(report: StateReport, *basis: str) -> dict[str, Any]:
     `basis` are more sentences on that.
     """
     return {
-        "name": report.cluster_name,
+        "name": report.cluster_name or report.source,
         "unknown": report.not_known,
         "basis": (*report.grounds, *basis),
         "source": report.source,

@@ -55,6 +55,7 @@ def capacity_answer(
     items = [*report.groups, *([report.cluster] if report.cluster else [])]
     old = {item.group: item for item in (*before.groups, before.cluster) if item} if before else None
     tables = with_rows(_metadata(report), _tiered(items), _stranded(items), _scores(items))
+    limits = tuple(item.sentence for item in report.policy_limits)
     told = told_of(report)
     verdict = " ".join(_sentences(report, old))
     return Answer(
@@ -71,7 +72,7 @@ def capacity_answer(
             Figure("instances now", f"{sum(item.instances for item in told):,}"),
         ),
         sections=(
-            Section(key="capacity", title="What fits", parts=(_fits(items, old),), never_cut=True),
+            Section(key="capacity", title="What fits", parts=(_fits(items, old),), notes=limits, never_cut=True),
             Section(key="details", title="Details", parts=tables),
             *(map(_components, items, range(len(items))) if components else ()),
         ),

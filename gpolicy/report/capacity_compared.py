@@ -35,7 +35,7 @@ def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
     return Answer(
         verb="capacity",
         title="What fits under each policy on cluster",
-        name=first.cluster_name,
+        name=first.cluster_name or first.source,
         verdict=f"{supposing(first.what_if)}Of standard instances {where} {shown}",
         unknown=not_known({group: why for report in reports.values() for group, why in report.reasons.items()}),
         basis=(*first.what_if, *_of_policies({policy: _basis(report) for policy, report in reports.items()})),

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PlacedSize, SpecCapacity, spec_values
+from gpolicy.analysis.policy_limits import PolicyLimit
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.json_values import fields, head, plain
 
@@ -25,9 +26,20 @@ def capacity_data(report: CapacityReport, before: CapacityReport | None = None) 
         **_groups(report),
         "before": None if before is None else _groups(before),
         "metadata": [fields(room, "group", "volume_group", "disks", "nodes", "unknown") for room in report.metadata],
+        "policy_limits": [policy_limit_data(item) for item in report.policy_limits],
         "what_if": list(report.what_if),
         "unknown": report.reasons,
         "notes": list(report.notes),
+    }
+
+
+def policy_limit_data(item: PolicyLimit) -> dict[str, Any]:
+    """Return what another value of a number of the policy would give."""
+    return {
+        **fields(item, "group", "spec", "fits", "would_fit"),
+        "number": item.cause.key,
+        "instead": item.other and item.other.words,
+        "bound_by": item.then.key,
     }
 
 

@@ -32,7 +32,7 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
     return Answer(
         verb="drift",
         title="Drift of cluster",
-        name=report.cluster,
+        name=report.cluster or report.source,
         title_end="from its policy",
         verdict=summary if report.drift or wrote is not None else f"{none} {summary}",
         tone=Tone.BAD if report.drift else Tone.GOOD,

@@ -11,6 +11,7 @@ from gpolicy.analysis.pair_names import MINMAX, PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.colour import Tone
 from gpolicy.ganeti.parameter import TakesEffect
+from gpolicy.ganeti.releases import unknown_release
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
 from gpolicy.plan.change import NAME, TAGS, Change, ChangeAction, Risk
@@ -70,6 +71,8 @@ def plan_answer(
     `locate` turns the name of a file into its path in the repository. `unmanaged` are groups of the cluster that no
     document declares.
     """
+    running = sides.before.software_version if sides else None
+    unknown = unknown_release(running)
     known = impact if plan.changes else None
     effects = impact_section(known) if known else None
     worse = get_worse(effects.sections) if effects and plan.safe else []
@@ -80,8 +83,8 @@ def plan_answer(
     return Answer(
         verb="plan",
         title="Plan for cluster",
-        name=plan.cluster,
-        title_end=f"(Ganeti {plan.version})",
+        name=plan.cluster or plan.source,
+        title_end=f"(Ganeti {plan.version})" if not unknown else f"(Ganeti {running}, judged by {plan.version})",
         verdict=supposing(what_if) + verdict(plan) + (f", but worse: {'; '.join(worse)}" if worse else ""),
         unknown=(
             *(unknown_in(known, effects.sections if effects else ()) if plan.changes else ()),

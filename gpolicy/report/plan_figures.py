@@ -1,4 +1,4 @@
-"""The figures that come first in a plan: changes, new violations, capacity, redundancy, location, guards."""
+"""The figures that come first in a plan: changes, newly violating, capacity, node failures, location, guards."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tup
     """
     known = {section.key: section for section in sections}
     middle: Mapping[str, tuple[str, Callable[[Impact, Section], Figure]]] = {
-        "violations": ("new violations", _violations),
+        "violations": ("newly violating", _violations),
         "capacity": ("capacity", partial(_capacity, in_verdict=plan.safe)),
-        "redundancy": ("redundancy", _redundancy),
+        "redundancy": ("node failures", _redundancy),
     }
     figures = [
         figure(impact, known[part])
@@ -61,7 +61,7 @@ def _violations(impact: Impact, section: Section) -> Figure:
     change = impact.violations or ViolationChange()
     newly = len(change.newly) + len(change.nodes_newly)
     tone = Tone.BAD if newly else Tone.CAREFUL if section.weight is Weight.WORSE else _tone(section)
-    return Figure("new violations", f"{newly:,}", section.worse or section.summary, tone, section.key)
+    return Figure("newly violating", f"{newly:,}", section.worse or section.summary, tone, section.key)
 
 
 def _capacity(impact: Impact, section: Section, *, in_verdict: bool) -> Figure:
@@ -84,7 +84,7 @@ def _redundancy(impact: Impact, section: Section) -> Figure:
     if split:
         verb = "counts" if split == 1 else "count"
         detail += f"; {count(split, 'instance')} with the mirror in another group {verb} as if without"
-    return Figure("redundancy", value, detail, _tone(section), section.key)
+    return Figure("node failures", value, detail, _tone(section), section.key)
 
 
 def _location(impact: Impact, change: LocationChange, section: Section) -> Figure:

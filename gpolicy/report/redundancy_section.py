@@ -13,7 +13,7 @@ from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyCh
 from gpolicy.printable import count
 from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, heaviest, names, size, with_rows
 
-TITLE: Final = "Redundancy"
+TITLE: Final = "Node failures"
 _RIGHT: Final = frozenset({"nodes", "survives now", "survives then", "needed", "free", "now", "then"})
 _LOSS_HEADINGS: Final = ("group", "instance", "nodes lost", "missing", "figures", "since")
 

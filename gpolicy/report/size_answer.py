@@ -21,10 +21,8 @@ _RIGHT: Final = frozenset({"cost", "nodes", "together", "wanted", "still fit the
 
 def size_answer(report: SizeReport) -> Answer:
     """Return the cheapest numbers of nodes that are enough."""
-    used = [f"{number} like {kind.like}" for kind, number in zip(report.kinds, report.nodes, strict=True) if number]
     wanted = " and ".join(f"{item.count:,} {item.title}" for item in report.wanted)
     nodes = sum(report.nodes)
-    needs = f"needs {count(nodes, 'more node')} ({', '.join(used)})" if nodes else "needs no more nodes"
     priced = any(kind.cost != 1 for kind in report.kinds)
     rows = tuple(
         (Name(kind.like), str(number), *((f"{kind.cost:,g}", f"{kind.cost * number:,g}") if priced else ()))
@@ -49,11 +47,13 @@ def size_answer(report: SizeReport) -> Answer:
         if missing
         else ""
     )
+    instead = f"; with {report.instead.other.words} it {_needs(report, report.instead.nodes)}" if report.instead else ""
     return Answer(
         verb="size",
         title="How many nodes it takes on cluster",
         **about(report),
-        verdict=f"{supposing(report.what_if)}Group {report.group} {needs} for {wanted}, with N+1 redundancy",
+        verdict=f"{supposing(report.what_if)}Group {report.group} {_needs(report, report.nodes)} for {wanted}, with N+1"
+        f" redundancy{instead}",
         figures=(
             Figure("more nodes", f"{nodes:,}", about="nodes"),
             *((Figure("cost", f"{report.cost:,g}", about="nodes"),) if priced else ()),
@@ -100,6 +100,11 @@ def size_answer(report: SizeReport) -> Answer:
     )
 
 
+def _needs(report: SizeReport, nodes: Sequence[int]) -> str:
+    used = [f"{number} like {kind.like}" for kind, number in zip(report.kinds, nodes, strict=True) if number]
+    return f"needs {count(sum(nodes), 'more node')} ({', '.join(used)})" if used else "needs no more nodes"
+
+
 def _whole_memory(report: SizeReport | FullReport) -> Iterator[str]:
     if any(item.limits.oversubscription is not None for item in report.limits):
         yield "oversubscription does not count here: each instance gets all of its memory"
@@ -143,6 +148,7 @@ def full_answer(report: FullReport) -> Answer:
         for words, part in zip(_all_words([part.instance for part in report.parts]), report.parts, strict=True)
     )
     notes = [_limit(report.binding) if report.binding else f"counting stopped at {more:,}: more may fit"]
+    notes += [report.policy_limit.sentence] if report.policy_limit else []
     if report.left_out:
         notes.append(f"left out: {count(report.left_out, 'instance')} whose size or template the policy does not allow")
     return Answer(

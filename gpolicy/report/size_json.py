@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.json_values import fields, head
-from gpolicy.report.capacity_json import binding_data, limits_data
+from gpolicy.report.capacity_json import binding_data, limits_data, policy_limit_data
 from gpolicy.what_if.filling import FullReport
 from gpolicy.what_if.sizing import SizeReport
 
@@ -36,6 +36,7 @@ def size_data(report: SizeReport) -> dict[str, Any]:
             "fits": missing.fits,
             **binding_data(missing.binding),
         },
+        "instead": report.instead and {"number": report.instead.other.words, "nodes": list(report.instead.nodes)},
         **fields(report, "trials", "exhaustive"),
     }
 
@@ -49,6 +50,7 @@ def full_data(report: FullReport) -> dict[str, Any]:
         "mix": [{**_size(part.instance), "now": part.now, "more": part.more} for part in report.parts],
         "more": sum(part.more for part in report.parts),
         **(binding_data(report.binding) if report.binding else {}),
+        "policy_limit": report.policy_limit and policy_limit_data(report.policy_limit),
         "left_out": report.left_out,
         "stopped": report.binding is None,
     }

@@ -6,6 +6,7 @@ from typing import Final
 
 from gpolicy.errors import UsageError
 from gpolicy.writing.documents import SCHEMA_FILE, modelines, schema_text
+from gpolicy.writing.first_guards import FIRST_GUARDS, GUARDS_FILE, guards_document
 from gpolicy.writing.written import name_complaint
 from gpolicy.writing.yaml_text import scalar
 
@@ -64,6 +65,7 @@ def starter_files(name: str) -> dict[str, str]:
     return {
         "cluster.yaml": _file(_CLUSTER.replace("name: NAME\n", f"name: {scalar(name)}\n"), SCHEMA_FILE),
         "groups/default.yaml": _file(_GROUP, f"../{SCHEMA_FILE}"),
+        GUARDS_FILE: guards_document(FIRST_GUARDS),
         SCHEMA_FILE: schema_text(),
     }
 

@@ -18,6 +18,7 @@ from gpolicy.analysis.basis import Basis, StateReport
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.loaded_state import load_state
+from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, needed, with_value, without_limit
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, UsageError
@@ -107,13 +108,14 @@ class FullReport(StateReport):
     """How many more instances fit in a group at the mix of sizes that it has today, and why no more.
 
     `left_out` instances have sizes that the policy does not allow. Without a `binding` more may fit, but the count
-    stopped: at `MOST_MORE`, or when the time was over.
+    stopped: at `MOST_MORE`, or when the time was over. `policy_limit`: what another value of the policy would give.
     """
 
     group: str
     parts: tuple[MixPart, ...]
     binding: Binding | None
     left_out: int
+    policy_limit: PolicyLimit | None = None
 
 
 MOST_MORE: Final = 5_000
@@ -136,16 +138,24 @@ def count_until_full(
     if not allowed:
         hint = "say what must fit: --want '10x SPEC'"
         raise UsageError(f"group {group} has no instances whose sizes its policy allows", hint=hint)
-    reached, more, full = room.initial, Counter[Instance](), None
-    with suppress(KeyboardInterrupt):
-        while full is None and len(reached.placed) < MOST_MORE and time.monotonic() < until:
-            size = max(allowed, key=lambda item: (allowed[item] / (more[item] + 1), item.memory, item.disk, item.vcpus))
-            after = room.place(reached, size, 1)
-            if len(after.placed) == len(reached.placed):
-                full = room.binding(after, size)
-            else:
-                reached, more[size] = after, more[size] + 1
-                tell(f"{len(reached.placed)} more")
+
+    def fill(room: FillingGroup) -> _Filled:
+        reached, more, full, last = room.initial, Counter[Instance](), None, next(iter(allowed))
+        with suppress(KeyboardInterrupt):
+            while full is None and len(reached.placed) < MOST_MORE and time.monotonic() < until:
+                last = max(
+                    allowed, key=lambda item: (allowed[item] / (more[item] + 1), item.memory, item.disk, item.vcpus)
+                )
+                after = room.place(reached, last, 1)
+                if len(after.placed) == len(reached.placed):
+                    full = room.binding(after, last)
+                else:
+                    reached, more[last] = after, more[last] + 1
+                    tell(f"{len(reached.placed)} more")
+        return _Filled(reached, more, full, last)
+
+    found = fill(room)
+    more, full = found.more, found.full
     parts = sorted(allowed, key=lambda item: (item.memory, item.disk, item.vcpus), reverse=True)
     return FullReport(
         source=state.source,
@@ -155,10 +165,38 @@ def count_until_full(
         parts=tuple(MixPart(size, allowed[size], more[size]) for size in parts),
         binding=full,
         left_out=sum(sizes.values()) - sum(allowed.values()),
+        policy_limit=_policy_limit(group, room, found, fill),
         snapshot=state.snapshot,
         what_if=state.supposed,
         limits=limits_in_force(state, limits, group),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """A group filled at a mix: the state reached, how many more of each size, why no more, and the last size tried."""
+
+    reached: AllocationState
+    more: Counter[Instance]
+    full: Binding | None
+    last: Instance
+
+
+def _policy_limit(
+    group: str, room: FillingGroup, found: _Filled, fill: Callable[[FillingGroup], _Filled]
+) -> PolicyLimit | None:
+    """Return what another value would give where a number of the policy ended the count."""
+    if found.full is None or found.full.cause not in OF_HTOOLS:
+        return None
+    cause, counted, fits = found.full.cause, room.counted, len(found.reached.placed)
+    free = fill(FillingGroup(without_limit(counted, cause, found.last)))
+    other = needed(counted, cause, found.last, free.reached.nodes.values())
+    then = found if other is None else fill(FillingGroup(with_value(counted, cause, other.then)))
+    if None in (free.full, then.full):
+        return None  # the count stopped: what it came to is no answer
+    would_fit = len(then.reached.placed)
+    other = other if would_fit > fits else None
+    return PolicyLimit(group, "today's mix", cause, fits, would_fit, other, (free.full or found.full).cause)
 
 
 def _size_alone(instance: Instance) -> Instance:

@@ -12,6 +12,7 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -19,7 +20,9 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.basis import Basis, StateReport
 from gpolicy.analysis.binding import Binding
+from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.pair_names import PairNames
+from gpolicy.analysis.policy_limits import OF_HTOOLS, OtherValue, needed, with_value, without_limit
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, UsageError
@@ -68,12 +71,21 @@ class Shortfall:
     binding: Binding
 
 
+@dataclass(frozen=True, slots=True)
+class FewerNodes:
+    """How many nodes are enough with another value of a number of the policy, which limits with fewer."""
+
+    other: OtherValue
+    nodes: tuple[int, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SizeReport(StateReport):
     """How many more nodes of each of `kinds` group `group` needs (`nodes`), for `wanted` instances.
 
     `shortage` says what is missing with one node fewer; None where none is needed. `more` are the instances that still
-    fit then, of each wanted size alone; None where the time was over. `exhaustive`: no cheaper choice is left that was
+    fit then, of each wanted size alone; None where the time was over. `instead`: fewer are enough with another value of
+    the policy's number that limits. `exhaustive`: no cheaper choice is left that was
     not tried, and all was counted.
     """
 
@@ -83,6 +95,7 @@ class SizeReport(StateReport):
     nodes: tuple[int, ...]
     shortage: Shortfall | None
     more: tuple[int | None, ...]
+    instead: FewerNodes | None
     trials: int
     exhaustive: bool
 
@@ -133,10 +146,11 @@ def find_size(
     search = _Search(limited(state, limits), group, kinds, names, _together(request.wanted), until, tell)
     nodes, exhaustive = search.cheapest()
     search.deadline = begun + request.seconds
-    found, shortage = search.trial(nodes), None
+    found, shortage, instead = search.trial(nodes), None, None
     more: list[int] = []
     try:
         shortage = search.shortage(nodes)
+        instead = None if shortage is None else search.instead(shortage.nodes, _cost(kinds, nodes))
         more += (search.more_of(found, item) for item in found.wanted)
     except (_OutOfTimeError, KeyboardInterrupt):
         exhaustive = False
@@ -149,6 +163,7 @@ def find_size(
         kinds=kinds,
         nodes=nodes,
         shortage=shortage,
+        instead=instead,
         more=(*more, *[None] * (len(found.wanted) - len(more))),
         trials=len(search.known),
         exhaustive=exhaustive,
@@ -195,6 +210,7 @@ class _Search:
     asked: tuple[More, ...]
     deadline: float
     tell: Callable[[str], None]
+    relax: Callable[[CountedCluster], CountedCluster] | None = None
     known: dict[tuple[int, ...], _Trial] = field(default_factory=dict)
     best: tuple[int, ...] | None = None
 
@@ -277,6 +293,7 @@ class _Search:
             if number:
                 state = nodes_like(state, kind.like, number, self.group)
         room, basis = room_of(state, self.group)
+        room = room if self.relax is None else FillingGroup(self.relax(room.counted))
         wanted = sorted(_wanted(state, self.asked, self.group, self.names), key=_size, reverse=True)
         reached, missing = room.initial, None
         for item in wanted:
@@ -299,13 +316,37 @@ class _Search:
         item, fits = trial.missing
         return Shortfall(fewer, item.title, fits, trial.binding())
 
+    def instead(self, short: tuple[int, ...], cost: float) -> FewerNodes | None:
+        """Return how many nodes below `cost` are enough with another value of the number that limits with `short`."""
+        trial = self.trial(short)
+        assert trial.missing is not None  # noqa: S101 (else nothing is missing)
+        cause, instance = trial.binding().cause, trial.missing[0].instance
+        if cause not in OF_HTOOLS:
+            return None
+        free = self._with(lambda counted: without_limit(counted, cause, instance))
+        nodes, _ = free.cheapest()
+        other = needed(trial.room.counted, cause, instance, free.trial(nodes).reached.nodes.values())
+        if other is None or _cost(self.kinds, nodes) >= cost:
+            return None
+        fewer, _ = self._with(lambda counted: with_value(counted, cause, other.then)).cheapest()
+        return FewerNodes(other, fewer) if _cost(self.kinds, fewer) < cost else None
+
+    def _with(self, relax: Callable[[CountedCluster], CountedCluster]) -> _Search:
+        return replace(self, relax=relax, known={}, best=None)
+
     def _hopeless(self, nodes: tuple[int, ...]) -> GpolicyError:
         trial = self.known[nodes]
         assert trial.missing is not None  # noqa: S101 (asked by the caller)
         item, fits = trial.missing
-        cause = trial.binding().cause
+        cause, instead = trial.binding().cause, None
         message = f"{count(sum(nodes), 'more node')} are not enough: {fits} of {item.count} {item.title} fit"
-        return GpolicyError(message, hint=f"the limit is {cause.key}: {cause.sentence}")
+        hint = f"the limit is {cause.key}: {cause.sentence}"
+        if self.relax is None:
+            with suppress(GpolicyError, _OutOfTimeError):
+                instead = self.instead(nodes, math.inf)
+        if instead is not None:
+            hint += f"; with {instead.other.words} it needs {count(sum(instead.nodes), 'more node')}"
+        return GpolicyError(message, hint=hint)
 
 
 def _together(wanted: Sequence[More]) -> tuple[More, ...]:

@@ -21,7 +21,7 @@ FULL = (DATA / "clusters" / "full" / "htools.data").read_text()
 
 
 def from_text(text: str) -> ClusterState:
-    return parse_text(text, where="x", source="text:x", name="x")
+    return parse_text(text, where="x", source="text:x")
 
 
 def text_of(*sections: list[str]) -> str:

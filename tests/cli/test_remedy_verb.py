@@ -93,8 +93,12 @@ def test_a_plan_has_the_remedy_of_its_policy(plan: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "uuid", "said"),
     [
-        ("other.example.org", None, "is a plan for cluster other.example.org, not for ganeti.example.org"),
-        ("ganeti.example.org", "a-b-c", "is a plan for cluster ganeti.example.org of UUID a-b-c, not "),
+        (
+            "other.example.org",
+            None,
+            "is a plan for cluster other.example.org: another cluster answers: ",
+        ),
+        ("ganeti.example.org", "a-b-c", "another cluster with the name ganeti.example.org answers: its UUID is "),
     ],
 )
 def test_a_plan_for_another_cluster_is_refused(name: str, uuid: str | None, said: str, plan: Path) -> None:

@@ -150,4 +150,4 @@ def test_text() -> None:
         for _ in range(chance.randint(1, 3)):
             damaged = spoil(damaged, chance)
         text = damaged.decode(errors="replace")
-        survives(partial(parse_text, text, where="file", source="text:file", name="x"), number)
+        survives(partial(parse_text, text, where="file", source="text:file"), number)

@@ -238,7 +238,7 @@ def test_text(old: str, new: str, words: str) -> None:
     text = recorded.path("full", "htools.data").read_text()
     assert old in text
     with pytest.raises(InputError, match=words) as caught:
-        parse_text(text.replace(old, new), where="file", source="text:file", name="c")
+        parse_text(text.replace(old, new), where="file", source="text:file")
     assert len(caught.value.message) < 200
 
 

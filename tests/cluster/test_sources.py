@@ -15,7 +15,7 @@ from tests.cluster import rapi_server, recorded
 def test_file_sources(tmp_path: Path) -> None:
     config = read_state(f"config:{recorded.path('full', 'config.data')}")
     assert config.source.startswith("config:")
-    assert read_state(f"text:{recorded.path('full', 'htools.data')}").name == "htools"
+    assert read_state(f"text:{recorded.path('full', 'htools.data')}").name == ""
     write_snapshot(config, tmp_path / "state.json")
     assert read_state(f"snapshot:{tmp_path / 'state.json'}") == config
 

@@ -14,7 +14,7 @@ RECORDED = recorded.path("full", "htools.data")
 
 
 def parse(content: str) -> ClusterState:
-    return text.parse_text(content, where="x.data", source="text:x.data", name="x")
+    return text.parse_text(content, where="x.data", source="text:x.data")
 
 
 def test_the_text_of_a_cluster_agrees_with_its_configuration() -> None:

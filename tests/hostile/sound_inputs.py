@@ -153,7 +153,7 @@ def snapshots() -> list[bytes]:
     from gpolicy.cluster.text import parse_text
 
     states = [parse_config(text, where="c", source="config:c") for text in configs()]
-    states += [parse_text(text.decode(), where="t", source="text:t", name="t") for text in texts()]
+    states += [parse_text(text.decode(), where="t", source="text:t") for text in texts()]
     return [dump_snapshot(state) for state in states]
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.pair_names import pair_names
 from gpolicy.cluster.snapshot import read_snapshot
-from gpolicy.cluster.terms import Terms
 from gpolicy.impact.declared_guards import declared_guards, failures_asked, guard_impact, judge_declared_again
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.plan.diff import diff
+from gpolicy.plan.plan import make_plan
 from gpolicy.plan.projection import projected
 from gpolicy.policy.loading import load_policy
 
@@ -57,7 +58,8 @@ def test_a_guard_is_overridden_alone_and_by_name() -> None:
 
 
 def test_judged_again_on_the_same_cluster_the_verdicts_are_the_same() -> None:
-    again = judge_declared_again(POLICY.guards, CHANGES, STATE, Terms(), NAMES, frozenset())
+    plan = replace(make_plan(POLICY, STATE), declared_guards=POLICY.guards, pair_names=NAMES.by_object)
+    again = judge_declared_again(plan, STATE, frozenset())
     assert again == declared_guards(POLICY.guards, CHANGES, guard_impact(STATE, AFTER, POLICY.guards, NAMES))
 
 

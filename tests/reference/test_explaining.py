@@ -172,3 +172,8 @@ def test_every_reason_of_htools_is_explained() -> None:
 )
 def test_a_rule_says_how_its_findings_are_accepted(rule: str, said: str) -> None:
     assert said in " ".join(explain(rule).split())
+
+
+def test_guards_are_explained_with_each_measure() -> None:
+    text = explain("Guards")
+    assert all(f"guards[].{measure.value} " in text for measure in Measure)

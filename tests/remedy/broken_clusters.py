@@ -25,7 +25,7 @@ def broken(seed: int) -> ClusterState:
     """Return a random cluster, its conflicts and all. Raise `ImpossibleError` for one that Ganeti cannot have."""
     rng = random.Random(seed)
     made = random_cluster(rng, rng.choice(["drbd", "drbd", "sharedfile", "plain"]), 9, sound=rng.random() < 0.7)
-    state = parse_text(made.text, where="a text", source="text:random", name="random")
+    state = parse_text(made.text, where="a text", source="text:random")
     if any((item.disk_template == "drbd") != bool(item.secondary_nodes) for item in state.instances.values()):
         raise ImpossibleError("DRBD instances alone have a secondary node in Ganeti")
     try:

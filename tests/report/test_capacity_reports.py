@@ -150,7 +150,7 @@ def test_colour_is_only_paint(report: CapacityReport) -> None:
 
 def test_a_cluster_without_nodes_has_no_capacity_and_says_so() -> None:
     text = "g|u|preferred||\n\n\n\n\n|128,1,1024,1,1,1|128,1,1024,1,1,1;1024,2,10240,4,4,1|plain|4.0|32.0\n"
-    empty = capacity(parse_text(text, where="x", source="text:x", name="x"))
+    empty = capacity(parse_text(text, where="x", source="text:x"))
     data = capacity_data(empty)
     assert list(VALIDATOR.iter_errors(data)) == []
     assert data["groups"][0]["standard"]["binding"] == "nodes"

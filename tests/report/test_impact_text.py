@@ -83,7 +83,7 @@ def test_unchanged_groups_are_one_line() -> None:
         "  Violations: no instance and no node begins or ceases to violate the policy",
         "  Location and migration: no conflict",
         "  Capacity: not known: no memory",
-        "  Redundancy: not known: not computed",
+        "  Node failures: not known: not computed",
         "  Remedy: not known: not computed",
         "  Exclusive storage: not known: not computed",
         "  Resource model: not known: not computed",

@@ -13,6 +13,7 @@ from gpolicy.impact.location_change import Compared, LocationChange
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.plan import Plan
+from gpolicy.policy.guard import Measure
 from gpolicy.report.answer import Figure, Weight
 from gpolicy.report.plan_answer import impact_section, plan_answer
 from gpolicy.report.plan_figures import plan_figures
@@ -47,7 +48,7 @@ def _redundancy(*sides: tuple[int, int], unmirrored: int = 0, split: int = 0) ->
     ],
 )
 def test_redundancy_is_that_of_the_weakest_group(sides: list[tuple[int, int]], value: str, tone: Tone) -> None:
-    found = _figures(_redundancy(*sides))["redundancy"]
+    found = _figures(_redundancy(*sides))["node failures"]
     assert (found.value, found.tone, found.about) == (value, tone, "redundancy")
     assert found.detail.startswith("of each group may fail; ")
 
@@ -66,7 +67,7 @@ def test_instances_that_redundancy_says_nothing_of(unmirrored: int, split: int, 
     impact = _redundancy((1, 1), unmirrored=unmirrored, split=split)
     summary = impact_section(impact).sections
     (section,) = (item for item in summary if item.key == "redundancy")
-    assert _figures(impact)["redundancy"].detail == f"of each group may fail; {section.summary}{said}"
+    assert _figures(impact)["node failures"].detail == f"of each group may fail; {section.summary}{said}"
 
 
 def test_conflicts_of_location_name_their_cure() -> None:
@@ -108,7 +109,13 @@ def test_one_guard_that_fails_makes_its_section_worse(guards: tuple[GuardResult,
 
 def test_what_is_not_known_says_why() -> None:
     found = _figures(Impact(unavailable={"capacity": "no memory"}))
-    assert [(found[name].value, found[name].detail) for name in ("capacity", "redundancy")] == [
+    assert [(found[name].value, found[name].detail) for name in ("capacity", "node failures")] == [
         ("?", "not known: no memory"),
         ("?", "not known: not computed"),
     ]
+
+
+def test_figures_have_the_names_of_the_measures_of_guards() -> None:
+    measures = (Measure.NEWLY_VIOLATING, Measure.CAPACITY_LOSS, Measure.NODE_FAILURES)
+    words = [measure.value.removesuffix("_loss").replace("_", " ") for measure in measures]
+    assert list(_figures(Impact()))[1:4] == words

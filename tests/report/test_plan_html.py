@@ -90,7 +90,7 @@ def test_the_page_loads_nothing_and_allows_its_own_style_and_script_only(html: s
 def test_verdict_and_figures_then_changes_costs_pictures_and_steps(html: str) -> None:
     figures = re.findall(r'<span class="name">(.*?)</span> <span class="value">(.*?)</span>', html)
     assert [name for name, _ in figures] == [
-        "changes", "new violations", "capacity", "redundancy", "location conflicts", "guards",
+        "changes", "newly violating", "capacity", "node failures", "location conflicts", "guards",
     ]  # fmt: skip
     order = [
         'class="verdict',

@@ -45,7 +45,7 @@ def test_the_verdict_comes_first_then_the_table_and_all_else_is_folded() -> None
     )
     assert lines[3].endswith("** · 7 changes in 2 steps")
     figures = [line.partition(":")[0] for line in lines[5:11]]
-    words = ("changes", "new violations", "capacity", "redundancy", "location conflicts", "guards")
+    words = ("changes", "newly violating", "capacity", "node failures", "location conflicts", "guards")
     assert figures == [f"- {word}" for word in words]
     assert lines[10].startswith("- guards: **1 of 3 fails** no-shrink: pair large of shared: 8 → 3")
     assert lines[12] == "<sub>basis: mixed; declared: disk of node1, node2; all else is measured</sub>"

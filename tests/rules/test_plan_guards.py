@@ -38,7 +38,7 @@ def observed(template: str = "drbd") -> ClusterState:
 
 
 REFUSED = {
-    "right-cluster": (CLUSTER.replace("c.ex", "d.ex"), "GP742", 3),
+    "right-cluster": (CLUSTER.replace("c.ex", "d.ex"), "GP705", 3),
     "expressible": (f"{CLUSTER}diskparams: {{rbd: {{user-id: x}}}}\n", "GP101", 4),
     "templates-in-use": (f"{CLUSTER}enabled_disk_templates: [plain]\n", "GP309", 4),
     "groups-empty": (f"{GROUP}removed: true\n{SILVER}", "GP722", 4),

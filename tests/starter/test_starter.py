@@ -41,3 +41,9 @@ def test_editors_find_the_schema_from_every_file(tmp_path: Path) -> None:
         schema = first.removeprefix("# yaml-language-server: $schema=")
         assert second == f"# $schema: {schema}"
         assert (path.parent / schema).is_file()
+
+
+def test_the_starter_has_guards_from_the_first_day(tmp_path: Path) -> None:
+    write_files(starter_files("cluster.example.org"), tmp_path)
+    measures = [guard.measure.value for guard in load_policy(tmp_path).guards]
+    assert measures == ["newly_violating", "capacity_loss", "node_failures"]

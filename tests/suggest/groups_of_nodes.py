@@ -54,7 +54,7 @@ def group(
     policy = f"{specs}|{templates}|{ratio}|{allowed}"
     listed = "\n".join(lines)
     text = f"g|u|preferred||\n\n{listed}\n\n{instances}\n\n|{policy}\ng|{policy}\n"
-    return _readable(parse_text(text, where="x", source="text:x", name="x"), exclusive=exclusive)
+    return _readable(parse_text(text, where="x", source="text:x"), exclusive=exclusive)
 
 
 def _readable(state: ClusterState, *, exclusive: bool) -> ClusterState:

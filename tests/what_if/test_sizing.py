@@ -17,7 +17,7 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.report.size_answer import full_answer
+from gpolicy.report.size_answer import full_answer, size_answer
 from gpolicy.what_if import filling, sizing
 from gpolicy.what_if.filling import count_until_full, room_of
 from gpolicy.what_if.hardware import Amount, nodes_like, upgraded
@@ -256,3 +256,48 @@ def test_sizes_that_look_alike_are_told_apart(state: ClusterState) -> None:
     assert len(set(rows)) == len(rows)
     assert f"1G · 1 CPU · 10G ({first.disks[0].size // GIB}G, spindle use 1)" in rows
     assert "1G · 1 CPU · 10G (5G + 5G, spindle use 2)" in rows
+
+
+def with_ratio(state: ClusterState, group: str, name: str, value: float) -> ClusterState:
+    """Return the cluster with another ratio in the policy of a group."""
+    item = state.groups[group]
+    changed = replace(item, effective={**item.effective, ("ipolicy", name): value})
+    return replace(state, groups={**state.groups, group: changed})
+
+
+def test_a_number_of_the_policy_that_costs_nodes_is_named(state: ClusterState) -> None:
+    wanted = "300x memory=128M disk=1G"
+    found = ask(state, wanted)
+    assert found.instead is not None
+    assert sum(found.instead.nodes) < sum(found.nodes)
+    then = found.instead.other.then
+    assert isinstance(then, float)
+    assert found.instead.other.words == f"ipolicy.spindle-ratio {then:g} instead of 32"
+    assert ask(with_ratio(state, "default", "spindle-ratio", then), wanted).nodes == found.instead.nodes
+    assert ask(with_ratio(state, "default", "spindle-ratio", 100 * then), wanted).nodes == found.instead.nodes
+    assert f"; with {found.instead.other.words} it needs" in size_answer(found).verdict
+
+
+def test_a_size_that_no_spec_allows_says_what_it_would_take(state: ClusterState) -> None:
+    with pytest.raises(GpolicyError) as caught:
+        ask(state, "60x memory=1G vcpus=20 disk=1G")
+    assert "with a spec for 1G · 20 CPU · 1G in ipolicy.minmax it needs" in (caught.value.hint or "")
+
+
+def test_hardware_that_costs_nodes_is_no_number_of_the_policy(state: ClusterState) -> None:
+    found = ask(state, "30x memory=16G vcpus=4 disk=10G")
+    assert found.shortage is not None
+    assert (sum(found.nodes) > 0, found.instead) == (True, None)
+
+
+def test_a_number_of_the_policy_that_ends_a_mix_is_named(state: ClusterState) -> None:
+    tight = with_ratio(state, "default", "spindle-ratio", 10)
+    found = count_until_full(tight, "default", NO_LIMITS, 600, lambda _what: None).policy_limit
+    assert found is not None
+    assert found.other is not None
+    assert isinstance(found.other.then, float)
+    eased = count_until_full(
+        with_ratio(tight, "default", "spindle-ratio", found.other.then), "default", NO_LIMITS, 600, lambda _what: None
+    )
+    assert sum(part.more for part in eased.parts) == found.would_fit > found.fits
+    assert "today's mix: the limit is a number of the policy: with ipolicy.spindle-ratio" in found.sentence

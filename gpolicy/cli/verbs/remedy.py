@@ -156,15 +156,14 @@ def _planned(state: ClusterState, file: Path) -> tuple[ClusterState, PairNames]:
     Raise UsageError for a plan for another cluster.
     """
     from gpolicy.analysis.pair_names import names_by_object  # noqa: PLC0415
+    from gpolicy.apply.staleness import ClusterIdentity  # noqa: PLC0415
     from gpolicy.cluster.snapshot import state_digest  # noqa: PLC0415
     from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
     from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
 
     plan = read_plan(file)
-    uuid = state.cluster.identity.uuid
-    if plan.cluster != state.name or plan.cluster_uuid not in {None, uuid}:
-        other = f", not for {state.name}" if plan.cluster != state.name else f" of UUID {plan.cluster_uuid}, not {uuid}"
-        raise UsageError(f"{file} is a plan for cluster {plan.cluster}{other}")
+    if state.name and (other := ClusterIdentity(plan.cluster, plan.cluster_uuid).other(state)):
+        raise UsageError(f"{file} is a plan for cluster {plan.cluster or plan.source}: {other}")
     _, after = before_and_after(state, plan.changes, plan.terms)
     stops = [f"no move cures what stops {file}, as moves come after the plan: {reason}" for reason in plan.obstacles]
     if state_digest(state) not in {plan.state_digest, plan.state_digest_rapi}:

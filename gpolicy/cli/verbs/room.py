@@ -119,6 +119,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
                 limits=limits,
                 weights=read_weights(weight or ()),
                 declared=resource_model,
+                other_values=form != "prometheus",
                 observer=tell,
             )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.fit.fit_rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, RENAME_CLASH, UNKNOWN_NODE
+from gpolicy.fit.fit_rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
 
 
 def _found(rule: Rule, context: Context) -> Iterator[Hit]:
@@ -14,6 +14,14 @@ def _found(rule: Rule, context: Context) -> Iterator[Hit]:
     for finding in context.desired.findings if context.desired else ():
         if finding.code == rule.info.code:
             yield Hit("", finding)  # no waiver can name it, so its object need not be known
+
+
+class OtherCluster(Rule):
+    info = OTHER_CLUSTER
+    needs_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        yield from _found(self, context)
 
 
 class UnknownNode(Rule):

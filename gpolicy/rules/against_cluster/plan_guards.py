@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import NO_PLAN, error_rule, warning_rule
-from gpolicy.ganeti.releases import release_of
+from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.policy.guard import BUILT_IN
 from gpolicy.rules.against_cluster.moves import LastGroupRemoved, RemovedGroupHasNodes
 from gpolicy.rules.disk_templates.enabled import (
@@ -79,11 +79,11 @@ class PlanImpossible(Rule):
 class PlanUnsafe(Rule):
     info = warning_rule("GP742", "plan-unsafe")(
         summary="A built-in guard would stop the plan that the policy leads to.",
-        rationale="Ganeti would do without a question what may cut off the master, redirect disks, or change another"
-        " cluster than the policy is for. `gpolicy plan` stops there, unless `--allow` overrides the guard.",
+        rationale="Ganeti would do without a question what may cut off the master, or redirect disks. `gpolicy plan`"
+        " stops there, unless `--allow` overrides the guard.",
         source="gpolicy plan, built-in guards",
-        bad="gpolicy: v1\nkind: Cluster\nname: other.example.org\n",
-        good=CLUSTER,
+        bad=f"{CLUSTER}master_netdev: eth1\n",
+        good=f"{CLUSTER}master_netdev: eth0\n",
     )
     needs_state = True
     needs_whole_policy = True
@@ -96,7 +96,7 @@ class PlanUnsafe(Rule):
 
 class OtherRelease(Rule):
     info = warning_rule("GP743", "other-release")(
-        summary="The cluster has another release of Ganeti than the policy says.",
+        summary="The cluster has another release of Ganeti than the policy says, or one that gpolicy does not know.",
         rationale="Plans go by the cluster's release, and so does `check --state`. `check` alone and editors go by"
         " `ganeti_version`: they judge which parameters and values exist by a release that the cluster does not have.",
         source="gpolicy",
@@ -107,11 +107,13 @@ class OtherRelease(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         declared, state = context.policy.cluster, context.state
-        said = declared.ganeti_version if declared else None
-        if declared is None or state is None or said is None:
+        if state is None:
             return
+        if unknown := unknown_release(state.software_version):
+            yield self.hit(declared or "cluster", unknown, declared.span if declared else None)
+        said = declared.ganeti_version if declared else None
         release = release_of(state.software_version)
-        if release in (said, None):
+        if declared is None or said is None or release in (said, None):
             return
         message = f"the cluster has Ganeti {state.software_version}, the policy is for {said}"
         span = declared.document.value_span(("ganeti_version",))

@@ -1,0 +1,57 @@
+"""The guards that an adopted policy begins with: those that its cluster passes as it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from gpolicy.adopt.file_names import file_names
+from gpolicy.adopt.soundness import policy_of
+from gpolicy.cluster.state import ClusterState
+from gpolicy.findings import Finding
+from gpolicy.fit.terms import terms_of
+from gpolicy.policy.guard import Measure, build_guards
+from gpolicy.policy.yaml_reader import read_yaml
+from gpolicy.printable import named
+from gpolicy.writing.first_guards import FIRST_GUARDS, GUARDS_FILE, FirstGuard, guards_document
+
+_ONE_NODE: Final = "it has one node"
+
+
+def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]:
+    """Return the files of an adopted policy with a document of guards, which the cluster of `state` passes.
+
+    A guard is about all groups, or, where not all of them pass, about each that does. Comments name the others.
+    """
+    from gpolicy.impact.declared_guards import prospect  # noqa: PLC0415 (the allocator comes with it)
+
+    policy = policy_of(files)
+    names = file_names(policy.groups)
+    wanted = [
+        guard if group is None else replace(guard, name=f"{guard.name}-{names[group]}", group=group)
+        for guard in FIRST_GUARDS
+        for group in (None, *policy.groups)
+    ]
+    findings: list[Finding] = []
+    (document,) = read_yaml(guards_document(wanted), GUARDS_FILE).documents
+    policy = replace(policy, guards=tuple(build_guards(document, findings.append)))
+    verdicts = prospect(policy, state, terms_of(policy, state)).verdicts()
+    guards: list[FirstGuard] = []
+    failing: dict[tuple[str, str], list[str]] = {}
+    for guard, verdict in zip(wanted, verdicts, strict=True):
+        if guard.group is None:
+            whole = verdict.ok
+            guards += [guard] if whole else []
+        elif not whole:
+            said = verdict.message.replace(f"{state.address}: ", "")
+            reason = "" if verdict.ok else re.sub(rf"^group {re.escape(guard.group)}( \(\w+\))?: ", "", said)
+            if guard.measure[0] == Measure.NODE_FAILURES and len(state.nodes_of(guard.group)) == 1:
+                reason = _ONE_NODE
+            if reason:
+                failing.setdefault((guard.measure[0], reason), []).append(guard.group)
+            else:
+                guards.append(guard)
+    left_out = [f"{key} of {named('group', of)}: {reason}" for (key, reason), of in failing.items()]
+    return {**files, GUARDS_FILE: guards_document(guards, left_out)}
