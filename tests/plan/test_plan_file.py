@@ -240,7 +240,7 @@ def test_commands_are_those_that_the_changes_make(key: str, values: list[Any], p
         (("summary", "safe"), False),
         (("serials", "cluster"), 10),
         (("format_version",), "1.5"),
-        (("format_version",), "1.7"),
+        (("format_version",), "1.8"),
         (("part", "only"), ["node/*"]),
         (("part", "exclude"), ["cluster"]),
         (("left_out",), [{"object": "cluster", "keys": ["tags"], "action": "set"}]),
