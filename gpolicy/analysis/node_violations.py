@@ -17,7 +17,6 @@ from gpolicy.allocator.node import Node
 from gpolicy.analysis.basis import MEMORY_AND_CPUS, settle
 from gpolicy.analysis.counted_cluster import merged
 from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import GpolicyError
 from gpolicy.printable import count
 
 VCPU_RATIO: Final = "vcpu-ratio"
@@ -68,14 +67,12 @@ def node_verdicts(state: ClusterState) -> dict[str, NodeVerdict]:
 
     What cannot be counted is unknown.
     """
-    try:
-        settled = settle(state)
-    except GpolicyError as error:
-        unknown, reason = (VCPU_RATIO, SPINDLE_RATIO), error.message
-        return {
-            node.name: NodeVerdict(group=node.group, unknown=unknown, reason=reason) for node in state.nodes.values()
-        }
-    found = {}
+    settled, both = settle(state), (VCPU_RATIO, SPINDLE_RATIO)
+    found = {
+        node.name: NodeVerdict(group=node.group, unknown=both, reason=settled.unknown[node.group].reason)
+        for node in state.nodes.values()
+        if node.group in settled.unknown
+    }
     for node in merged(settled.data, settled.resources).nodes.values():
         name = node.facts.name
         observed, breaches = state.nodes[name], ratio_breaches(node)
