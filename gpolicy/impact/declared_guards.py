@@ -286,11 +286,10 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: GroupBasis) -> Iter
         yield _Figure(ok=False, text=f"cannot be measured: there is no group {wanted}")
     measured = False
     for group in groups:
-        for row in group.rows:
-            if guard.spec is None or guard.spec.value == row.name:
-                figures = list(_fits(guard, group, row, basis.get(group.group or "")))
-                measured = measured or bool(figures)
-                yield from figures
+        for row in _rows(guard, group):
+            figures = list(_fits(guard, group, row, basis.get(group.group or "")))
+            measured = measured or bool(figures)
+            yield from figures
     if groups and not measured and guard.spec is not None:
         where = f"group {wanted}" if wanted else "no group"
         spec = f"{'no' if wanted else 'a'} spec {pair_title(guard.spec.value)}"
@@ -299,9 +298,21 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: GroupBasis) -> Iter
         yield _Figure(ok=True, text="no spec to measure")
 
 
+def _rows(guard: Guard, group: GroupCapacityChange) -> list[FitChange]:
+    """Return the rows that a guard is about.
+
+    Where none of those fits now, it has nothing to lose there: other sizes and the standard size tell the loss.
+    """
+    rows = [row for row in group.rows if guard.spec is None or guard.spec.value == row.name]
+    if guard.measure is not Measure.CAPACITY_LOSS or any(row.before and row.before.fits for row in rows):
+        return rows
+    others = [row for row in (group.tiered, group.standard) if row.before and row.before.fits]
+    return [*rows, *(row for row in others if rows and row.worst_after is not None)]
+
+
 def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: BasisKind | None) -> Iterator[_Figure]:
     """Yield what one row says: nothing for one that the guard is not about, and a lost old size as well."""
-    spec = f"group {group.group}, spec {pair_title(row.name)}"
+    spec = f"group {group.group}, {f'spec {pair_title(row.name)}' if row in group.rows else f'{row.name} instances'}"
     limits = group.after or group.before
     on = f"{', under its limits' if limits and limits.limits.beyond_htools else ''}{_on(basis)}"
     after = row.after.fits if row.after else None
