@@ -258,6 +258,8 @@ def _figures(
     if known is not None:
         known = known if extent is None else extent.within(known)
         yield from judge(guard, known, impact.group_basis if impact else {})
+    elif impact is None and not changes:
+        yield _Figure(ok=True, text="nothing changes")
     else:
         reason = "the impact of the plan was not computed"
         if impact is not None:

@@ -255,3 +255,9 @@ def test_redundancy_is_examined_for_as_many_failures_as_a_guard_asks_for(tmp_pat
 
 def test_reserved_names_are_those_of_the_built_in_guards() -> None:
     assert list(GUARDS) == list(BUILT_IN)
+
+
+@pytest.mark.parametrize("guard", ["capacity_loss: {at_most: 0}", "node_failures: 1", "newly_violating: 0"])
+def test_without_a_change_nothing_has_to_be_worked_out(tmp_path: Path, guard: str) -> None:
+    assert judged(tmp_path, guard, None, changes=()) == GuardResult("g", True, "nothing changes")
+    assert not judged(tmp_path, guard, None).ok
