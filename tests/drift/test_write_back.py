@@ -536,7 +536,7 @@ def test_what_the_source_cannot_show_stays(tmp_path: Path) -> None:
 def test_what_no_command_could_set_stays(tmp_path: Path) -> None:
     files_of(tmp_path, {"policy.yaml": group_with("gold", "ndparams: {ovs_name: br0}\n")})
     wrote = write(tmp_path, gold({("ndparams", "ovs_name"): "default"}))
-    assert "cannot set" in reasons(wrote)["group/gold:ndparams.ovs_name"]
+    assert "no policy can ask for" in reasons(wrote)["group/gold:ndparams.ovs_name"]
 
 
 # --- several sets, bases and levels ----------------------------------------------------------------------------------
