@@ -231,7 +231,7 @@ void memory_moving(const struct engine *engine, int64_t row, int64_t *moving) {
     const struct list *primaries = &engine->primaries[row];
     for (int64_t place = 0; place < primaries->count; place++) {
         const struct instance *instance = &engine->table.items[primaries->items[place]];
-        moving[instance->secondary] += memory_used(instance);
+        if (instance->evacuation == FAIL_OVER) moving[instance->secondary] += memory_used(instance);
     }
 }
 
@@ -240,17 +240,20 @@ static bool memory_is_left(const struct engine *engine, int64_t row, int64_t *mo
     const struct list *primaries = &engine->primaries[row];
     bool left = true;
     for (int64_t place = 0; place < primaries->count; place++) {
-        int64_t other = engine->table.items[primaries->items[place]].secondary;
+        const struct instance *instance = &engine->table.items[primaries->items[place]];
+        int64_t other = instance->secondary;
+        if (instance->evacuation != FAIL_OVER) continue;
         if (engine->nodes[other].unallocated - moving[other] <= 0) left = false;
     }
     for (int64_t place = 0; place < primaries->count; place++) {
-        moving[engine->table.items[primaries->items[place]].secondary] = 0;
+        const struct instance *instance = &engine->table.items[primaries->items[place]];
+        if (instance->evacuation == FAIL_OVER) moving[instance->secondary] = 0;
     }
     return left;
 }
 
-/* Whether a node with mirrored instances only can be evacuated. A fail-over takes from both nodes as much as it gives
- * back, except for memory, which is never negative. So only the sums of memory count. */
+/* Whether the mirrored instances of a node, if there are any, can fail over. A fail-over takes from both nodes as much
+ * as it gives back, except for memory, which is never negative. So only the sums of memory count. */
 static bool can_fail_over(struct engine *engine, int64_t row) {
     const struct list *primaries = &engine->primaries[row];
     const struct facts *facts = &engine->facts[row];
@@ -259,6 +262,7 @@ static bool can_fail_over(struct engine *engine, int64_t row) {
     for (int64_t place = 0; place < primaries->count; place++) {
         const struct instance *instance = &engine->table.items[primaries->items[place]];
         int64_t other = instance->secondary;
+        if (instance->evacuation != FAIL_OVER) continue;
         bool unknown = instance->spindles == UNKNOWN_SPINDLES;
         if (!may_migrate(engine, row, other) || engine->nodes[other].disk <= 0) return false;
         if (facts->exclusive && (unknown || node->free_spindles < 0)) return false;
@@ -268,19 +272,13 @@ static bool can_fail_over(struct engine *engine, int64_t row) {
     return memory_is_left(engine, row, engine->evacuating->moving);
 }
 
-/* Answer without a simulation, or with UNSURE. */
+/* Answer without a simulation, or with UNSURE. A YES also holds with fewer instances, a NO with more of them. */
 static enum verdict judge(struct engine *engine, int64_t row) {
-    const struct list *primaries = &engine->primaries[row];
-    int64_t mirrored = 0, copies = 0;
-    for (int64_t place = 0; place < primaries->count; place++) {
-        mirrored += engine->table.items[primaries->items[place]].evacuation == FAIL_OVER;
-        copies += engine->table.items[primaries->items[place]].evacuation == COPY;
-    }
-    if (primaries->count == 0) return YES;
-    if (engine->doubled && copies < primaries->count) return UNSURE;
-    if (mirrored == primaries->count) return can_fail_over(engine, row) ? YES : NO;
-    if (mirrored > 0 || engine->restricted_moves) return UNSURE;
-    return judge_room(engine, row);
+    const struct census *census = census_of(engine, row);
+    int64_t count = engine->primaries[row].count;
+    if (failed(engine) || (engine->doubled && census->mirrored + census->moves > 0)) return UNSURE;
+    if (census->mirrored > 0 && !can_fail_over(engine, row)) return NO;
+    return census->mirrored == count ? YES : judge_room(engine, row);
 }
 
 /* Simulate the evacuation of each node, as the law does. */
@@ -411,6 +409,15 @@ bool is_redundant(struct engine *engine) {
             engine->last_was_simulated = true;
             return false;
         }
+    }
+    return true;
+}
+
+bool is_surely_redundant(struct engine *engine) {
+    if (engine->clashing || engine->missing > 0) return false;
+    if (is_strict(engine)) return !engine->doubled && mirrored_survive(engine) == YES;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (engine->facts[row].examined && judge(engine, row) != YES) return false;
     }
     return true;
 }
