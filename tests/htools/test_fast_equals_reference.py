@@ -31,9 +31,10 @@ from gpolicy.allocator.placement import (
     try_allocate,
 )
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
-from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
+from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.errors import InputError
 from gpolicy.htools.text_format import parse_cluster
+from tests.allocator.helpers import law_of
 from tests.htools.random_clusters import TEMPLATES, random_cluster
 from tests.htools.three_ways import by_the_law
 from tests.laws import examples
@@ -234,9 +235,9 @@ def test_evacuations(seed: int) -> None:
     assert same(evacuated(), law)
 
 
-@settings(max_examples=examples(50))
-@given(seed=SEEDS, checks=st.booleans(), tiered=st.booleans())
-def test_whole_runs(seed: int, checks: bool, tiered: bool) -> None:
+@settings(max_examples=examples(100))
+@given(seed=SEEDS, checks=st.booleans(), each=st.booleans(), tiered=st.booleans())
+def test_whole_runs(seed: int, checks: bool, each: bool, tiered: bool) -> None:
     rng, where, template = some_cluster(seed, 6)
     candidates = usual_candidates(where, template)
     if candidates is None:
@@ -246,9 +247,9 @@ def test_whole_runs(seed: int, checks: bool, tiered: bool) -> None:
     limit = rng.choice([None, None, 3])
     results: list[AllocationState | str] = []
     for reference in (True, False):
-        runner = make_allocator(candidates, rules, capacity_checks=checks)
+        runner = make_allocator(candidates, rules, capacity_checks=checks, each=each)
         if reference:
-            runner = Allocator(runner.engine, checks)
+            runner = law_of(runner)
         run = runner.tiered if tiered else runner.standard
         try:
             results.append(run(AllocationState(where.nodes, where.instances), wanted, limit))

@@ -5,10 +5,11 @@
 #include "room.h"
 
 enum { HUGE_STEP_FLOOR = 20, SMALL_STEP = 10 };
+enum { MOST_AHEAD = 1 << 12 }; /* placements between two tests of ours */
 
-/* A remembered answer about one size in one state. The question is TRIAL with a bit for each unbounded resource, or an
- * attempt, UNCHECKED or CHECKED. */
-enum question { TRIAL, UNCHECKED = 1 << REASONS, CHECKED };
+/* A remembered answer about one size in one state. The question is TRIAL with a bit for each unbounded resource, or
+ * ATTEMPT plus the test. */
+enum question { TRIAL, ATTEMPT = 1 << REASONS };
 struct known {
     int64_t version, run, memory, disk, vcpus, spindles;
     unsigned question;
@@ -82,18 +83,57 @@ bool known_to_fit(struct engine *engine, const struct instance *instance, unsign
     return trial_of(engine, instance, unbounded)->successes > 0;
 }
 
-void known_attempt(struct engine *engine, const struct instance *instance, bool checked, struct attempt *attempt) {
+void known_attempt(struct engine *engine, const struct instance *instance, enum test test, struct attempt *attempt) {
     bool found;
     *attempt = (struct attempt){*known_trial(engine, instance), NOWHERE, NOWHERE, 0.0};
     if (attempt->counts.successes == 0) return;
-    struct known *known = look_up(engine, instance, checked ? CHECKED : UNCHECKED, &found);
+    struct known *known = look_up(engine, instance, ATTEMPT + test, &found);
     if (!found) {
         struct instance numbered = *instance;
         numbered.index = engine->table.count;
-        try_allocate(engine, &numbered, numbered.index, checked, &known->attempt);
-        keep(engine, instance, checked ? CHECKED : UNCHECKED, known);
+        try_allocate(engine, &numbered, numbered.index, test, &known->attempt);
+        keep(engine, instance, ATTEMPT + test, known);
     }
     *attempt = known->attempt;
+}
+
+static void place_new(struct engine *engine, const struct instance *instance, const struct attempt *attempt) {
+    struct instance placed = *instance;
+    placed.index = engine->table.count;
+    placed.primary = attempt->primary;
+    placed.secondary = attempt->secondary;
+    if (placed.secondary != NOWHERE) {
+        placed.location_score = common_locations(engine, placed.primary, placed.secondary);
+    }
+    place(engine, &placed, placed.index);
+}
+
+/* Place copies on the best candidates, without a test, until none fits or there are `most` new ones. */
+static void place_unchecked(struct engine *engine, const struct instance *instance, int64_t most) {
+    for (int64_t count = 0; count < most && !failed(engine); count++) {
+        struct attempt attempt;
+        known_attempt(engine, instance, UNTESTED, &attempt);
+        if (attempt.primary == NOWHERE) return;
+        place_new(engine, instance, &attempt);
+    }
+}
+
+/* Place copies as long as the best candidate of all passes the N+1 test; return how many. If a state surely passes, so
+ * did all states before it, and many placements need one test. */
+static int64_t place_ahead(struct engine *engine, const struct instance *instance, int64_t limit) {
+    int64_t first = engine->placements.count;
+    bool growing = true;
+    for (int64_t step = 1; step > 0 && !failed(engine);) {
+        int64_t before = engine->placements.count;
+        place_unchecked(engine, instance, limit == NO_LIMIT ? step : least(step, limit - (before - first)));
+        int64_t placed = engine->placements.count - before;
+        if (placed == 0) break;
+        bool passes = placed == 1 ? known_redundant(engine) : is_surely_redundant(engine);
+        if (!passes) unplace(engine, before);
+        growing = growing && passes && step < MOST_AHEAD;
+        step = growing ? 2 * step : step / 2;
+    }
+    return engine->placements.count - first;
 }
 
 /* Place copies until none fits or the limit is reached. As in htools, the attempt comes before the check of the limit.
@@ -103,18 +143,15 @@ static void small(struct engine *engine, const struct instance *instance, int64_
     checked = checked && (engine->each || instance->evacuation != FAIL_OVER);
     while (!failed(engine)) {
         struct attempt attempt;
-        known_attempt(engine, instance, checked, &attempt);
+        if (checked) {
+            int64_t placed = place_ahead(engine, instance, limit);
+            if (limit != NO_LIMIT) limit -= placed;
+        }
+        known_attempt(engine, instance, !checked ? UNTESTED : limit == 0 ? COUNTED : TESTED, &attempt);
         outcome->counts = attempt.counts;
         outcome->attempted = true;
         if (attempt.primary == NOWHERE || limit == 0) return;
-        struct instance placed = *instance;
-        placed.index = engine->table.count;
-        placed.primary = attempt.primary;
-        placed.secondary = attempt.secondary;
-        if (placed.secondary != NOWHERE) {
-            placed.location_score = common_locations(engine, placed.primary, placed.secondary);
-        }
-        place(engine, &placed, placed.index);
+        place_new(engine, instance, &attempt);
         if (limit != NO_LIMIT) limit--;
     }
 }

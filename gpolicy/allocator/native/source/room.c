@@ -7,49 +7,55 @@
 
 enum { MEMORY, SPACE, SPINDLE, RESOURCES };
 enum { TARGETS_COMPARED = 64, PATIENCE = 4000 };
-static const int64_t UNLIMITED = (int64_t)1 << 40;       /* the number of copies of an instance that needs nothing */
-static const int64_t ANY_SPINDLES = INT64_MAX / 4;       /* of a node without exclusive storage */
+static const int64_t UNLIMITED = (int64_t)1 << 40; /* the number of copies of an instance that needs nothing */
+static const int64_t ANY_SPINDLES = INT64_MAX / 4; /* of a node without exclusive storage */
 
-/* The resources that the checks require of a node to start an instance. */
-struct size { int64_t of[RESOURCES]; };
+/* The resources that the checks require of a node to start an instance, and its turn: those with a higher one leave a
+ * lost node first. */
+struct size { int64_t of[RESOURCES], turn; };
 
 enum { MOST_SIZES = 256 }; /* a limit of the table: a size left out only makes answers less sure */
 
-/* The node of a group with the least slack (slack_of()), and the least slack of the other nodes. */
-struct tightest { int64_t row, least, second; };
+/* One size on one node: its instances of that size (`exact`) and at least that big (`as_big`), and the copies for which
+ * it has room. If it has such instances: how many instances, but mirrored ones, leave it until the last one of them has
+ * left (`leaving`), and at most how many copies of that size they take the room of (`units`). */
+struct cell { int64_t exact, as_big, copies, leaving, units; };
+/* One size in one group: the sum of the copies; the nodes with room for any; the node with the least slack
+ * (slack_of()), and the least slack of the other nodes. */
+struct total { int64_t copies, open, tightest, least, second; };
+/* `cells` by row, `totals` by group; `compared`: whether the slack in `totals` agrees with the cells. */
+struct counted { struct size size; struct cell *cells; struct total *totals; bool compared; };
 
-/* How many instances of each size a node would have to send elsewhere and how many it could take. By size and row:
- * `counts` (its instances at least that big), `exact` (its instances of that size), `copies` (the copies for which it
- * has room); by size and group: `sums` of the copies. Only changed rows are counted again. A size that no instance has
- * any more stays, since the counts stay true. */
+/* How many instances of each size a node would have to send elsewhere and how many it could take. Only changed rows are
+ * counted again. A size that no instance has any more stays, since the counts stay true. */
 struct room {
     int64_t size_count, as_of, replaced; /* the clock and the count of replaced records when the sizes were counted */
     bool known;
-    struct size sizes[MOST_SIZES + 1];
-    bool compared[MOST_SIZES + 1]; /* whether `tightest` agrees with the counts */
-    int64_t *counts, *exact, *copies, *sums;
-    struct tightest *tightest; /* per size and group */
-    struct buffer residents, rows, targets, wanted, left, chosen; /* working memory */
+    struct counted sizes[MOST_SIZES + 1];
+    struct census *census;     /* by row */
+    int64_t *one_of_each;      /* for each group a row without, and one with exclusive storage, or NOWHERE */
+    struct buffer wanted, left, chosen; /* working memory */
 };
 
 bool open_room(struct engine *engine) {
     struct room *room = engine->room = zeroed(engine, 1, sizeof *room);
-    int64_t rows = (MOST_SIZES + 1) * engine->node_count, groups = (MOST_SIZES + 1) * engine->group_count;
     if (room == NULL) return false;
-    if (engine->mirrored) return true; /* only placements on single nodes use the tables */
-    room->counts = zeroed(engine, rows, sizeof *room->counts);
-    room->exact = zeroed(engine, rows, sizeof *room->exact);
-    room->copies = zeroed(engine, rows, sizeof *room->copies);
-    room->sums = zeroed(engine, groups, sizeof *room->sums);
-    room->tightest = zeroed(engine, groups, sizeof *room->tightest);
-    return !failed(engine);
+    room->census = zeroed(engine, engine->node_count, sizeof *room->census);
+    room->one_of_each = zeroed(engine, 2 * engine->group_count, sizeof *room->one_of_each);
+    if (failed(engine)) return false;
+    for (int64_t place = 0; place < 2 * engine->group_count; place++) room->one_of_each[place] = NOWHERE;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        room->one_of_each[2 * engine->facts[row].group + engine->facts[row].exclusive] = row;
+    }
+    return true;
 }
 
 void forget_sizes_of_room(struct engine *engine) { engine->room->known = false; }
 
 static struct size size_of(const struct instance *instance) {
     int64_t spindles = instance->spindles == UNKNOWN_SPINDLES ? 0 : instance->spindles;
-    return (struct size){{memory_used(instance), instance->local ? instance->disk : 0, instance->local ? spindles : 0}};
+    return (struct size){{memory_used(instance), instance->local ? instance->disk : 0, instance->local ? spindles : 0},
+                         instance->evacuation == MOVE ? INT64_MAX : instance->memory};
 }
 
 /* Whether an evacuation surely needs room for the instance: a fail-over gives back what it takes, and an instance that
@@ -65,12 +71,14 @@ static bool covers(const struct size *big, const struct size *small) {
     return true;
 }
 
-static bool same(const struct size *a, const struct size *b) { return covers(a, b) && covers(b, a); }
+static bool same(const struct size *a, const struct size *b) {
+    return a->turn == b->turn && covers(a, b) && covers(b, a);
+}
 
 static struct size free_room(const struct engine *engine, int64_t row) {
     const struct node *node = &engine->nodes[row];
     return (struct size){
-        {node->unallocated, node->disk, engine->facts[row].exclusive ? node->free_spindles : ANY_SPINDLES}};
+        {node->unallocated, node->disk, engine->facts[row].exclusive ? node->free_spindles : ANY_SPINDLES}, 0};
 }
 
 /* Return how many instances of a size fit. At least 1 MiB of memory and disk must be left; spindles may be used up. */
@@ -85,129 +93,13 @@ static int64_t copies_in(struct size room, const struct size *size) {
     return count;
 }
 
-/* Whether the policies of the targets allow all copies. */
-static bool policies_allow(const struct engine *engine, const struct instance *const *residents, int64_t count,
-                           const int64_t *targets, int64_t target_count) {
-    int64_t one_of_each[2] = {NOWHERE, NOWHERE}; /* without and with exclusive storage */
-    for (int64_t place = 0; place < target_count; place++) {
-        one_of_each[engine->facts[targets[place]].exclusive] = targets[place];
+/* Return by how many copies of a size a node may take less once it has taken an instance of size `other`, at most. */
+static int64_t units_of(const struct size *other, const struct size *size) {
+    int64_t units = 0;
+    for (int place = 0; place < RESOURCES; place++) {
+        if (size->of[place] > 0) units = most(units, (other->of[place] - 1) / size->of[place] + (other->of[place] > 0));
     }
-    for (int64_t place = 0; place < count; place++) {
-        if (residents[place]->evacuation == MOVE) continue;
-        for (int kind = 0; kind < 2; kind++) {
-            if (one_of_each[kind] == NOWHERE) continue;
-            if (check_policy(engine, one_of_each[kind], residents[place], 0) != FITS) return false;
-        }
-    }
-    return true;
-}
-
-/* The resources left on a target before the first placement. */
-struct target { int64_t left[RESOURCES]; };
-
-/* Whether an instance surely finds a node, wherever the instances before it (`placed` in sum) have gone.
- *
- * A node refuses an instance only when the instances placed there have used up memory, disk or spindles. For each node
- * take the smallest share of `placed` that blocks it. If these shares add up to more than there is of the blocking
- * resources, at least one node takes the instance.
- */
-static bool finds_room(const struct instance *instance, const struct size *placed, const struct target *targets,
-                       int64_t count) {
-    struct size size = size_of(instance);
-    bool asked[RESOURCES] = {true, instance->local, instance->local}, blocking[RESOURCES] = {false, false, false};
-    double shares = 0.0;
-    for (int64_t target = 0; target < count; target++) {
-        double smallest = -1.0;
-        for (int place = 0; place < RESOURCES; place++) {
-            /* the node is blocked when this much is placed on it */
-            int64_t needed = targets[target].left[place] - size.of[place] + 1;
-            if (!asked[place] || needed > placed->of[place]) continue;
-            double share = (double)most(needed, 0) / (double)most(placed->of[place], 1);
-            if (smallest < 0.0 || share < smallest) smallest = share;
-            blocking[place] = true;
-        }
-        if (smallest < 0.0) return true; /* even all placed instances would not block this node */
-        shares += smallest;
-    }
-    return shares > (blocking[MEMORY] + blocking[SPACE] + blocking[SPINDLE]) * (1.0 + 1e-9);
-}
-
-static bool room_in_any_order(const struct instance *const *residents, int64_t count, const struct target *targets,
-                              int64_t target_count) {
-    struct size placed = {{0, 0, 0}};
-    /* residents are in order: moves as listed, then copies, the biggest first */
-    for (int64_t place = 0; place < count; place++) {
-        const struct instance *instance = residents[place];
-        if (!finds_room(instance, &placed, targets, target_count)) return false;
-        struct size size = size_of(instance);
-        placed.of[MEMORY] += size.of[MEMORY];
-        placed.of[SPACE] += size.of[SPACE];
-        /* external storage takes spindles from a node, though the check requires none */
-        placed.of[SPINDLE] += instance->spindles == UNKNOWN_SPINDLES ? 0 : instance->spindles;
-    }
-    return true;
-}
-
-/* List the instances of a node in the order of their evacuation; NULL after fail(). */
-static const struct instance **in_order(struct engine *engine, int64_t row) {
-    const struct list *primaries = &engine->primaries[row];
-    int64_t count = 0, moves;
-    const struct instance **residents =
-        reserve(engine, &engine->room->residents, primaries->count, sizeof *residents);
-    if (residents == NULL) return NULL;
-    for (int64_t place = primaries->count - 1; place >= 0; place--) {
-        const struct instance *instance = &engine->table.items[primaries->items[place]];
-        if (instance->evacuation == MOVE) residents[count++] = instance;
-    }
-    moves = count;
-    for (int64_t place = primaries->count - 1; place >= 0; place--) {
-        const struct instance *instance = &engine->table.items[primaries->items[place]];
-        if (instance->evacuation == MOVE) continue;
-        int64_t to = count++;
-        for (; to > moves && residents[to - 1]->memory < instance->memory; to--) {
-            residents[to] = residents[to - 1];
-        }
-        residents[to] = instance;
-    }
-    return residents;
-}
-
-enum verdict judge_room(struct engine *engine, int64_t row) {
-    const struct instance **residents = in_order(engine, row);
-    int64_t count = engine->primaries[row].count, target_count = 0, open = 0;
-    int64_t *rows = reserve(engine, &engine->room->rows, engine->node_count, sizeof *rows);
-    struct target *targets = reserve(engine, &engine->room->targets, engine->node_count, sizeof *targets);
-    struct size *sizes = reserve(engine, &engine->room->wanted, count, sizeof *sizes);
-    if (failed(engine)) return UNSURE;
-    for (int64_t other = 0; other < engine->node_count; other++) {
-        if (other != row && engine->facts[other].group == engine->facts[row].group) rows[target_count++] = other;
-    }
-    if (target_count == 0) return NO;
-    for (int64_t place = 0; place < count; place++) {
-        const struct instance *instance = residents[place];
-        if (engine->any_exclusive && instance->spindles == UNKNOWN_SPINDLES) return UNSURE;
-        if (instance->local && instance->disk <= 0) return UNSURE;
-    }
-    if (!policies_allow(engine, residents, count, rows, target_count)) return UNSURE;
-    for (int64_t place = 0; place < count; place++) sizes[place] = size_of(residents[place]);
-    for (int64_t place = 0; place < count; place++) {
-        struct size size = sizes[place];
-        int64_t as_big = 0, copies = 0;
-        bool seen = false;
-        for (int64_t other = place - 1; other >= 0 && !seen; other--) seen = same(&sizes[other], &size);
-        if (seen) continue;
-        for (int64_t other = 0; other < count; other++) as_big += covers(&sizes[other], &size);
-        for (int64_t other = 0; other < target_count && copies < as_big; other++) {
-            copies += copies_in(free_room(engine, rows[other]), &size);
-        }
-        if (copies < as_big) return NO;
-    }
-    for (int64_t place = 0; place < target_count; place++) {
-        struct size room = free_room(engine, rows[place]);
-        if (room.of[MEMORY] <= 0) continue; /* a node without memory takes nothing */
-        targets[open++] = (struct target){{room.of[MEMORY] - 1, room.of[SPACE] - 1, room.of[SPINDLE]}};
-    }
-    return open > 0 && room_in_any_order(residents, count, targets, open) ? YES : UNSURE;
+    return least(units, UNLIMITED);
 }
 
 static bool takes(const struct size *left, const struct size *wanted) {
@@ -262,7 +154,7 @@ bool lacks_room(struct engine *engine, int64_t row) {
     if (failed(engine)) return false;
     for (int64_t place = 0; place < primaries->count; place++) {
         const struct instance *instance = &engine->table.items[primaries->items[place]];
-        if (!needs_room(engine, instance)) return false;
+        if (!needs_room(engine, instance)) continue;
         struct size size = size_of(instance);
         int64_t to = count++;
         for (; to > 0 && wanted[to - 1].of[MEMORY] < size.of[MEMORY]; to--) wanted[to] = wanted[to - 1];
@@ -277,68 +169,95 @@ bool lacks_room(struct engine *engine, int64_t row) {
     return !sizes_fit(wanted, count, left, targets, chosen);
 }
 
-static void count_row(struct engine *engine, int64_t number, int64_t row) {
-    struct room *room = engine->room;
-    const struct size *size = &room->sizes[number];
-    const struct list *primaries = &engine->primaries[row];
-    int64_t cell = number * engine->node_count + row, count = 0, exact = 0;
-    int64_t copies = copies_in(free_room(engine, row), size);
-    for (int64_t place = 0; place < primaries->count; place++) {
-        const struct instance *instance = &engine->table.items[primaries->items[place]];
-        struct size own = size_of(instance);
-        if (!needs_room(engine, instance) || !covers(&own, size)) continue;
-        count++;
-        exact += covers(size, &own);
+/* Begin to count a size: no node has any yet. */
+static void begin_size(struct engine *engine, int64_t number, const struct size *size) {
+    struct counted *counted = &engine->room->sizes[number];
+    if (counted->cells == NULL) {
+        counted->cells = zeroed(engine, engine->node_count, sizeof *counted->cells);
+        counted->totals = zeroed(engine, engine->group_count, sizeof *counted->totals);
+        if (failed(engine)) return;
     }
-    if (count == room->counts[cell] && exact == room->exact[cell] && copies == room->copies[cell]) return;
-    room->counts[cell] = count;
-    room->exact[cell] = exact;
-    room->sums[number * engine->group_count + engine->facts[row].group] += copies - room->copies[cell];
-    room->copies[cell] = copies;
-    room->compared[number] = false;
+    memset(counted->cells, 0, (size_t)engine->node_count * sizeof *counted->cells);
+    memset(counted->totals, 0, (size_t)engine->group_count * sizeof *counted->totals);
+    counted->size = *size;
+    counted->compared = false;
 }
 
-static void count_size(struct engine *engine, int64_t number) {
-    struct room *room = engine->room;
-    memset(&room->sums[number * engine->group_count], 0, (size_t)engine->group_count * sizeof *room->sums);
-    memset(&room->copies[number * engine->node_count], 0, (size_t)engine->node_count * sizeof *room->copies);
-    for (int64_t row = 0; row < engine->node_count; row++) count_row(engine, number, row);
-    room->compared[number] = false;
+/* Whether the table tells all about an instance: there is no other reason against it than lack of room. */
+static bool only_needs_room(const struct engine *engine, int64_t row, const struct instance *instance) {
+    const int64_t *one_of_each = &engine->room->one_of_each[2 * engine->facts[row].group];
+    /* external storage takes spindles from a node, though the check requires none */
+    if (engine->any_exclusive && (!instance->local || instance->spindles <= 0)) return false;
+    if (instance->local && instance->disk <= 0) return false;
+    if (instance->evacuation == MOVE) return !engine->restricted_moves;
+    for (int kind = 0; kind < 2; kind++) {
+        if (one_of_each[kind] != NOWHERE && check_policy(engine, one_of_each[kind], instance, 0) != FITS) return false;
+    }
+    return true;
 }
 
-/* Count a size that no instance has, in the last row of the table, which the next such size overwrites. */
-static void count_other_size(struct engine *engine, const struct size *size) {
-    struct room *room = engine->room;
-    int64_t number = room->size_count, nodes = engine->node_count;
-    int64_t *counts = &room->counts[number * nodes], *copies = &room->copies[number * nodes];
-    int64_t *sums = &room->sums[number * engine->group_count];
-    memset(sums, 0, (size_t)engine->group_count * sizeof *sums);
-    memset(counts, 0, (size_t)nodes * sizeof *counts);
-    for (int64_t other = 0; other < number; other++) {
-        if (!covers(&room->sizes[other], size)) continue;
-        for (int64_t row = 0; row < nodes; row++) counts[row] += room->exact[other * nodes + row];
-    }
-    for (int64_t row = 0; row < nodes; row++) {
-        copies[row] = copies_in(free_room(engine, row), size);
-        sums[engine->facts[row].group] += copies[row];
-    }
-    room->sizes[number] = *size;
-    room->compared[number] = false;
-}
-
-/* Count the sizes of all instances of a node, as far as the table has room. */
-static void learn_sizes(struct engine *engine, int64_t row) {
+/* Count the instances of a node by size, as far as the table has room. */
+static void count_residents(struct engine *engine, int64_t row) {
     struct room *room = engine->room;
     const struct list *primaries = &engine->primaries[row];
+    struct census *census = &room->census[row];
+    *census = (struct census){.only_room = true};
+    for (int64_t number = 0; number < room->size_count; number++) room->sizes[number].cells[row].exact = 0;
     for (int64_t place = 0; place < primaries->count; place++) {
         const struct instance *instance = &engine->table.items[primaries->items[place]];
-        struct size size = size_of(instance);
-        int64_t known = 0;
+        if (instance->evacuation == FAIL_OVER) {
+            census->mirrored++;
+            continue;
+        }
+        census->moves += instance->evacuation == MOVE;
+        census->only_room = census->only_room && only_needs_room(engine, row, instance);
         if (!needs_room(engine, instance)) continue;
-        while (known < room->size_count && !same(&room->sizes[known], &size)) known++;
-        if (known < room->size_count || known == MOST_SIZES) continue;
-        room->sizes[room->size_count] = size;
-        count_size(engine, room->size_count++);
+        struct size size = size_of(instance);
+        int64_t number = 0;
+        while (number < room->size_count && !same(&room->sizes[number].size, &size)) number++;
+        if (number == room->size_count && number < MOST_SIZES) {
+            begin_size(engine, number, &size);
+            if (failed(engine)) return;
+            room->size_count++;
+        }
+        if (number < room->size_count) {
+            room->sizes[number].cells[row].exact++;
+        } else {
+            census->only_room = false;
+        }
+    }
+}
+
+/* Count one size on a node. Of instances with the same turn, any may be the last to leave. */
+static void count_cell(struct engine *engine, int64_t number, int64_t row) {
+    struct room *room = engine->room;
+    struct counted *counted = &room->sizes[number];
+    const struct size *size = &counted->size;
+    struct cell *cell = &counted->cells[row], new = {.exact = cell->exact};
+    struct total *total = &counted->totals[engine->facts[row].group];
+    new.copies = copies_in(free_room(engine, row), size);
+    for (int64_t number_of = 0; number_of < room->size_count; number_of++) {
+        const struct size *other = &room->sizes[number_of].size;
+        int64_t exact = room->sizes[number_of].cells[row].exact;
+        if (exact == 0) continue;
+        if (covers(other, size)) new.as_big += exact;
+        if (other->turn < size->turn) continue;
+        new.leaving += exact;
+        new.units += exact * units_of(other, size);
+    }
+    new.units = most(new.units, 1);
+    if (new.exact == 0) new.leaving = new.units = 0;
+    total->copies += new.copies - cell->copies;
+    total->open += (new.copies > 0) - (cell->copies > 0);
+    counted->compared = counted->compared && new.as_big == cell->as_big && new.copies == cell->copies;
+    *cell = new;
+}
+
+/* Count a size that no instance has, in the last place of the table, which the next such size overwrites. */
+static void count_other_size(struct engine *engine, const struct size *size) {
+    begin_size(engine, engine->room->size_count, size);
+    for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {
+        count_cell(engine, engine->room->size_count, row);
     }
 }
 
@@ -346,64 +265,106 @@ static void build_room(struct engine *engine) {
     struct room *room = engine->room;
     bool known = room->known && room->replaced == engine->table.replaced;
     int64_t as_of = known ? room->as_of : -1, sizes = known ? room->size_count : 0;
+    if (as_of == engine->clock) return;
     room->size_count = sizes;
-    for (int64_t row = 0; as_of < engine->clock && row < engine->node_count; row++) {
-        if (engine->changed[row] <= as_of) continue;
-        for (int64_t size = 0; size < sizes; size++) count_row(engine, size, row);
-        learn_sizes(engine, row);
+    room->known = false;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (engine->changed[row] > as_of) count_residents(engine, row);
+        if (failed(engine)) return;
+    }
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        int64_t first = engine->changed[row] > as_of ? 0 : sizes;
+        for (int64_t number = first; number < room->size_count; number++) count_cell(engine, number, row);
     }
     room->known = true;
     room->as_of = engine->clock;
     room->replaced = engine->table.replaced;
 }
 
-/* Return how many more instances of a size the other nodes of the group could take than this node would send them. */
-static int64_t slack_of(const struct engine *engine, int64_t number, int64_t row) {
-    const struct room *room = engine->room;
-    int64_t cell = number * engine->node_count + row;
-    int64_t sum = room->sums[number * engine->group_count + engine->facts[row].group];
-    return sum - room->copies[cell] - room->counts[cell];
+const struct census *census_of(struct engine *engine, int64_t row) {
+    build_room(engine);
+    return &engine->room->census[row];
 }
 
-static const struct tightest *compare_slack(struct engine *engine, int64_t number) {
-    struct tightest *found = &engine->room->tightest[number * engine->group_count];
-    if (engine->room->compared[number]) return found;
+/* Return how many more instances of a size the other nodes of the group could take than this node would send them. */
+static int64_t slack_of(const struct engine *engine, int64_t number, int64_t row) {
+    const struct cell *cell = &engine->room->sizes[number].cells[row];
+    return engine->room->sizes[number].totals[engine->facts[row].group].copies - cell->copies - cell->as_big;
+}
+
+/* Whether one size of a node finds room. The instances leave it one by one, and each finds room if nodes cannot all be
+ * full for it, wherever those before it have gone. Each of them fills at most one node; and to fill nodes with room for
+ * some copies, their units must add up to as many copies. */
+static bool finds_room(const struct engine *engine, int64_t number, int64_t row, const struct moved *moved) {
+    const struct counted *counted = &engine->room->sizes[number];
+    const struct cell *cell = &counted->cells[row];
+    int64_t group = engine->facts[row].group;
+    int64_t copies = counted->totals[group].copies - cell->copies, open = counted->totals[group].open - (cell->copies > 0);
+    for (int64_t place = 0; place < moved->count && cell->exact > 0; place++) {
+        int64_t other = moved->shares[place].node;
+        struct size room = free_room(engine, other);
+        if (engine->facts[other].group != group) continue;
+        room.of[MEMORY] -= moved->shares[place].memory;
+        int64_t left = copies_in(room, &counted->size);
+        copies -= counted->cells[other].copies - left;
+        open -= (counted->cells[other].copies > 0) - (left > 0);
+    }
+    return copies >= cell->units || open >= cell->leaving;
+}
+
+enum verdict judge_room(struct engine *engine, int64_t row, const struct moved *moved) {
+    const struct room *room = engine->room;
+    build_room(engine);
+    if (failed(engine)) return UNSURE;
+    bool sure = room->census[row].only_room;
+    for (int64_t number = 0; number < room->size_count; number++) {
+        if (slack_of(engine, number, row) < 0) return NO;
+        sure = sure && finds_room(engine, number, row, moved);
+    }
+    return sure ? YES : UNSURE;
+}
+
+static void compare_slack(struct engine *engine, int64_t number) {
+    struct counted *counted = &engine->room->sizes[number];
+    if (counted->compared) return;
     for (int64_t group = 0; group < engine->group_count; group++) {
-        found[group] = (struct tightest){NOWHERE, UNLIMITED * 1024, UNLIMITED * 1024};
+        struct total *total = &counted->totals[group];
+        total->tightest = NOWHERE;
+        total->least = total->second = UNLIMITED * 1024;
     }
     for (int64_t row = 0; row < engine->node_count; row++) {
-        struct tightest *tightest = &found[engine->facts[row].group];
+        struct total *total = &counted->totals[engine->facts[row].group];
         if (!engine->facts[row].examined) continue;
         int64_t slack = slack_of(engine, number, row);
-        if (slack < tightest->least) {
-            *tightest = (struct tightest){row, slack, tightest->least};
+        if (slack < total->least) {
+            total->second = total->least;
+            total->least = slack;
+            total->tightest = row;
         } else {
-            tightest->second = least(tightest->second, slack);
+            total->second = least(total->second, slack);
         }
     }
-    engine->room->compared[number] = true;
-    return found;
+    counted->compared = true;
 }
 
 /* Judge one size: mark placements after which a node of the group has more instances of it than the others can take. */
 static void break_by_size(struct engine *engine, const struct instance *instance, int64_t number, const int64_t *rows,
                           int64_t count, bool *broken) {
-    const struct size *size = &engine->room->sizes[number];
-    const int64_t *copies = &engine->room->copies[number * engine->node_count];
-    const struct tightest *tightest = compare_slack(engine, number);
+    const struct counted *counted = &engine->room->sizes[number];
     struct size wanted = size_of(instance);
-    bool counted = covers(&wanted, size);
+    bool as_big = covers(&wanted, &counted->size);
+    compare_slack(engine, number);
     for (int64_t place = 0; place < count; place++) {
-        int64_t row = rows[place];
-        const struct tightest *here = &tightest[engine->facts[row].group];
-        int64_t others = here->row == row ? here->second : here->least;
+        int64_t row = rows[place], copies = counted->cells[row].copies;
+        const struct total *total = &counted->totals[engine->facts[row].group];
+        int64_t others = total->tightest == row ? total->second : total->least;
         if (broken[row]) continue;
-        if (engine->facts[row].examined && slack_of(engine, number, row) < counted) broken[row] = true;
-        if (others >= copies[row]) continue; /* a node cannot lose more copies than it has */
+        if (engine->facts[row].examined && slack_of(engine, number, row) < as_big) broken[row] = true;
+        if (others >= copies) continue; /* a node cannot lose more copies than it has */
         struct size left = free_room(engine, row);
         for (int resource = 0; resource < RESOURCES; resource++) left.of[resource] -= wanted.of[resource];
         if (!engine->facts[row].exclusive) left.of[SPINDLE] = ANY_SPINDLES;
-        if (others < copies[row] - copies_in(left, size)) broken[row] = true;
+        if (others < copies - copies_in(left, &counted->size)) broken[row] = true;
     }
 }
 
@@ -413,13 +374,15 @@ bool sure_to_break(struct engine *engine, const struct instance *instance, const
     struct size wanted = size_of(instance);
     struct room *room = engine->room;
     build_room(engine);
+    if (failed(engine)) return false;
     memset(broken, 0, (size_t)engine->node_count * sizeof *broken);
     for (int64_t size = 0; size < room->size_count; size++) {
-        known = known || same(&room->sizes[size], &wanted);
+        known = known || same(&room->sizes[size].size, &wanted);
         break_by_size(engine, instance, size, rows, count, broken);
     }
     if (!known) {
         count_other_size(engine, &wanted);
+        if (failed(engine)) return false;
         break_by_size(engine, instance, room->size_count, rows, count, broken);
     }
     for (int64_t place = 0; place < count; place++) all = all && broken[rows[place]];

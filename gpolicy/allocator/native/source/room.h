@@ -10,11 +10,20 @@
 
 enum verdict { NO, YES, UNSURE };
 
-/* Whether a node without mirrored instances can be evacuated, or UNSURE. */
-enum verdict judge_room(struct engine *engine, int64_t row);
+/* The instances of a node: the mirrored ones, those that would move, and whether lack of room is all that can stop those
+ * that are not mirrored. */
+struct census { int64_t mirrored, moves; bool only_room; };
+const struct census *census_of(struct engine *engine, int64_t row);
 
-/* Whether the group surely has too little room for the instances of the node at `row`, in any order and on any nodes.
- */
+/* The memory that fails over from a node, each target once. */
+struct moved { struct share *shares; int64_t count; };
+
+/* Whether the instances of a node that are not mirrored find room after the others have failed over, or UNSURE. A YES
+ * also holds with fewer instances, a NO with more of them. */
+enum verdict judge_room(struct engine *engine, int64_t row, const struct moved *moved);
+
+/* Whether the group surely has too little room for the instances of the node at `row` that are not mirrored, in any
+ * order and on any nodes. */
 bool lacks_room(struct engine *engine, int64_t row);
 
 /* Set `broken[row]` for each of `rows` on which a new instance surely breaks N+1, and no later placement can repair it.
