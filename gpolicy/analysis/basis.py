@@ -155,16 +155,21 @@ def settle(state: ClusterState, *, declared: bool = False) -> Settled:
     With `declared` what hv_state and disk_state declare goes before measured figures. Groups that cannot be counted
     are left out (`unknown`).
     """
+    settled, gaps = settle_readable(state, declared=declared)
+    if gaps:
+        unknown = {**settled.unknown, **groups_with_gaps(state, gaps)}
+        known, split = without_groups(state, unknown)
+        settled = replace(_settle(known, declared=declared)[0], unknown=unknown, split=split)
+    instances = (on_primary(item) if item.name in settled.split else item for item in settled.data.instances)
+    return replace(settled, data=replace(settled.data, instances=tuple(instances))) if settled.split else settled
+
+
+def settle_readable(state: ClusterState, *, declared: bool = False) -> tuple[Settled, Mapping[str, tuple[str, ...]]]:
+    """Return what counts of all groups whose instances htools can read, and the figures that nodes there lack."""
     unknown = groups_with_unreadable_instances(state)
     known, split = without_groups(state, unknown)
     settled, gaps = _settle(known, declared=declared)
-    if gaps:
-        unknown |= groups_with_gaps(state, gaps)
-        known, split = without_groups(state, unknown)
-        settled, _ = _settle(known, declared=declared)
-    instances = (on_primary(item) if item.name in split else item for item in settled.data.instances)
-    data = replace(settled.data, instances=tuple(instances)) if split else settled.data
-    return replace(settled, data=data, unknown=unknown, split=split)
+    return replace(settled, unknown=unknown, split=split), gaps
 
 
 def on_primary(instance: Instance) -> Instance:

@@ -14,7 +14,7 @@ from math import ceil
 from typing import Final
 
 from gpolicy.allocator.node import Node
-from gpolicy.analysis.basis import MEMORY_AND_CPUS, settle
+from gpolicy.analysis.basis import MEMORY_AND_CPUS, settle_readable
 from gpolicy.analysis.counted_cluster import merged
 from gpolicy.cluster.state import ClusterState
 from gpolicy.printable import count
@@ -67,7 +67,7 @@ def node_verdicts(state: ClusterState) -> dict[str, NodeVerdict]:
 
     What cannot be counted is unknown.
     """
-    settled, both = settle(state), (VCPU_RATIO, SPINDLE_RATIO)
+    (settled, _), both = settle_readable(state), (VCPU_RATIO, SPINDLE_RATIO)
     found = {
         node.name: NodeVerdict(group=node.group, unknown=both, reason=settled.unknown[node.group].reason)
         for node in state.nodes.values()

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 from gpolicy.allocator.cluster_data import ClusterData
 from gpolicy.allocator.merge import merge
-from gpolicy.analysis.capacity import GroupCapacity, SpecCapacity
-from gpolicy.analysis.counted_cluster import Fit
+from gpolicy.analysis.capacity import GroupCapacity
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.text import parse_text
 from gpolicy.htools.text_writing import format_cluster
@@ -38,15 +36,9 @@ def hspace_keys(lines: list[str]) -> dict[str, str]:
     return {key: value.strip("'") for key, _, value in (line.partition("=") for line in lines)}
 
 
-def hspace_count(fit: Fit | SpecCapacity) -> str:
-    """Return how many hspace itself counts: it does not ask which disks Ganeti makes with exclusive storage."""
-    others = re.search(r"hspace itself counts ([0-9,]+)", fit.binding.detail or "")
-    return others[1].replace(",", "") if others else str(fit.fits)
-
-
 def tiered(item: GroupCapacity) -> str:
-    """Return the tiered sizes as hspace prints them."""
-    sizes = (f"{size.memory},{size.disk},{size.cpus},{size.spindles}={size.count}" for size in item.tiered)
+    """Return hspace's tiered sizes as it prints them."""
+    sizes = (f"{size.memory},{size.disk},{size.cpus},{size.spindles}={size.count}" for size in item.hspace_tiered)
     return " ".join(sizes)
 
 

@@ -9,18 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity, capacity
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest
-from gpolicy.allocator.cluster_data import Disk
-from gpolicy.cluster.state import ClusterState, Disk as ObservedDisk, Instance
+from gpolicy.cluster.state import ClusterState, Instance
+from gpolicy.cluster.state import Disk as ObservedDisk
 from gpolicy.cluster.terms import GroupTerms, Limits
 from gpolicy.errors import GpolicyError
 from gpolicy.what_if.load import with_all
-from tests.analysis.hail_cases import HSPACE, HTOOLS, document, real_hail
+from tests.analysis.hail_cases import document, real_hail
 from tests.analysis.hspace_cases import from_text
 from tests.htools.random_clusters import TEMPLATES, random_cluster
 

@@ -22,6 +22,7 @@ from gpolicy.analysis import node_losses as module
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.counted_cluster import CountedCluster
+from gpolicy.analysis.hail_document import as_hail_reads
 from gpolicy.analysis.loaded_state import group_data
 from gpolicy.analysis.losses import lose
 from gpolicy.analysis.node_losses import GroupRedundancy, redundancy
@@ -58,7 +59,7 @@ def test_each_verdict_equals_the_law(*, cpus: bool) -> None:
     kept = lost = 0
     limits = Limits(cpus_after_failure=cpus)
     for state in states():
-        data = cluster_data(state)
+        data = as_hail_reads(state, cluster_data(state))
         for place, found in enumerate(redundancy(state, failures=2, limits=limits)):
             cluster = CountedCluster(group_data(data, place), None).cluster
             names = {node.facts.name: index for index, node in cluster.nodes.items()}

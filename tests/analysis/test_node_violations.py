@@ -129,7 +129,7 @@ def test_what_cannot_be_counted_is_unknown() -> None:
     mixed = replace(item, disk_template="mixed")
     found = node_verdicts(replace(observed, instances={"vm0": mixed}))
     assert {verdict.unknown for verdict in found.values()} == {(CPU, DISK)}
-    assert found["n1"].reason == "instance vm0: disks of several templates cannot be counted"
+    assert found["n1"].reason == "instance vm0 has disks of several templates, which htools cannot read"
 
 
 def test_a_breach_in_numbers() -> None:

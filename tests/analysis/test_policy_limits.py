@@ -117,9 +117,7 @@ def test_a_size_that_no_spec_allows() -> None:
 def test_limits_of_the_policy(limits: Limits, cause: Cause, words: str, eased: Limits) -> None:
     state = simulated_state("p,4,4t,256g,8,2" if limits.cpus_after_failure else "p,4,4t,4g,64,64")
     report = capacity(state, limits=limits, other_values=True)
-    (found,) = (item for item in report.policy_limits if item.cause is cause and item.spec.startswith("standard under"))
-    under = capacity(state, limits=eased).groups[0].extended
-    assert under is not None
-    assert under.standard is not None
+    (found,) = (item for item in report.policy_limits if item.cause is cause and item.spec == "standard")
+    under = capacity(state, limits=eased).groups[0]
     assert found.other is not None
     assert (found.other.words, found.would_fit) == (words, under.standard.fits)
