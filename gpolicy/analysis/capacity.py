@@ -309,7 +309,7 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
         specs=tuple(specs),
         tiered=_sizes(filter(counted.is_made, reversed(final.placed))),
         tiered_binding=counted.find_tiered_binding(final, last, std.spindle_use),
-        hspace_tiered=_sizes(reversed(_tiered_run(hspace, tell)[0].placed)),
+        hspace_tiered=_sizes(reversed(_tiered_run(hspace, lambda _what: None)[0].placed)),
         hspace_standard=hspace.standard(std, std.spindle_use).fits,
         std=std,
         standard=counted.standard(std, std.spindle_use),

@@ -17,9 +17,9 @@ from gpolicy.allocator.configured_resources import (
     with_configured_resources,
 )
 from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
-from gpolicy.allocator.extended import ExtendedRules, fill
+from gpolicy.allocator.extended import ExtendedRules, limited_allocator, refuse_minutes
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.placement import candidate_nodes
+from gpolicy.allocator.placement import Candidates, candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.errors import InputError
@@ -49,6 +49,14 @@ def clusters(draw: st.DrawFn, template: DiskTemplate | None = None) -> tuple[Clu
         disks = sum(item.disk for item in existing if place in {item.primary, item.secondary} and kind.local)
         nodes.append(node(place, MEMORY, DISK, free_memory=MEMORY - used[place], free_disk=DISK - disks))
     return cluster(nodes, existing), kind
+
+
+def fill(
+    where: Cluster, candidates: Candidates, wanted: Instance, rules: ExtendedRules, maximum_memory: int | None = None
+) -> AllocationState:
+    refuse_minutes(where.nodes, where.instances, wanted, rules)
+    state = AllocationState(where.nodes, where.instances)
+    return limited_allocator(candidates, rules).standard(state, replace(wanted, maximum_memory=maximum_memory), None)
 
 
 def run(where: Cluster, kind: DiskTemplate, rules: ExtendedRules, most: int | None = None) -> AllocationState:
@@ -95,7 +103,7 @@ def test_what_takes_minutes_is_refused() -> None:
     many = cluster([node(place, MEMORY, DISK) for place in range(101)])
     singles = candidate_nodes(many.groups, many.nodes, 1)
     with pytest.raises(InputError, match="on at most 100 nodes; there are 101"):
-        fill(many, singles, instance(900, 1500, 1, DiskTemplate.PLAIN), ExtendedRules())
+        fill(many, singles, instance(900, 1500, 1, DiskTemplate.PLAIN), ExtendedRules(max_node_failures=2))
     some = cluster([node(place, MEMORY, DISK) for place in range(30)])
     plain = instance(900, 1500, 1, DiskTemplate.PLAIN)
     with pytest.raises(
@@ -136,7 +144,7 @@ def test_the_sum_of_maximum_memories_stays_below_the_over_subscribed_memory(
             assert most <= MEMORY * ratio
     free = run(where, kind, ExtendedRules(max_node_failures=0, oversubscription=100.0), 1800)
     assert len(result.placed) <= len(free.placed)
-    assert free.placed == run(where, kind, ExtendedRules(max_node_failures=0)).placed
+    assert free.placed == run(where, kind, ExtendedRules(max_node_failures=0), 1800).placed
 
 
 def data(*instances: Instance) -> ClusterData:

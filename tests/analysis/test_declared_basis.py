@@ -173,8 +173,9 @@ def test_exclusive_storage_counts_volumes_measured_or_promised(tmp_path: Path) -
     hardware = "hardware: {memory: 64G, cpus: 16, pv_size: 100G, pv_count: 4}\n"
     promised = under(configured(), tmp_path, CLUSTER + HV_STATE + GROUP + exclusive + hardware)
     report = capacity(promised)
-    # a disk of 90 GiB takes one volume, of which int(102400 / 1.03) = 99,417 MiB count; all must fit on one node
-    assert report.groups[0].standard.fits == 4
+    # a disk of 90 GiB takes one volume, of which int(102400 / 1.03) = 99,417 MiB count; all hail asks for no N+1 here
+    assert report.groups[0].standard.fits == 8
+    assert report.groups[0].hspace_standard == 4
     assert report.basis.declared == {"memory and CPUs": ("node1", "node2"), "disk and spindles": ("node1", "node2")}
     state = configured()
     nodes = {
@@ -183,7 +184,7 @@ def test_exclusive_storage_counts_volumes_measured_or_promised(tmp_path: Path) -
     }
     measured = under(replace(state, nodes=nodes), tmp_path, CLUSTER + HV_STATE + GROUP + exclusive)
     report = capacity(measured)
-    assert report.groups[0].standard.fits == 3  # one volume of node1 is used in part
+    assert report.groups[0].standard.fits == 7  # one volume of node1 is used in part
     assert report.basis.declared == {"memory and CPUs": ("node1", "node2")}
     room = report.groups[0].stranded
     assert room is not None

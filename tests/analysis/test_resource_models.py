@@ -200,7 +200,7 @@ def test_capacity_under_the_measured_model_is_not_counted_again(monkeypatch: pyt
         asked.append(arguments)
         return make_allocator(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("gpolicy.analysis.counted_cluster.make_allocator", counted)
+    monkeypatch.setattr("gpolicy.allocator.extended.make_allocator", counted)
     state = cluster(nodes={"a": hv("mem_node", 8000)})
     states = compare(state, state)
     loaded = load(states)

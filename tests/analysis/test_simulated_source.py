@@ -42,7 +42,7 @@ def test_exclusive_storage_leaves_all_volumes_free() -> None:
     (theirs,) = simulate(["p,1,1t,64g,16,8,True"]).nodes
     assert (node.exclusive_storage, node.spindles, node.free_spindles) == (True, 8, 8)
     assert (theirs.exclusive_storage, theirs.spindles, theirs.free_spindles) == (True, 8, 0)
-    assert capacity(read_state("sim:p,2,1t,64g,16,8,True"), template="plain").groups[0].standard.fits == 8
+    assert capacity(read_state("sim:p,2,1t,64g,16,8,True"), template="plain").groups[0].hspace_standard == 8
 
 
 def test_the_values_are_ganetis_own() -> None:

@@ -26,7 +26,6 @@ from gpolicy.ganeti.parameter import Values
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 from gpolicy.impact.impact import impact
 from gpolicy.policy.loading import load_policy
-from gpolicy.report.capacity_answer import capacity_answer
 from tests.analysis.hspace_cases import from_text, text_of
 
 VOLUME = 10310
@@ -149,7 +148,7 @@ def test_the_whole_cluster_counts_nothing_on_nodes_that_refuse_it() -> None:
     assert [item.standard.fits for item in report.groups] == [0, alone.standard.fits]
     assert report.cluster.standard.fits == alone.standard.fits > 0
     assert report.cluster.tiered == alone.tiered
-    assert "hspace itself counts" in (report.cluster.standard.binding.detail or "")
+    assert report.cluster.hspace_standard > report.cluster.standard.fits
 
 
 def allowing(state: ClusterState, *templates: str) -> ClusterState:
@@ -207,54 +206,40 @@ def test_a_size_that_nobody_can_make_is_not_counted() -> None:
     found = capacity(cluster(2)).groups[0]  # two volumes hold 20018 MiB
     spec = found.specs[0]
     assert (spec.fits, spec.binding.cause) == (0, Cause.TOO_FEW_SPINDLES)
-    assert spec.binding.detail == (
-        "a disk of 19.6G on 2 spindles needs 3 physical volumes of 10.1G; hspace itself counts 4"
-    )
-    assert (found.standard.fits, found.tiered) == (0, ())
-    assert list(found.differences) == [
-        f"pair 1: {spec.binding.detail}",
-        f"standard: {spec.binding.detail}",
-        "pair 1 is left out of the tiered run",
-    ]
-    more = capacity(cluster(2), limits=Limits(max_node_failures=1)).groups[0].extended
-    assert more is not None
+    assert spec.binding.detail == ("a disk of 19.6G on 2 spindles needs 3 physical volumes of 10.1G")
+    assert (spec.hspace, found.standard.fits, found.tiered) == (4, 0, ())
+    more = capacity(cluster(2), limits=Limits(max_node_failures=1)).groups[0]
     assert (more.specs[0].fits, more.specs[0].binding.cause) == (0, Cause.TOO_FEW_SPINDLES)
 
 
-def test_with_enough_spindles_it_is_counted_as_hspace_does() -> None:
-    assert capacity(cluster(3)) == replace(capacity(cluster(3, volumes=None)), notes=())
-    assert capacity(cluster(3)).groups[0].specs[0].fits == 2  # 8 // 3 on each node, half of them for N+1
+def test_with_enough_spindles_it_is_counted() -> None:
+    found, unknown = (capacity(cluster(3, volumes=size)).groups[0].specs[0] for size in (VOLUME, None))
+    assert found.fits == unknown.fits
+    assert (found.fits, found.hspace) == (4, 2)  # 8 // 3 on each node; hspace keeps half of them for N+1
 
 
 def test_what_a_tiered_run_shrinks_below_its_spindles_is_not_counted() -> None:
     found = capacity(cluster(3, free=1)).groups[0]  # hspace shrinks 3 spindles to the one that is free
     assert found.tiered == ()
-    assert found.not_made == (PlacedSize(1024, 20060, 1, 1, 1),)
-    assert list(found.differences) == ["tiered: hspace itself counts 1 more, which Ganeti does not make there"]
+    assert found.hspace_tiered == (PlacedSize(1024, 20060, 1, 1, 1),)
 
 
 def test_nodes_with_smaller_volumes_count_nothing() -> None:
     state = with_volumes(with_volumes(cluster(2, volumes=None, nodes=3), 30900, "n0", "n1"), VOLUME, "n2")
     found = capacity(state).groups[0].specs[0]
     whole = capacity(cluster(2, volumes=None, nodes=3)).groups[0].specs[0].fits
-    assert found.fits < whole
-    assert found.binding.detail == (f"hspace itself counts {whole}; but {Cause.TOO_FEW_SPINDLES.sentence}")
+    assert 0 < found.fits < whole  # on the nodes with larger volumes
 
 
 def test_unknown_volumes_are_a_note_of_the_group() -> None:
     report = capacity(cluster(2, volumes=None))
-    assert report.groups[0].specs[0].fits == 4
+    assert (report.groups[0].specs[0].fits, report.groups[0].specs[0].hspace) == (8, 4)
     assert report.notes == (
         (
             "group g: the size of its physical volumes is not known, so the spindles of disks are not checked; read"
             " them (gpolicy snapshot --physical-volumes), or write pv_size and pv_count in the group's hardware"
         ),
     )
-
-
-def test_the_difference_from_hspace_stands_in_the_answer() -> None:
-    notes = capacity_answer(capacity(cluster(2))).notes
-    assert notes[0].startswith("group g: pair 1: a disk of 19.6G on 2 spindles needs 3 physical volumes")
 
 
 def test_a_promise_of_the_policy_counts_as_a_measurement(tmp_path: Path) -> None:
@@ -269,4 +254,3 @@ def test_a_promise_of_the_policy_counts_as_a_measurement(tmp_path: Path) -> None
     assert known is not None
     assert [row.after and row.after.fits for row in known.groups[0].rows] == [0]
     assert known.groups[0].before == known.groups[0].after
-    assert any("hspace itself counts 4" in note for note in known.notes)

@@ -13,7 +13,7 @@ from gpolicy.analysis.node_losses import GroupRedundancy, Loss
 from gpolicy.analysis.node_violations import RatioBreach
 from gpolicy.analysis.shown_score import Score
 from gpolicy.analysis.violations import PolicyViolation, Verdict
-from gpolicy.impact.declared_guards import declared_guards, failures_asked
+from gpolicy.impact.declared_guards import TAKES_INSTANCES, declared_guards, failures_asked
 from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.impact import Impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
@@ -254,7 +254,7 @@ def test_redundancy_is_examined_for_as_many_failures_as_a_guard_asks_for(tmp_pat
 
 
 def test_reserved_names_are_those_of_the_built_in_guards() -> None:
-    assert list(GUARDS) == list(BUILT_IN)
+    assert [*GUARDS, TAKES_INSTANCES] == list(BUILT_IN)
 
 
 @pytest.mark.parametrize("guard", ["capacity_loss: {at_most: 0}", "node_failures: 1", "newly_violating: 0"])

@@ -63,12 +63,12 @@ def test_judged_again_on_the_same_cluster_the_verdicts_are_the_same() -> None:
     assert again == declared_guards(POLICY.guards, CHANGES, guard_impact(STATE, AFTER, POLICY.guards, NAMES))
 
 
-def test_guards_count_on_what_the_policy_declares() -> None:
+def test_guards_count_on_the_basis_of_the_report() -> None:
     known = guard_impact(STATE, AFTER, POLICY.guards, NAMES)
     assert (IMPACT.declares, IMPACT.basis and IMPACT.basis.kind) == (True, BasisKind.MEASURED)
-    assert set(known.group_basis.values()) == {BasisKind.MIXED, BasisKind.MEASURED}
+    assert set(known.group_basis.values()) == {BasisKind.MEASURED}
     verdict = declared_guards(POLICY.guards, CHANGES, known)[0]
-    assert verdict.message.startswith("group dedicated, spec quarter (mixed): ")
+    assert verdict.message.startswith("group dedicated, spec quarter (measured): ")
 
 
 def test_without_changes_nothing_is_lost() -> None:

@@ -79,7 +79,7 @@ def test_a_group_too_large_to_count_fails_the_guard(tmp_path: Path) -> None:
     ok, message = verdict(tmp_path, "capacity_loss: {at_most: 1}", cluster(4096, limits, 40), cluster(8192, limits, 40))
     assert not ok
     assert message.startswith(
-        "group g: cannot be measured under its limits: the loss of any 2 nodes would be simulated"
+        "group g: cannot be measured: under its limits the loss of any 2 nodes would be simulated"
     )
 
 
