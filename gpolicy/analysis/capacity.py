@@ -337,7 +337,8 @@ def _sizes(placed: Iterable[Instance]) -> tuple[PlacedSize, ...]:
     """Return runs of equal sizes in the order of placement."""
     runs: list[PlacedSize] = []
     for instance in placed:
-        size = PlacedSize(instance.memory, instance.disk, instance.vcpus, instance.total_spindles or 0, 1)
+        disk = sum(one.size for one in instance.disks)
+        size = PlacedSize(instance.burst, disk, instance.vcpus, instance.total_spindles or 0, 1)
         if runs and replace(runs[-1], count=1) == size:
             runs[-1] = replace(size, count=runs[-1].count + 1)
         else:

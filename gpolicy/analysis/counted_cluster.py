@@ -30,6 +30,7 @@ from gpolicy.allocator.placement import (
 from gpolicy.allocator.redundancy import is_redundant
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.usable import Usable, usable_groups
+from gpolicy.analysis.allocator_input import charged_space
 from gpolicy.analysis.binding import Binding, Cause, binding
 from gpolicy.analysis.hail_counting import hail_allocator, rules_of
 from gpolicy.analysis.losses import FirstLoss, first_loss
@@ -197,8 +198,9 @@ class CountedCluster:
         return together, hail_allocator(parts, self.rules, dedicated=self.dedicated)
 
     def instance(self, spec: Spec, spindle_use: int) -> Instance:
-        """Return the instance that hspace places for `spec`: one disk, running."""
-        return Instance.wanted(spec, self.template or DiskTemplate.PLAIN, spindle_use)
+        """Return a new instance of `spec` as Ganeti asks hail for it: one disk, with its metadata, running."""
+        made = Instance.wanted(spec, self.template or DiskTemplate.PLAIN, spindle_use)
+        return replace(made, disk=charged_space(made.template, [spec.disk_size]))
 
     def largest(self, pair: SpecPair, spindle_use: int | None = None) -> Instance:
         """Return the instance at the maximum of `pair`; under over-subscription it is guaranteed the minimum memory."""
@@ -345,6 +347,10 @@ class HspaceCluster(CountedCluster):
         found = self._candidates(self._usable.groups)
         rules = replace(self._usable.rules, weights=self.weights)
         return None if found is None else (found, make_allocator(found, rules, capacity_checks=True))
+
+    def instance(self, spec: Spec, spindle_use: int) -> Instance:
+        """Return the instance that hspace places for `spec`: without the metadata of its disk."""
+        return Instance.wanted(spec, self.template or DiskTemplate.PLAIN, spindle_use)
 
     def _refused_on(self, index: int, instance: Instance) -> Unmade | None:  # noqa: ARG002
         """Return None: hspace does not ask which disks Ganeti makes."""

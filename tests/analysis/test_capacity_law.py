@@ -95,7 +95,7 @@ def check_law(state: ClusterState, report: CapacityReport, seed: int, folder: Pa
         for number in range(fits + 1):
             found = place(here, request)
             assert found.ok is (number < fits), (seed, item.group, request, fits, number, found.reason)
-            if folder is not None:
+            if folder is not None and not any("hail itself accepts this" in note for note in found.notes):
                 answer = real_hail(document(here, as_request(request)), folder)
                 if answer is not None:
                     assert answer["success"] is found.ok, (seed, item.group, request, number)
