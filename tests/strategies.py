@@ -184,7 +184,7 @@ def cluster_states(draw: st.DrawFn, names: tuple[str, ...] = PLAIN_NAMES) -> Clu
     enabled = draw(_subset(list(TEMPLATES)))
     own = base_cluster(enabled)
     own |= _stored(draw(leaves(Level.CLUSTER)), Level.CLUSTER)
-    own[ALLOWED] = [*sorted(draw(_subset(enabled)))]
+    own[ALLOWED] = [*draw(_subset(enabled))]
     if not {"plain", "drbd"} & set(enabled):
         own["volume_group_name",] = draw(st.sampled_from(["", "xenvg"]))
     if "drbd" not in enabled:
@@ -194,7 +194,7 @@ def cluster_states(draw: st.DrawFn, names: tuple[str, ...] = PLAIN_NAMES) -> Clu
         values: Values = {("alloc_policy",): "preferred"}
         values |= _stored(draw(leaves(Level.GROUP)), Level.GROUP)
         if draw(st.booleans()):
-            values[ALLOWED] = [*sorted(draw(_subset(enabled)))]
+            values[ALLOWED] = [*draw(_subset(enabled))]
         groups[name] = Group(name=name, own=values, effective=fill(values, own, Level.GROUP), tags=draw(tag_sets))
     nodes: dict[str, Node] = {}
     for number in range(draw(st.integers(0, 6))):
@@ -349,7 +349,7 @@ def _cluster_document(draw: st.DrawFn, state: ClusterState, enabled: list[str] |
     values = draw(leaves(Level.CLUSTER))
     if enabled is not None:
         values[ENABLED] = enabled
-        values[ALLOWED] = sorted(draw(_subset(enabled)))
+        values[ALLOWED] = [*draw(_subset(enabled))]
         lvm = bool({"plain", "drbd"} & set(enabled))
         values["volume_group_name",] = "xenvg" if lvm else draw(st.sampled_from(["", "vg2"]))
         values["drbd_usermode_helper",] = "/bin/true" if "drbd" in enabled else draw(st.sampled_from(["", "/bin/x"]))
@@ -378,7 +378,7 @@ def _group_values(draw: st.DrawFn, own: Values, enabled: list[str], *, forced: b
             values[path] = "inherit"
     stale = forced and ALLOWED in own and bool(set(map(str, _list(own[ALLOWED]))) - set(enabled))
     if stale or draw(st.booleans()):
-        values[ALLOWED] = draw(st.just("inherit") | _subset(enabled).map(sorted))
+        values[ALLOWED] = draw(st.just("inherit") | _subset(enabled))
     return values
 
 

@@ -1,8 +1,6 @@
-"""The default disk template of new instances."""
+"""The disk template that is counted and placed where none is named."""
 
 from __future__ import annotations
-
-from typing import Final
 
 from gpolicy.allocator.cluster_data import InstancePolicy
 from gpolicy.allocator.enumerations import DiskTemplate
@@ -10,8 +8,6 @@ from gpolicy.analysis.unmade import is_made_exclusive
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import UsageError
 from gpolicy.guessing import did_you_mean_one_of
-
-_LIKELY: Final = (DiskTemplate.DRBD, DiskTemplate.PLAIN)
 
 
 def enabled_templates(state: ClusterState) -> tuple[DiskTemplate, ...] | None:
@@ -37,12 +33,17 @@ def wanted_template(name: str, enabled: tuple[DiskTemplate, ...] | None) -> Disk
 def first_allowed(
     enabled: tuple[DiskTemplate, ...] | None, policy: InstancePolicy, *, exclusive: bool
 ) -> DiskTemplate | None:
-    """Return the default template under `policy`; with `exclusive` storage one that Ganeti makes there, if any is.
+    """Return the first of `allowed_templates`, which hspace counts with; None if there is none."""
+    return next(iter(allowed_templates(enabled, policy, exclusive=exclusive)), None)
 
-    If the source does not name the enabled ones, DRBD and plain come first: the order of the policy's list has no
-    meaning in Ganeti, although hspace takes its first.
+
+def allowed_templates(
+    enabled: tuple[DiskTemplate, ...] | None, policy: InstancePolicy, *, exclusive: bool
+) -> list[DiskTemplate]:
+    """Return the enabled templates of the policy's list, in its order.
+
+    With `exclusive` storage they are those that Ganeti makes there, if it makes any.
     """
-    order = (*_LIKELY, *DiskTemplate) if enabled is None else enabled
-    allowed = [template for template in order if template in policy.templates]
+    allowed = [template for template in policy.templates if enabled is None or template in enabled]
     made = [template for template in allowed if is_made_exclusive(template)] if exclusive else []
-    return next(iter(made or allowed), None)
+    return made or allowed

@@ -79,7 +79,7 @@ def load_state(
     group: str | None = None,
     like: Iterable[CountedCluster] = (),
 ) -> LoadedState:
-    """Load what is known of `state`. Instances get `template`, by default the first enabled one that the policy allows.
+    """Load what is known of `state`. Instances get `template`, by default the first of the policy that is enabled.
 
     With `declared`, what hv_state and disk_state declare goes before measured figures. A cluster with the same numbers
     as one of `like` is that object, so that nothing is counted twice. Raise GpolicyError if `group` is not known, or no

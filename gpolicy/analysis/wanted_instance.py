@@ -10,7 +10,7 @@ from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceSt
 from gpolicy.allocator.merge import desired_tags, exclusion_tags
 from gpolicy.allocator.policy_check import check_policy
 from gpolicy.analysis.allocator_input import charged_space, policy_of
-from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
+from gpolicy.analysis.disk_templates import allowed_templates, enabled_templates, wanted_template
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import shared_limits
 from gpolicy.errors import GpolicyError, UsageError, about
@@ -22,10 +22,11 @@ class PlaceRequest:
     """The instance to place. Memory in MiB; `wanted_instance` fills in fields that are None.
 
     Under over-subscription the instance is guaranteed `minimum_memory` and may burst to `memory`; None: the same.
-    `template` None: the first enabled one that the group (or, with no group given, any group) allows. `memory`,
-    `vcpus`, `disks`, `spindle_use` None: those of the policy's `std` (of `group` if one is given). `group` is a name
-    or UUID; `nodes` the only nodes that may be used; `networks` UUIDs, one a network interface. `spindles_given`: the
-    request itself says the spindles of `disks`; those of a size of the policy mean nothing without exclusive storage.
+    `template` None: the first of the group's policy that is enabled; with no group given the first of the cluster's
+    that a group allows. `diskless` is skipped for a request with disks. `memory`, `vcpus`, `disks`, `spindle_use` None:
+    those of the policy's `std` (of `group` if one is given). `group` is a name or UUID; `nodes` the only nodes that may
+    be used; `networks` UUIDs, one a network interface. `spindles_given`: the request itself says the spindles of
+    `disks`; those of a size of the policy mean nothing without exclusive storage.
     `ignore_ipolicy`: the policy's sizes and disk templates are not held against it (`gnt-instance add
     --ignore-ipolicy`). `weights` are those of the score.
     """
@@ -116,13 +117,21 @@ def _template(request: PlaceRequest, group: Group | None, state: ClusterState, d
     groups = [item for item in data.groups if item.index in filled] or data.groups  # groups with nodes
     open_groups = [item for item in groups if item.alloc_policy is not AllocPolicy.UNALLOCABLE]
     allowed = [
-        first_allowed(enabled, item.policy, exclusive=state.is_exclusive(item.name))
+        template
         for item in ([group] if group else open_groups or groups)
+        for template in _allowed(request, item.name, state)
     ]
-    for template in allowed if enabled is None else enabled:
-        if template is not None and template in allowed:
+    for template in (*(() if group else data.policy.templates), *allowed):
+        if template in allowed:
             return template
     raise UsageError("no enabled disk template is allowed by the policy", hint="name one: template=drbd")
+
+
+def _allowed(request: PlaceRequest, group: str, state: ClusterState) -> list[DiskTemplate]:
+    """Return the templates that `group` has for the disks of the request, in the order of its policy."""
+    policy = policy_of(state.groups[group].effective, f"group {group}")
+    found = allowed_templates(enabled_templates(state), policy, exclusive=state.is_exclusive(group))
+    return [template for template in found if not (request.disks and template is DiskTemplate.DISKLESS)]
 
 
 def _disks(request: PlaceRequest, std: Spec, template: DiskTemplate, data: ClusterData) -> tuple[Disk, ...]:
@@ -183,9 +192,8 @@ def of_spec(request: PlaceRequest, spec: Spec, state: ClusterState, group: str |
     The template is then one that the group allows, since the size may be that of another group.
     """
     if request.template is None and group is not None:
-        policy = policy_of(state.groups[group].effective, f"group {group}")
-        template = first_allowed(enabled_templates(state), policy, exclusive=state.is_exclusive(group))
-        request = replace(request, template=template.value if template else None)
+        allowed = [template.value for template in _allowed(request, group, state)]
+        request = replace(request, template=allowed[0] if allowed else None)
     nodes = [node for node in state.nodes.values() if group in (None, node.group)]
     return of_size(request, spec, exclusive=any(state.has_exclusive_storage(node) for node in nodes))
 

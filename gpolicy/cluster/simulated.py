@@ -8,9 +8,9 @@ as htools names them; the first specification is group-01 here, while hspace giv
 Units are those of htools: m, g and t are powers of 1024, and so are MiB, GiB and TiB; M, G, T and MB, GB, TB are
 decimal (rounded down to whole MiB).
 
-The cluster has Ganeti's built-in values; no template is preferred and no hypervisor known, as for hspace. Nodes have
-nothing in use. The physical volumes of a node are all free, where hspace counts none as free under exclusive storage
-and so finds room for nothing.
+The cluster has Ganeti's built-in values; the first template is diskless and no hypervisor known, as for hspace. Nodes
+have nothing in use. The physical volumes of a node are all free, where hspace counts none as free under exclusive
+storage and so finds room for nothing.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from gpolicy.ganeti.values import INHERITED_FAMILIES, canonical, fill
 MOST_NODES: Final = 10_000
 """Nodes of one simulated cluster."""
 
+_HTOOLS_ORDER: Final = ("diskless", "file", "sharedfile", "plain", "blockdev", "drbd", "rbd", "ext", "gluster")
 _BLANKS: Final = " \t\n\r\f\v"
 _SIZE: Final = re.compile(r"([0-9]{1,20})\s*([a-zA-Z]*)", re.ASCII)
 _HINT: Final = "write policy,count,disk,memory,cpus[,spindles[,exclusive storage]], as in sim:p,20,2t,64g,16,4"
@@ -84,14 +85,18 @@ def simulated_state(text: str, *, source: str | None = None) -> ClusterState:
 
 
 def built_in_values(version: str = DEFAULT_VERSION) -> Values:
-    """Return the instance policy, disk and node parameters that a new cluster of the release `version` has."""
-    return {
+    """Return the instance policy, disk and node parameters that a new cluster of the release `version` has.
+
+    The disk templates are in htools' order: Ganeti itself writes them in any.
+    """
+    built_in = {
         parameter.path: canonical(parameter.path, default)
         for parameter in parameters_of(Level.CLUSTER)
         if parameter.family in INHERITED_FAMILIES
         and known_in(parameter, version)
         and (default := default_in(parameter, version)) is not None
     }
+    return built_in | {("ipolicy", "disk-templates"): [*_HTOOLS_ORDER]}
 
 
 def _resources(simulated: _SimulatedGroup) -> Resources:

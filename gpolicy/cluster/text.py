@@ -17,11 +17,11 @@ from gpolicy.cluster.json_input import decode_text, read_bytes
 from gpolicy.cluster.own_values import own_values
 from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.record import shown
+from gpolicy.cluster.simulated import built_in_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Identity, Instance, Node, Resources
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, columns_of, is_silent, sections
-from gpolicy.ganeti.parameter import Level, Value, Values
-from gpolicy.ganeti.parameters import parameters_of
+from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, DRBD_METADATA
 
 _SPEC_COLUMNS = ("memory-size", "cpu-count", "disk-size", "disk-count", "nic-count", "spindle-use")
@@ -258,7 +258,5 @@ def _number(text: str, where: str) -> float:
     return number
 
 
-_BUILT_IN: Values = {
-    parameter.path: parameter.default for parameter in parameters_of(Level.CLUSTER) if parameter.family == "ipolicy"
-}
-"""The policy of a group without a policy line: Ganeti's defaults, not the cluster's policy."""
+_BUILT_IN: Values = {path: value for path, value in built_in_values().items() if path[0] == "ipolicy"}
+"""The policy of a group without a policy line: htools' defaults, not the cluster's policy."""

@@ -16,7 +16,14 @@ from gpolicy.analysis.capacity import GroupCapacity, Observer, count_cluster, pr
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.impact.comparison import CountedSides, LoadedComparison, measure_sides
-from gpolicy.impact.fit_change import AllocationVectors, CapacityChange, FitChange, GroupCapacityChange, matched_pairs
+from gpolicy.impact.fit_change import (
+    AllocationVectors,
+    CapacityChange,
+    FitChange,
+    GroupCapacityChange,
+    PairMatch,
+    matched_pairs,
+)
 
 
 def capacity_change(compared: LoadedComparison, names: PairNames, tell: Observer) -> CapacityChange:
@@ -54,12 +61,16 @@ def _group_change(
     before = before and replace(before, group=match.before)
     after = after and after.called(match.after, names)
     pairs = matched_pairs(_pairs(before), _pairs(after))
-    rows = [_row(before, after, old, new, sides.after) for old, new in pairs]
+    templates, counted = _templates(before, after), sides.after
+    if templates and before and counted:
+        counted = replace(counted, template=before.template)
+    rows = [_row(before, after, place, counted, templates) for place in pairs]
     tiered = FitChange(
         "tiered",
         before.tiered_fit if before else None,
         after.tiered_fit if after else None,
         other_pairs=_pairs(before) != _pairs(after),
+        templates=templates,
     )
     if before is not None:
         before = before.renamed({old: row.name for (old, _), row in zip(pairs, rows, strict=True) if old is not None})
@@ -69,37 +80,53 @@ def _group_change(
         after=after,
         rows=tuple(rows),
         tiered=tiered,
-        standard=_standard(before, after, sides.after),
+        standard=_standard(before, after, counted, templates),
         renamed_from=match.renamed_from,
         vectors=_vectors(before, after, sides),
     )
 
 
+def _templates(before: GroupCapacity | None, after: GroupCapacity | None) -> tuple[str, ...]:
+    """Return the disk templates that are counted before and after; nothing where they are the same."""
+    if before is None or after is None or before.template is after.template:
+        return ()
+    return tuple(side.template.value if side.template else "no template" for side in (before, after))
+
+
 def _row(
     before: GroupCapacity | None,
     after: GroupCapacity | None,
-    old: int | None,
-    new: int | None,
+    places: PairMatch,
     counted: CountedCluster | None,
+    templates: tuple[str, ...],
 ) -> FitChange:
-    """Return the row of a pair of the old policy (its place), of the new one, or of both."""
+    """Return the row of a pair of the old policy, of the new one, or of both.
+
+    `counted` is the cluster after the change, counted with the template of before.
+    """
+    old, new = places
     was = before.specs[old] if before is not None and old is not None else None
     will = after.specs[new] if after is not None and new is not None else None
     place = str((old or 0) + 1)
     name = will.name if will is not None else place if after is None else f"was {place}"
     old_size = None
-    if was is not None and counted is not None and (will is None or will.pair.max != was.pair.max):
+    if was is not None and counted is not None and (will is None or will.pair.max != was.pair.max or templates):
         old_size = counted.fit_pair(was.pair, was.spindle_use)
-    return FitChange(name, was.fit if was else None, will.fit if will else None, old_size)
+    return FitChange(name, was.fit if was else None, will.fit if will else None, old_size, templates=templates)
 
 
-def _standard(before: GroupCapacity | None, after: GroupCapacity | None, counted: CountedCluster | None) -> FitChange:
+def _standard(
+    before: GroupCapacity | None,
+    after: GroupCapacity | None,
+    counted: CountedCluster | None,
+    templates: tuple[str, ...],
+) -> FitChange:
     """Return the row of the standard size."""
     was, will = (side.standard if side else None for side in (before, after))
     old_size = None
-    if was and was.spec and will and counted is not None and was.spec != will.spec:
+    if was and was.spec and will and counted is not None and (was.spec != will.spec or templates):
         old_size = counted.standard(was.spec, was.spec.spindle_use)
-    return FitChange("standard", was, will, old_size)
+    return FitChange("standard", was, will, old_size, templates=templates)
 
 
 def _vectors(

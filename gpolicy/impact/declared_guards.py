@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gpolicy.analysis.basis import BasisKind
-from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.node_losses import GroupRedundancy
 from gpolicy.analysis.pair_names import MINMAX, PairNames, names_by_object, pair_names, pair_title
 from gpolicy.cluster.state import ClusterState
@@ -331,12 +330,12 @@ def _fits(guard: Guard, group: GroupCapacityChange, row: FitChange, basis: Basis
     if row.before is None:
         return  # a new spec: nothing can be lost
     old = row.old_size_after
-    today = _size(row.before).removeprefix(" of ")
+    today = _size(row, 0).removeprefix(" of ")
     of_size = f"{spec}, today's size ({today}){on}" if today else f"{spec}{on}"
     if after is None:
         yield _loss(guard, of_size, row.before.fits, old.fits if old else 0, " (the spec is removed)")
         return
-    sizes = tuple(map(_size, (row.before, row.after))) if row.resized else ("", "")
+    sizes = (_size(row, 0), _size(row, 1)) if row.resized else ("", "")
     yield _loss(guard, f"{spec}{on}", row.before.fits, after, sizes=sizes)
     if old is not None:
         why = f" (bound by {old.binding.cause.key})"
@@ -356,10 +355,12 @@ def _loss(
     return _Figure(ok, f"{title}: {before}{sizes[0]} fit now, {then}{sizes[1]} after{why}, {loss}")
 
 
-def _size(fit: Fit | None) -> str:
-    """Return the size that is counted, in words that follow its number."""
+def _size(row: FitChange, side: int) -> str:
+    """Return the size that is counted now (side 0) or after (1), in words that follow its number."""
+    fit = (row.before, row.after)[side]
     size = fit.spec if fit else None
-    return f" of {exact_size(size.memory)} · {size.cpus} CPU · {exact_size(size.disk_size)}" if size else ""
+    template = f", {row.templates[side]}" if row.templates else ""
+    return f" of {exact_size(size.memory)} · {size.cpus} CPU · {exact_size(size.disk_size)}{template}" if size else ""
 
 
 # --- violations --------------------------------------------------------------------------------------------------

@@ -18,8 +18,9 @@ class FitChange:
     `name` is the pair's name in the policy, otherwise its position ("was 2" for the place of one that is gone);
     `tiered` and `standard` are rows of their own.
     `old_size_after` is how many instances of the old size fit under the new policy, for a pair that is removed or
-    resized (an instance of that size may be forbidden then: bound by ipolicy.minmax). `other_pairs` says of the tiered
-    run that it goes through other pairs than before.
+    resized (an instance of that size may be forbidden then: bound by ipolicy.minmax), or counted with another disk
+    template. `templates` are the one now and the one then where they differ. `other_pairs` says of the tiered run that
+    it goes through other pairs than before.
     """
 
     name: str
@@ -27,13 +28,14 @@ class FitChange:
     after: Fit | None
     old_size_after: Fit | None = None
     other_pairs: bool = False
+    templates: tuple[str, ...] = ()
 
     @property
     def resized(self) -> bool:
-        """Whether the two sides count instances of different sizes, so that their numbers do not compare."""
+        """Whether the sides count instances of different sizes or templates, so that their numbers do not compare."""
         if self.before is None or self.after is None:
             return False
-        return self.other_pairs or self.before.spec != self.after.spec
+        return self.other_pairs or bool(self.templates) or self.before.spec != self.after.spec
 
     @property
     def worst_after(self) -> Fit | None:
@@ -100,6 +102,8 @@ class GroupCapacityChange:
     def emptied(self) -> str:
         """Why a group that takes instances today would take none; empty where it is removed or closed."""
         if self.before is None or self.after is None or not self.before.most_fits or self.after.most_fits:
+            return ""
+        if any(row.old_size_after and row.old_size_after.fits for row in (*self.rows, self.standard)):
             return ""
         return self.after.refusal_words if self.after.nodes else "it would have no nodes"
 

@@ -22,7 +22,7 @@ from gpolicy.policy.schema_parameters import (
 TEMPLATE: Final[Schema] = {
     SHAPE: "disk-template",
     "enum": list(DISK_TEMPLATES),
-    "description": "Disk template. Default: the first enabled one allowed.",
+    "description": "Disk template. Default: the first of the policy that is enabled.",
 }
 
 

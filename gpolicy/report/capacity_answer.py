@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, TypeVar
 
-from gpolicy.analysis.binding import Binding
+from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity
 from gpolicy.analysis.shown_score import Score
 from gpolicy.printable import count
@@ -99,20 +100,30 @@ def told_of(report: CapacityReport) -> list[GroupCapacity]:
 def _sentences(report: CapacityReport, old: _Old | None) -> Iterator[str]:
     """Yield the verdict: the groups that take nothing first, then what fits."""
     empty, told = [item for item in report.groups if item.refusal is not None], told_of(report)
-    said = [f"{_place(item)} takes no new instance: {item.refusal_words}" for item in empty[:_MOST_TOLD]]
+    said = [f"{_place(item)} takes no new {_refused(item)}: {item.refusal_words}" for item in empty[:_MOST_TOLD]]
     said += [f"{count(len(empty) - _MOST_TOLD, 'more group')} take none either"] if len(empty) > _MOST_TOLD else []
     if report.cluster and report.cluster.refusal and told != [report.cluster]:
         said.append(f"requests that name no group are refused: {report.cluster.refusal_words}")
     filled = [item for item in told if item.refusal is None]
-    taken = [_taken(item, old.get(item.group) if old else None) for item in filled[:_MOST_TOLD]]
+    templates = {item.template for item in (*report.groups, *told)}
+    named = len(templates) > 1 or DiskTemplate.DISKLESS in templates
+    taken = [_taken(item, old.get(item.group) if old else None, named=named) for item in filled[:_MOST_TOLD]]
     taken += [f"and {count(len(filled) - _MOST_TOLD, 'more group')}"] if len(filled) > _MOST_TOLD else []
     said += [f"{supposing(report.what_if)}{'; '.join(taken)}"] if taken else []
     return (f"{text[0].upper()}{text[1:]}{'.' if number < len(said) else ''}" for number, text in enumerate(said, 1))
 
 
-def _taken(item: GroupCapacity, was: GroupCapacity | None) -> str:
+def _refused(item: GroupCapacity) -> str:
+    """Return what a group takes none of: instances of the counted template, unless it refuses others as well."""
+    of_all = item.refusal is not None and item.refusal.cause in (Cause.BROKEN, Cause.ALLOCATOR)
+    return "instance" if of_all or item.template is None else f"{item.template.value} instance"
+
+
+def _taken(item: GroupCapacity, was: GroupCapacity | None, *, named: bool) -> str:
+    """Return what fits; with the name of its template where it could be another, or has no disks."""
     now = [f" (now {number:,})" for number in (was.standard.fits, was.tiered_fit.fits)] if was else ["", ""]
-    standard = f"{item.standard.fits:,} standard instances{now[0]}"
+    of = f" of {item.template.value}" if named and item.template else ""
+    standard = f"{item.standard.fits:,} standard instances{of}{now[0]}"
     return f"{_place(item)} takes {standard}, or {item.tiered_fit.fits:,} in a tiered run{now[1]}"
 
 

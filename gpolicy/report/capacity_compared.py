@@ -21,7 +21,8 @@ _Row = tuple[str | None, str]
 
 def compared_answer(reports: Mapping[str, CapacityReport]) -> Answer:
     """Return what fits under each policy, by its name."""
-    found = {policy: _figures(report) for policy, report in reports.items()}
+    several = len({item.template for report in reports.values() for item in report.groups}) > 1
+    found = {policy: _figures(report, several=several) for policy, report in reports.items()}
     together = dict.fromkeys(row for figures in found.values() for row in figures)
     groups = sorted(dict.fromkeys(group for group, _ in together), key=lambda group: group is None)
     rows = [row for group in groups for row in together if row[0] == group]
@@ -81,18 +82,20 @@ def _of_policies(sentences: Mapping[str, Iterable[str]]) -> Iterator[str]:
 _Figures = dict[_Row, tuple[int, Binding, str]]
 
 
-def _figures(report: CapacityReport) -> _Figures:
+def _figures(report: CapacityReport, *, several: bool) -> _Figures:
     return {
         (item.group, name): figure
         for item in (*report.groups, *([report.cluster] if report.cluster else []))
-        for name, figure in _of_group(item).items()
+        for name, figure in _of_group(item, several=several).items()
     }
 
 
-def _of_group(item: GroupCapacity) -> dict[str, tuple[int, Binding, str]]:
-    figures = {one.name: (one.fits, one.binding, spec_words(one.pair.max)) for one in item.specs}
-    figures["tiered"] = (sum(run.count for run in item.tiered), item.tiered_binding, "pairs in turn, shrunk to fit")
-    figures["standard"] = (item.standard.fits, item.standard.binding, spec_words(item.standard.spec))
+def _of_group(item: GroupCapacity, *, several: bool) -> dict[str, tuple[int, Binding, str]]:
+    """Return for each row what fits, what binds, and the counted size; with the template if `several` are counted."""
+    of = f", {item.template.value}" if several and item.template else ""
+    figures = {one.name: (one.fits, one.binding, f"{spec_words(one.pair.max)}{of}") for one in item.specs}
+    figures["tiered"] = (item.tiered_fit.fits, item.tiered_binding, f"pairs in turn, shrunk to fit{of}")
+    figures["standard"] = (item.standard.fits, item.standard.binding, f"{spec_words(item.standard.spec)}{of}")
     return figures
 
 

@@ -72,8 +72,8 @@ def headline(change: CapacityChange) -> tuple[str, str]:
     share = f" ({percent(row.percent)})" if row.delta and row.before and not row.resized else ""
     value = now if now == then else f"{now} → {then}"
     if row.resized and row.before and row.after:
-        words = f"instances of today's standard size ({spec_words(row.before.spec)})"
-        words += f", {_fits(row.after)} of the new one ({spec_words(row.after.spec)})"
+        words = f"instances of today's standard size ({_counted(row, 0)})"
+        words += f", {_fits(row.after)} of the new one ({_counted(row, 1)})"
     else:
         words = f"standard instances{share}"
     return value, f"{words}; tiered {_words(item.tiered)}"
@@ -121,7 +121,8 @@ def comparisons(item: GroupCapacityChange) -> Iterator[tuple[str, FitChange]]:
     for change in figures(item):
         yield (pair_cell(change.name) if change in item.rows else change.name), change
         if change.old_size_after is not None and change.before is not None:
-            yield OLD_SIZE, FitChange(change.name, change.before, change.old_size_after)
+            old = f"· still {change.templates[0]}" if change.templates else OLD_SIZE
+            yield old, FitChange(change.name, change.before, change.old_size_after)
 
 
 def changed_groups(change: CapacityChange) -> list[GroupCapacityChange]:
@@ -147,6 +148,13 @@ def spec_words(spec: Spec | None) -> str:
     return NOTHING if spec is None else size_words(spec.memory, spec.cpus, spec.disk_size)
 
 
+def _counted(row: FitChange, side: int) -> str:
+    """Return what is counted now (side 0) or then (1): the size, and the template where it is another one."""
+    fit = (row.before, row.after)[side]
+    size = [spec_words(fit.spec)] if fit and fit.spec else [OTHER_SIZES] * row.other_pairs
+    return ", ".join([*size, *row.templates[side : side + 1]])
+
+
 def size_words(memory: int, cpus: int, disk: int) -> str:
     """Return the size of an instance: memory, virtual CPUs, disk."""
     return f"{size(memory)} · {cpus} CPU · {size(disk)}"
@@ -156,7 +164,8 @@ def _figures(change: FitChange) -> tuple[str, ...]:
     now, then = change.before, change.after
     spec = spec_words(then.spec) if then else spec_words(now.spec if now else None)
     if now and then and change.resized:
-        spec = f"{spec} (was {spec_words(now.spec)})" if now.spec else OTHER_SIZES
+        was = change.templates[0] if change.templates and now.spec == then.spec else _counted(change, 0)
+        spec = f"{_counted(change, 1)} (was {was})" if now.spec or change.templates else OTHER_SIZES
     delta, share = signed(change.delta), percent(change.percent)
     if now is None or then is None:
         delta = "new" if now is None else "gone"
@@ -179,7 +188,7 @@ def _bound_by(now: Fit | None, then: Fit | None) -> str:
 
 def _differs(change: FitChange) -> bool:
     now, then = change.before, change.after
-    return now is None or then is None or (now.fits, now.spec) != (then.fits, then.spec)
+    return now is None or then is None or bool(change.templates) or (now.fits, now.spec) != (then.fits, then.spec)
 
 
 def _same(items: Sequence[GroupCapacityChange], moved: Sequence[GroupCapacityChange]) -> Iterator[str]:
@@ -246,7 +255,7 @@ def _loss_words(item: GroupCapacityChange, row: FitChange) -> str:
     """Return which row loses, how much, and what keeps out the next instance."""
     then = row.worst_after
     of_old_size = row.before is not None and then is row.old_size_after
-    old = f" of {spec_words(row.before.spec)}" if of_old_size and row.before else ""
+    old = f" of {_counted(row, 0)}" if of_old_size else ""
     where = f"group {item.group}" if item.group else "the cluster"
     why = f" ({_why(then.binding.cause)})" if then else ""
     return f"{pair_title(row.name)} in {where} {_fits(row.before)} → {_fits(then)}{old}{why}"
@@ -267,9 +276,13 @@ def _words(row: FitChange) -> str:
         return f"{_fits(now)} → {_fits(then)}"
     if row.resized:
         if not (now.spec and then.spec and row.old_size_after):
-            return f"{_fits(now)} now, {_fits(then)} then, of {OTHER_SIZES} (no comparison)"
-        old = f"{_fits(now)} → {_fits(row.old_size_after)} of {spec_words(now.spec)}"
-        return f"{old}, and {_fits(then)} of {spec_words(then.spec)}"
+            if row.templates:
+                found = f"{_fits(now)} of {_counted(row, 0)} now, {_fits(then)} of {_counted(row, 1)} then"
+            else:
+                found = f"{_fits(now)} now, {_fits(then)} then, of {OTHER_SIZES}"
+            return f"{found} (no comparison)"
+        old = f"{_fits(now)} → {_fits(row.old_size_after)} of {_counted(row, 0)}"
+        return f"{old}, and {_fits(then)} of {_counted(row, 1)}"
     if not row.delta:
         return f"{_fits(then)} as before"
     share = f", {percent(row.percent)}" if row.percent is not None else ""

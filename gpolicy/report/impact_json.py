@@ -7,7 +7,7 @@ MiB. The form is a contract, described by `schemas/output/plan.json`: a test hol
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Spec
@@ -32,11 +32,11 @@ def impact_data(impact: Impact) -> dict[str, Any]:
     return found
 
 
-def _with(*derived: str, without: str = "") -> Callable[[Any], dict[str, Any]]:
-    """Return the form of a value that has some figures beside its fields, and a field that only serves to compare."""
+def _with(*derived: str, without: Collection[str] = ()) -> Callable[[Any], dict[str, Any]]:
+    """Return the form of a value with some figures beside its fields, and without those that only serve to compare."""
 
     def form(value: Any) -> dict[str, Any]:
-        names = (*(item.name for item in dataclasses.fields(value) if item.name != without), *derived)
+        names = (*(item.name for item in dataclasses.fields(value) if item.name not in without), *derived)
         return {name: plain(getattr(value, name), _FORMS) for name in names}
 
     return form
@@ -53,9 +53,9 @@ _FORMS: Final[Mapping[type, Callable[[Any], Any]]] = {
     Cause: lambda cause: cause.key,
     DeclaredNumber: _with("differs"),
     DiskTrouble: lambda trouble: trouble.key,
-    FitChange: _with("delta", "percent", without="other_pairs"),
+    FitChange: _with("delta", "percent", without={"other_pairs", "templates"}),
     GroupCapacity: capacity_of_group,
-    GroupRedundancy: _with(without="members"),
+    GroupRedundancy: _with(without={"members"}),
     GroupRedundancyChange: _with("newly_lost"),
     Loss: _with("absorbed"),
     NodeModel: _with("oversubscription"),

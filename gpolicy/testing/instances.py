@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpolicy.allocator.cluster_data import InstancePolicy, Spec
+from gpolicy.allocator.cluster_data import Spec
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.allocator_input import policy_of
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
@@ -16,7 +16,6 @@ from gpolicy.cluster.state import ClusterState, Disk, Instance, Node, Resources
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Existing, Sizes
-from gpolicy.policy.source_file import Located
 from gpolicy.testing.outcome import CannotRunError, errors_at, known_name
 from gpolicy.what_if.load import with_all
 
@@ -39,12 +38,12 @@ def instance_of(
 ) -> Instance:
     """Return the instance that `sizes` describes, for `group`, on no node yet.
 
-    Missing values come from the named spec, else from `std`; the template is the first enabled one that the group
-    allows (`mirrored`: DRBD or not, by the number of its nodes). Under exclusive storage the disks of a named spec have
-    its spindles.
+    Missing values come from the named spec, else from `std`; the template is the first of the group's policy that is
+    enabled (`mirrored`: DRBD or not, by the number of its nodes) and has disks where `sizes` has some. Under exclusive
+    storage the disks of a named spec have its spindles.
     """
     spec = whole_spec(policy, state, sizes, group)
-    template = _template(sizes.template, state, group, mirrored=mirrored)
+    template = _template(sizes, state, group, mirrored=mirrored)
     if template is DiskTemplate.DISKLESS:
         disks: tuple[Disk, ...] = ()
     elif sizes.disks is not None:
@@ -69,16 +68,14 @@ def instance_of(
     )
 
 
-def _template(
-    named: Located[str] | None, state: ClusterState, group: str, *, mirrored: bool | None = None
-) -> DiskTemplate:
-    if named is not None:
-        return DiskTemplate(named.value)
+def _template(sizes: Sizes, state: ClusterState, group: str, *, mirrored: bool | None = None) -> DiskTemplate:
+    if sizes.template is not None:
+        return DiskTemplate(sizes.template.value)
     if mirrored:
         return DiskTemplate.DRBD
-    held: InstancePolicy = policy_of(state.groups[group].effective, f"group {group}")
-    if mirrored is False:
-        held = replace(held, templates=tuple(item for item in held.templates if item is not DiskTemplate.DRBD))
+    held = policy_of(state.groups[group].effective, f"group {group}")
+    wrong = {DiskTemplate.DRBD: mirrored is False, DiskTemplate.DISKLESS: bool(sizes.disks)}
+    held = replace(held, templates=tuple(item for item in held.templates if not wrong.get(item)))
     exclusive = state.is_exclusive(group)
     return first_allowed(enabled_templates(state), held, exclusive=exclusive) or DiskTemplate.PLAIN
 

@@ -242,3 +242,12 @@ def test_tags_of_other_tools_stay() -> None:
     adopted = adopt(cluster_state(nodes={"node1": ("htools:standby:auto", "rack:a")}))
     assert "htools:standby:auto" not in adopted.files["nodes.yaml"].partition("gpolicy: v1")[2]
     assert [item.what for item in adopted.left_out] == ["tag htools:standby:auto"]
+
+
+@pytest.mark.parametrize("order", [["drbd", "plain"], ["plain", "drbd"]])
+def test_the_order_of_templates_is_the_clusters(order: list[Value], tmp_path: Path) -> None:
+    path: ValuePath = ("ipolicy", "disk-templates")
+    state = cluster_state(cluster={path: order}, group={path: order[::-1]})
+    assert make_plan(load(adopt(state), tmp_path), state).changes == ()
+    turned = cluster_state(cluster={path: order[::-1]}, group={path: order})
+    assert [change.after for change in make_plan(load_policy(tmp_path), turned).changes] == [order, order[::-1]]

@@ -152,10 +152,12 @@ def test_the_spindle_use_is_the_nearest_that_the_pair_takes() -> None:
     assert [spec.spindle_use for spec in only(small(node("a"), node("b"), specs=specs)).specs] == [1, 3]
 
 
-def test_the_default_template_is_ganeti_s_default_if_the_group_allows_it() -> None:
+def test_the_default_template_is_the_first_of_the_policy_that_is_enabled() -> None:
     state = small(node("a"), node("b"), templates="plain,ext")
     assert only(state).template is DiskTemplate.PLAIN
-    own: Values = {**state.cluster.own, ("enabled_disk_templates",): ["drbd", "ext", "plain"]}
+    own: Values = {**state.cluster.own, ("enabled_disk_templates",): ["ext", "plain"]}
+    assert only(replace(state, cluster=replace(state.cluster, own=own))).template is DiskTemplate.PLAIN
+    own = {**own, ("enabled_disk_templates",): ["drbd", "ext"]}
     assert only(replace(state, cluster=replace(state.cluster, own=own))).template is DiskTemplate.EXT
 
 

@@ -13,6 +13,7 @@ from gpolicy.allocator.merge import merge
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis import place_search
 from gpolicy.analysis.allocator_input import cluster_data
+from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.pair_names import PairNames, find_pair
 from gpolicy.analysis.place_report import PlaceReport
 from gpolicy.analysis.placing import place
@@ -20,7 +21,7 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, of_size
 from gpolicy.cluster.simulated import simulated_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.parameter import Value, Values
 from tests.analysis.hspace_cases import from_text, text_of
 
 SIZES = (
@@ -244,6 +245,21 @@ def test_the_template_is_one_of_a_group_that_has_nodes() -> None:
     report = place(replace(state, groups=groups, cluster=replace(state.cluster, own=own)), PlaceRequest())
     assert report.instance.template.value == "drbd"
     assert report.ok
+
+
+@pytest.mark.parametrize("order", [["plain", "drbd"], ["drbd", "plain"], ["diskless", "plain"]])
+def test_the_template_is_the_one_that_is_counted(order: list[Value]) -> None:
+    """With no group given the cluster's list counts; where the request has disks, not `diskless`."""
+    state, path = shared("8.0"), ("ipolicy", "disk-templates")
+    own: Values = {**state.cluster.own, path: order, ("enabled_disk_templates",): [*sorted(map(str, order))]}
+    there = replace(state.groups["g"], effective={**state.groups["g"].effective, path: order[::-1]})
+    state = replace(state, cluster=replace(state.cluster, own=own), groups={"g": there})
+    counted = capacity(state)
+    assert counted.cluster is not None
+    for request, item in ((PlaceRequest(), counted.cluster), (PlaceRequest(group="g"), counted.groups[0])):
+        assert place(state, request).instance.template is item.template
+    with_disks = place(state, PlaceRequest(disks=(Disk(1024),))).instance.template
+    assert with_disks.value == next(template for template in order if template != "diskless")
 
 
 def test_only_the_best_of_very_many_pairs_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,7 @@ def test_hardware_is_no_number_of_the_policy() -> None:
 def test_it_is_counted_on_request_only() -> None:
     state = simulated_state("p,4,4t,256g,8,2")
     assert capacity(state).policy_limits == ()
-    (found,) = capacity(state, other_values=True).policy_limits
+    (found,) = capacity(state, template="drbd", other_values=True).policy_limits
     assert found.sentence == (
         "group group-01, standard: the limit is a number of the policy: with ipolicy.vcpu-ratio 5 instead of 4, 128 fit"
         " instead of 124; beyond that ipolicy.spindle-ratio is the limit"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,29 @@ def compare(item: GroupCapacity, hspace: HspaceCluster, file: Path) -> int:
             assert str(count) == keys[f"HTS_ALLOC_{reason.upper()}_CNT"]
         answers += 1
     return answers
+
+
+@pytest.mark.parametrize("order", list(permutations(["diskless", "drbd", "plain"])))
+def test_the_first_template_of_the_policy_is_counted(order: tuple[str, ...], tmp_path: Path) -> None:
+    """The cluster's list counts for the whole cluster, the group's own list for the group."""
+    file, own = tmp_path / "cluster.data", order[::-1]
+    nodes = "".join(f"n{number}|32768|0|32768|400000|400000|16|N|u|1\n" for number in range(3))
+    specs = "1024,1,10240,1,1,1|128,1,1024,1,1,1;8192,8,102400,16,8,12"
+
+    def text_with(cluster: tuple[str, ...]) -> str:
+        lists = "".join(f"{name}|{specs}|{','.join(given)}|64.0|64.0\n" for name, given in (("", cluster), ("g", own)))
+        return f"g|u|preferred||\n\n{nodes}\n\n\n{lists}"
+
+    report = capacity(from_text(text_with(order)))
+    for item, first in ((report.cluster, order), (report.groups[0], own)):
+        file.write_text(text_with(first))
+        keys = ask(file)
+        assert keys is not None
+        assert item is not None
+        assert item.template is not None
+        assert item.template.value == first[0] == keys["HTS_SPEC_DISK_TEMPLATE"]
+        assert str(item.hspace_standard) == keys["HTS_ALLOC_INSTANCES"]
+        assert str(sum(run.count for run in item.hspace_tiered)) == keys["HTS_TRL_INST_CNT"]
 
 
 @pytest.mark.parametrize("part", [pytest.param(slice(0, 200, 20)), pytest.param(slice(200), marks=pytest.mark.full)])

@@ -63,6 +63,18 @@ def test_another_size_of_a_spec_is_said_with_its_number(other: Path) -> None:
     assert " of 8G · 3 CPU · 90G" in small
 
 
+def test_another_first_template_is_said_with_its_number(other: Path) -> None:
+    file = other / "cluster.yaml"
+    text = file.read_text(encoding="utf-8").replace(
+        "  disk-templates: [drbd, plain]", "  disk-templates: [plain, drbd]"
+    )
+    file.write_text(text, encoding="utf-8")
+    done = gpolicy("capacity", "--compare", POLICY, other, *SNAPSHOT, "-g", "shared")
+    small = next(line for line in done.stdout.splitlines() if " small " in line)
+    assert " of 12G · 3 CPU · 90G, drbd" in small
+    assert " of 12G · 3 CPU · 90G, plain" in small
+
+
 def test_a_policy_with_errors_ends_it(other: Path) -> None:
     (other / "wrong.yaml").write_text("gpolicy: v1\nkind: NodeGroup\nname: x\nnodse: []\n", encoding="utf-8")
     done = gpolicy("capacity", "--compare", POLICY, other, *SNAPSHOT)

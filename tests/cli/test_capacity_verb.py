@@ -13,7 +13,10 @@ TEXT = f"text:{ROOT / 'tests' / 'data' / 'clusters' / 'full' / 'htools.data'}"
 def test_a_table_and_an_exit_code() -> None:
     done = gpolicy("capacity", "--state", TEXT)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "ipolicy.spindle-ratio" in done.stdout
+    first = done.stdout.splitlines()[1]
+    assert first.startswith("Group gold takes no new plain instance: disk ")
+    assert first.endswith("Group default takes 184 standard instances of ext, or 4 in a tiered run")
+    assert "ipolicy.vcpu-ratio" in done.stdout
 
 
 def test_json_with_one_group_and_a_template() -> None:

@@ -105,7 +105,8 @@ def spec(memory: str, values: Mapping[str, int]) -> str:
         (("diskparams", "rbd", "access"), "inherit", "userspace", "userspace"),
         (("alloc_policy",), "last_resort", "preferred", "preferred"),
         (("ipolicy", "disk-templates"), "[plain, drbd]", ["drbd"], "[drbd]"),
-        (("ipolicy", "disk-templates"), "[plain]", ["drbd", "plain"], "[plain, drbd]"),
+        (("ipolicy", "disk-templates"), "[plain]", ["drbd", "plain"], "[drbd, plain]"),
+        (("ipolicy", "disk-templates"), "[plain, drbd]", ["drbd", "plain"], "[drbd, plain]"),
         (("ipolicy", "disk-templates"), "[plain]  # x", ["drbd"], "[drbd]  # x"),
     ],
 )

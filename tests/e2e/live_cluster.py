@@ -202,13 +202,12 @@ def _set_network(descriptor: int) -> None:
 
 
 _VOLATILE: Final = re.compile("serial_no|[cm]time")
-_SETS: Final = frozenset({"tags", "disk-templates"})
 
 
 def content(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return a configuration without what every write changes: serial numbers and times.
 
-    Empty containers are left out, since Ganeti leaves them behind (T49), and sets are sorted, since Ganeti shuffles
+    Empty containers are left out, since Ganeti leaves them behind (T49), and tags are sorted, since Ganeti shuffles
     them. A group that was removed and made again has another UUID, so groups are named by name.
     """
     names = {uuid: f"group {group['name']}" for uuid, group in config["nodegroups"].items()}
@@ -220,7 +219,7 @@ def content(config: Mapping[str, Any]) -> dict[str, Any]:
             return {name: item for name, item in kept.items() if item not in ({}, [])}
         if isinstance(value, list):
             items = [cleaned(item) for item in value]
-            return sorted(items) if key in _SETS else items
+            return sorted(items) if key == "tags" else items
         return names.get(value, value) if isinstance(value, str) else value
 
     whole: dict[str, Any] = cleaned(config)

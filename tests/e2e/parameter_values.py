@@ -43,7 +43,7 @@ _SPECIAL: Final[dict[Path, tuple[Any, Any]]] = {
     ("ipolicy", "minmax"): ([_pair(65536)], [_pair(16384), _pair(131072)]),
     ("ipolicy", "disk-templates"): (
         ["drbd", "plain", "file", "diskless"],
-        ["drbd", "plain", "file", "diskless", "ext"],
+        ["plain", "drbd", "file", "diskless"],  # the order counts
     ),
     ("nicparams", "mode"): ("openvswitch", "bridged"),  # a routed one would need an address of every instance
     ("nicparams", "link"): ("br7", "br8"),

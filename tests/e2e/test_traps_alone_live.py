@@ -34,7 +34,9 @@ def test_t07_live_bounds_and_std_depend_on_one_another(real: Real, tmp_path: Pat
 def test_t21_t22_t23_t24_t54_live_templates(real: Real, tmp_path: Path) -> None:
     """A group's stale list is cut to nothing when its template is disabled, and then blocks the group."""
     enabled = ["file", "drbd", "plain", "diskless"]
-    real.taken("gnt-cluster", "modify", "--ipolicy-disk-templates=drbd,file,plain,diskless")
+    for allowed in ("plain,diskless,drbd,file", "drbd,file,plain,diskless"):
+        real.taken("gnt-cluster", "modify", f"--ipolicy-disk-templates={allowed}")
+        assert real.config()["ipolicy"]["disk-templates"] == allowed.split(",")
     real.taken("gnt-group", "add", "--ipolicy-disk-templates=rbd", "a")  # which the cluster's policy does not allow
     policy = write_policy(
         tmp_path / "policy.yaml", [document("Cluster", "cluster", {("enabled_disk_templates",): enabled})]

@@ -253,7 +253,7 @@ def test_t18_lists_of_templates_hold_no_spaces() -> None:
         parse("gnt-cluster", "modify", "--enabled-disk-templates=plain, drbd")
     assert cluster_argv(("enabled_disk_templates",), ["plain", "drbd"])[2:] == ("--enabled-disk-templates=plain,drbd",)
     assert cluster_argv(("ipolicy", "disk-templates"), ["plain", "drbd"])[2:] == (
-        "--ipolicy-disk-templates=drbd,plain",
+        "--ipolicy-disk-templates=plain,drbd",
     )
     with pytest.raises(InexpressibleError):
         cluster_argv(("enabled_disk_templates",), ["plain", " drbd"])
@@ -266,11 +266,15 @@ def test_t19_disk_state_is_written_as_plain_and_the_volume_group() -> None:
     assert argv == ("gnt-node", "modify", "--disk-state=plain/vg:disk_total=1", "n")
 
 
-def test_t24_the_order_of_enabled_templates_is_kept_and_that_of_allowed_ones_means_nothing() -> None:
-    enabled: list[Value] = ["plain", "ext", "drbd"]
-    assert real_ganeti().parse(cluster_argv(("enabled_disk_templates",), enabled))["enabled_disk_templates"] == enabled
-    allowed = [group_modify("g", {("ipolicy", "disk-templates"): order}) for order in (enabled, enabled[::-1])]
-    assert allowed[0] == allowed[1]
+def test_t24_ganeti_keeps_the_order_of_enabled_and_of_allowed_templates() -> None:
+    order: list[Value] = ["plain", "ext", "drbd"]
+    assert real_ganeti().parse(cluster_argv(("enabled_disk_templates",), order))["enabled_disk_templates"] == order
+    for allowed in (order, order[::-1]):
+        path = ("ipolicy", "disk-templates")
+        for argv in (cluster_argv(path, allowed), group_modify("g", {path: allowed}).argv):
+            assert argv is not None
+            _, after = real_ganeti().store(argv, {})
+            assert after[path] == allowed
 
 
 @pytest.mark.parametrize("name", ["install_image", "zeroing_image"])

@@ -22,6 +22,7 @@ from gpolicy.cluster.state import ClusterState, Group, Identity
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.impact.fit_change import CapacityChange, GroupCapacityChange, matched_pairs
+from gpolicy.report.capacity_section import headline
 from tests.analysis.hspace_cases import DATA, from_text, text_of
 from tests.impact.changes import capacity_change
 
@@ -131,6 +132,47 @@ def test_a_pair_that_grows_is_no_loss_while_as_many_of_its_old_size_fit() -> Non
     shrunk = only(capacity_change(cluster(minmax=[wider]), cluster(minmax=[SMALL]))).rows[0]
     assert (shrunk.delta or 0) > 0
     assert shrunk.is_loss  # none of the old size may be made any more
+
+
+PLAIN_FIRST, DRBD_FIRST = cluster(disk_templates=["plain", "drbd"]), cluster(disk_templates=["drbd", "plain"])
+
+
+def test_another_first_template_is_counted_beside_the_one_of_today() -> None:
+    item = only(capacity_change(PLAIN_FIRST, DRBD_FIRST))
+    assert [fits for _, fits, _ in figures(item)] == counted(PLAIN_FIRST)
+    assert [fits for _, _, fits in figures(item)] == counted(DRBD_FIRST)
+    for row in (*item.rows, item.standard):
+        assert (row.templates, row.resized, row.is_loss) == (("plain", "drbd"), True, False)
+        assert row.before is not None
+        assert row.old_size_after is not None
+        assert row.old_size_after.fits == row.before.fits
+    assert (item.tiered.templates, item.tiered.worst_after) == (("plain", "drbd"), None)
+    value, words = headline(capacity_change(PLAIN_FIRST, DRBD_FIRST))
+    assert value == str(counted(PLAIN_FIRST)[-1])
+    assert words.startswith("instances of today's standard size (1G · 1 CPU · 5G, plain), ")
+    assert f"{counted(DRBD_FIRST)[-1]} of the new one (1G · 1 CPU · 5G, drbd); tiered" in words
+
+
+def test_a_template_that_is_withdrawn_is_a_loss() -> None:
+    for row in only(capacity_change(PLAIN_FIRST, cluster(disk_templates=["drbd"]))).rows:
+        assert row.is_loss
+        assert row.old_size_after is not None
+        assert (row.old_size_after.fits, row.old_size_after.binding.cause) == (0, Cause.TEMPLATE)
+
+
+def test_a_group_is_emptied_only_if_it_takes_nothing_of_todays_template_either() -> None:
+    def full(*templates: str) -> ClusterState:
+        state = cluster(disk_templates=[*templates])
+        nodes = {
+            name: replace(node, resources=replace(node.resources, disk_free=0)) for name, node in state.nodes.items()
+        }
+        return replace(state, nodes=nodes, instances={})
+
+    for after, emptied in ((full("drbd", "diskless"), False), (full("drbd"), True)):
+        item = only(capacity_change(full("diskless", "drbd"), after))
+        assert item.before is not None
+        assert item.after is not None
+        assert (item.before.most_fits > 0, item.after.most_fits, bool(item.emptied)) == (True, 0, emptied)
 
 
 def test_a_new_pair_has_nothing_before() -> None:

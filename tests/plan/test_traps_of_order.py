@@ -208,7 +208,7 @@ def test_t57_what_is_saved_first_is_what_a_retry_finds_done() -> None:
     )
     half_done = cluster({ALLOWED: ["plain"]}, enabled=("plain", "file"))
     assert argv(plan_for(half_done, wanted)) == [
-        "gnt-cluster modify --zeroing-image=/z --ipolicy-disk-templates=file,plain"
+        "gnt-cluster modify --zeroing-image=/z --ipolicy-disk-templates=plain,file"
     ]
 
 

@@ -102,10 +102,15 @@ def test_t20_a_key_of_the_policy_is_replaced_and_the_others_follow() -> None:
     assert change(plan, "cluster", "ipolicy.minmax").affects == ("group/g",)
 
 
-def test_t24_order_counts_for_enabled_templates_and_not_for_allowed_ones() -> None:
+def test_t24_order_counts_for_enabled_and_for_allowed_templates() -> None:
     state = cluster({}, {"g": {ALLOWED: ["drbd", "plain"]}}, enabled=("plain", "drbd"))
-    assert plan_for(state, "NodeGroup\nname: g\nipolicy: {disk-templates: [plain, drbd]}").changes == ()
-    assert plan_for(state, CLUSTER + "ipolicy: {disk-templates: [plain, drbd]}").changes == ()
+    for document, command in (("NodeGroup\nname: g\n", "gnt-group modify"), (CLUSTER, "gnt-cluster modify")):
+        assert plan_for(state, document + "ipolicy: {disk-templates: [drbd, plain]}").changes == ()
+        turned = plan_for(state, document + "ipolicy: {disk-templates: [plain, drbd]}")
+        assert argv(turned)[0].startswith(f"{command} --ipolicy-disk-templates=plain,drbd")
+        (undo,) = turned.steps[0].inverse.commands
+        assert undo.argv is not None
+        assert "--ipolicy-disk-templates=drbd,plain" in undo.argv
     turned = plan_for(state, CLUSTER + "enabled_disk_templates: [drbd, plain]")
     assert argv(turned) == ["gnt-cluster modify --enabled-disk-templates=drbd,plain"]
     assert turned.safe

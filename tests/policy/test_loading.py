@@ -147,10 +147,10 @@ def test_a_pool_of_user_ids_takes_ranges_and_single_ones(tmp_path: Path) -> None
     assert pool == [[2000, 2000], [3000, 3000], [1000, 1010], [3000000000, 4294967295]]
 
 
-def test_ratios_are_floats_and_sets_have_no_order(tmp_path: Path) -> None:
+def test_ratios_are_floats_and_templates_keep_their_order(tmp_path: Path) -> None:
     policy = load(tmp_path, f"{CLUSTER}ipolicy: {{vcpu-ratio: 4, disk-templates: [plain, drbd]}}\n")
     assert type(leaf(policy, "ipolicy", "vcpu-ratio")) is float
-    assert leaf(policy, "ipolicy", "disk-templates") == ["drbd", "plain"]
+    assert leaf(policy, "ipolicy", "disk-templates") == ["plain", "drbd"]
 
 
 def test_numbers_where_ganeti_wants_words_stay_words(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
             "--template",
             "-t",
             metavar="TEMPLATE",
-            help="Disk template of the instances; default: each group's first enabled one that it allows.",
+            help="Disk template of the instances; default: the first that is enabled of each group's list.",
         ),
     ] = None,
     limit_options: LimitOptions,
@@ -267,9 +267,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     ] = None,
     template: Annotated[
         str | None,
-        typer.Option(
-            "--template", "-t", metavar="TEMPLATE", help="Disk template; default: the first enabled and allowed one."
-        ),
+        typer.Option("--template", "-t", metavar="TEMPLATE", help="Disk template; default: as `capacity` counts."),
     ] = None,
     bounds: Annotated[
         str | None,

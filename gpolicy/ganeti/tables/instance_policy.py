@@ -28,12 +28,15 @@ def ipolicy() -> list[Parameter]:
         "The sizes that instances may have: pairs of bounds, biggest first. An instance is legal when it fits entirely"
         " inside at least one pair. Always replaced as a whole."
     )
-    templates = "Disk templates that instances may use; each must be enabled on the cluster."
+    templates = (
+        "Disk templates that instances may use; each must be enabled on the cluster. hspace counts instances of the"
+        " first."
+    )
     vcpus = "Most virtual CPUs per physical CPU of a node."
     spindles = "Most instance spindle use per node spindle (spindle_count); ignored under exclusive storage."
     return [
         _row(("minmax",), Type.MINMAX, _DEFAULT_MINMAX, new, pairs),
-        _row(("disk-templates",), Type.SET, list(DISK_TEMPLATES), new, templates, choices=DISK_TEMPLATES),
+        _row(("disk-templates",), Type.LIST, list(DISK_TEMPLATES), new, templates, choices=DISK_TEMPLATES),
         _row(("vcpu-ratio",), Type.FLOAT, 4.0, capacity, vcpus, maximum=BOUNDS["vcpu-ratio"].most),
         _row(("spindle-ratio",), Type.FLOAT, 32.0, capacity, spindles, maximum=BOUNDS["spindle-ratio"].most),
         *(
