@@ -47,12 +47,6 @@ static void choose(struct attempt *attempt, int64_t primary, int64_t secondary, 
     attempt->score = score;
 }
 
-/* Whether a pair is better than the one chosen so far; of equals, and of undefined ones, the later primary is. */
-static bool is_better(const struct attempt *attempt, int64_t primary, double score) {
-    if (attempt->primary == NOWHERE) return true;
-    return !(attempt->score < score) && !(attempt->score == score && primary < attempt->primary);
-}
-
 /* Sort candidates by score. If the scores are NaN, the order stays, as it does in GHC's sort. */
 static void sort_by_score(struct scored *order, int64_t count) {
     if (count > 0 && !isnan(order[0].score)) qsort(order, (size_t)count, sizeof *order, best_first);
@@ -132,7 +126,7 @@ static void choose_secondary(struct engine *engine, const struct instance *insta
     }
     attempt->counts.failures[N1] += rejected;
     attempt->counts.successes -= rejected;
-    if (rejected < count && is_better(attempt, primary, order[rejected].score)) {
+    if (rejected < count && !(attempt->primary != NOWHERE && attempt->score < order[rejected].score)) {
         choose(attempt, primary, order[rejected].row, order[rejected].score);
     }
 }
@@ -175,6 +169,10 @@ static void choose_mirrored(struct engine *engine, const struct instance *instan
                             struct attempt *attempt) {
     int64_t nodes = engine->node_count, used = memory_used(instance);
     struct moving moving;
+    if (!is_redundant(engine)) {
+        reject_all(attempt);
+        return;
+    }
     if (!reserve_moving(engine, &moving)) return;
     find_most_moving(engine, &moving);
     for (int64_t primary = 0; primary < nodes; primary++) {
@@ -192,26 +190,10 @@ static void choose_mirrored(struct engine *engine, const struct instance *instan
         if (ended(engine)) return;
     }
     struct pair best = best_pair(engine, moving.clean);
-    if (best.primary == NOWHERE || !is_better(attempt, best.primary, best.score)) return;
-    choose(attempt, best.primary, best.secondary, best.score);
-}
-
-/* Choose the best redundant pair by testing pairs, the best first, until one is redundant. A primary whose best pair is
- * not is looked at alone. */
-static void choose_tested(struct engine *engine, const struct instance *instance, int64_t number,
-                          struct attempt *attempt) {
-    bool *left = reserve(engine, &engine->flags, engine->node_count, sizeof *left);
-    if (left == NULL) return;
-    memset(left, true, (size_t)engine->node_count * sizeof *left);
-    while (!ended(engine)) {
-        struct pair best = best_pair(engine, left);
-        if (best.primary == NOWHERE || !is_better(attempt, best.primary, best.score)) return;
-        if (is_redundant_after(engine, instance, number, best.primary, best.secondary)) {
-            choose(attempt, best.primary, best.secondary, best.score);
-            return;
-        }
-        left[best.primary] = false;
-        choose_secondary(engine, instance, number, best.primary, NULL, attempt);
+    if (best.primary == NOWHERE) return;
+    if (attempt->primary == NOWHERE || best.score < attempt->score ||
+        (best.score == attempt->score && best.primary > attempt->primary)) {
+        choose(attempt, best.primary, best.secondary, best.score);
     }
 }
 
@@ -223,19 +205,15 @@ static void choose_single(struct engine *engine, const struct instance *instance
     choose(attempt, best.row, NOWHERE, best.score);
 }
 
-static void choose_pair(struct engine *engine, const struct instance *instance, int64_t number, enum test test,
+static void choose_pair(struct engine *engine, const struct instance *instance, int64_t number, bool checked,
                         struct attempt *attempt) {
     prepare_pairs(engine, instance);
-    if (test == UNTESTED) {
+    if (!checked) {
         struct pair best = best_pair(engine, NULL);
         choose(attempt, best.primary, best.secondary, best.score);
-    } else if (is_beyond_repair(engine)) {
-        reject_all(attempt);
     } else if (all_mirrored(engine) && !is_strict(engine) && own_number(engine, instance, number) &&
                !instance->forthcoming && !pair_scores_are_undefined(engine)) {
         choose_mirrored(engine, instance, number, attempt);
-    } else if (test == TESTED && !pair_scores_are_undefined(engine)) {
-        choose_tested(engine, instance, number, attempt);
     } else {
         for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {
             if (engine->outcomes->primary_codes[row] != FITS) continue;
@@ -244,15 +222,15 @@ static void choose_pair(struct engine *engine, const struct instance *instance, 
     }
 }
 
-void try_allocate(struct engine *engine, const struct instance *instance, int64_t number, enum test test,
+void try_allocate(struct engine *engine, const struct instance *instance, int64_t number, bool checked,
                   struct attempt *attempt) {
     *attempt = (struct attempt){.primary = NOWHERE, .secondary = NOWHERE};
     if (ended(engine)) return;
     attempt->counts = *look_at_candidates(engine, instance, 0);
     if (attempt->counts.successes == 0) return;
     if (engine->mirrored) {
-        choose_pair(engine, instance, number, test, attempt);
-    } else if (test != UNTESTED) {
+        choose_pair(engine, instance, number, checked, attempt);
+    } else if (checked) {
         choose_checked_single(engine, instance, number, attempt);
     } else {
         choose_single(engine, instance, attempt);

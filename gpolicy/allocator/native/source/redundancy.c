@@ -21,7 +21,7 @@ struct load { int64_t memory, cpus; };
  * and the nodes that must be simulated. For several failures: what moves to each node from one node (0 between
  * questions), the most of it, and the nodes whose loss was not absorbed last time. */
 struct evacuating {
-    struct buffer residents, targets, shares, unsure, most;
+    struct buffer residents, targets, unsure, most;
     int64_t *moving;
     struct load *moving_load;
     int64_t last_lost[MOST_FAILURES], last_count;
@@ -235,8 +235,26 @@ void memory_moving(const struct engine *engine, int64_t row, int64_t *moving) {
     }
 }
 
-/* Whether nothing but lack of memory can keep the mirrored instances of a node, if there are any, from failing over. */
-static bool only_need_memory(const struct engine *engine, int64_t row) {
+/* Whether every target keeps free memory after the fail-over; sets `moving` to 0 again. */
+static bool memory_is_left(const struct engine *engine, int64_t row, int64_t *moving) {
+    const struct list *primaries = &engine->primaries[row];
+    bool left = true;
+    for (int64_t place = 0; place < primaries->count; place++) {
+        const struct instance *instance = &engine->table.items[primaries->items[place]];
+        int64_t other = instance->secondary;
+        if (instance->evacuation != FAIL_OVER) continue;
+        if (engine->nodes[other].unallocated - moving[other] <= 0) left = false;
+    }
+    for (int64_t place = 0; place < primaries->count; place++) {
+        const struct instance *instance = &engine->table.items[primaries->items[place]];
+        if (instance->evacuation == FAIL_OVER) moving[instance->secondary] = 0;
+    }
+    return left;
+}
+
+/* Whether the mirrored instances of a node, if there are any, can fail over. A fail-over takes from both nodes as much
+ * as it gives back, except for memory, which is never negative. So only the sums of memory count. */
+static bool can_fail_over(struct engine *engine, int64_t row) {
     const struct list *primaries = &engine->primaries[row];
     const struct facts *facts = &engine->facts[row];
     const struct node *node = &engine->nodes[row];
@@ -250,38 +268,17 @@ static bool only_need_memory(const struct engine *engine, int64_t row) {
         if (facts->exclusive && (unknown || node->free_spindles < 0)) return false;
         if (engine->facts[other].exclusive && (unknown || engine->nodes[other].free_spindles < 0)) return false;
     }
-    return true;
-}
-
-/* Whether the mirrored instances of a node can fail over. A fail-over takes from both nodes as much as it gives back,
- * except for memory, which is never negative. So only the sums of memory count. The rows of the targets come after each
- * other in `moved`, each with the sum that moves there. */
-static bool can_fail_over(struct engine *engine, int64_t row, struct moved *moved) {
-    int64_t *moving = engine->evacuating->moving;
-    const struct list *primaries = &engine->primaries[row];
-    bool left = only_need_memory(engine, row);
-    moved->shares = reserve(engine, &engine->evacuating->shares, primaries->count, sizeof *moved->shares);
-    moved->count = 0;
-    if (failed(engine) || !left) return false;
-    memory_moving(engine, row, moving);
-    for (int64_t place = 0; place < primaries->count; place++) {
-        const struct instance *instance = &engine->table.items[primaries->items[place]];
-        int64_t other = instance->secondary;
-        if (instance->evacuation != FAIL_OVER) continue;
-        if (engine->nodes[other].unallocated - moving[other] <= 0) left = false;
-        if (moving[other] > 0) moved->shares[moved->count++] = (struct share){other, moving[other]};
-        moving[other] = 0;
-    }
-    return left;
+    memory_moving(engine, row, engine->evacuating->moving);
+    return memory_is_left(engine, row, engine->evacuating->moving);
 }
 
 /* Answer without a simulation, or with UNSURE. A YES also holds with fewer instances, a NO with more of them. */
 static enum verdict judge(struct engine *engine, int64_t row) {
     const struct census *census = census_of(engine, row);
-    struct moved moved = {NULL, 0};
+    int64_t count = engine->primaries[row].count;
     if (failed(engine) || (engine->doubled && census->mirrored + census->moves > 0)) return UNSURE;
-    if (census->mirrored > 0 && !can_fail_over(engine, row, &moved)) return failed(engine) ? UNSURE : NO;
-    return census->mirrored == engine->primaries[row].count ? YES : judge_room(engine, row, &moved);
+    if (census->mirrored > 0 && !can_fail_over(engine, row)) return NO;
+    return census->mirrored == count ? YES : judge_room(engine, row);
 }
 
 /* Simulate the evacuation of each node, as the law does. */
@@ -307,7 +304,6 @@ static void keep_greatest(int64_t *greatest, int64_t count, int64_t number) {
  * if those nodes fail whose instances take most from it; each resource counts alone. */
 static enum verdict mirrored_survive(struct engine *engine) {
     struct load *from = engine->evacuating->moving_load;
-    struct moved moved;
     int64_t failures = engine->failures, nodes = engine->node_count;
     int64_t *memory = reserve(engine, &engine->evacuating->most, 2 * nodes * failures, sizeof *memory);
     if (failed(engine)) return UNSURE;
@@ -324,7 +320,7 @@ static enum verdict mirrored_survive(struct engine *engine) {
     for (int64_t row = 0; row < nodes; row++) {
         const struct list *primaries = &engine->primaries[row];
         if (!engine->facts[row].examined) continue;
-        if (primaries->count > 0 && !can_fail_over(engine, row, &moved)) return NO;
+        if (primaries->count > 0 && !can_fail_over(engine, row)) return NO;
         for (int64_t place = 0; place < primaries->count; place++) {
             const struct instance *instance = &engine->table.items[primaries->items[place]];
             from[instance->secondary].memory += memory_used(instance);
@@ -424,12 +420,6 @@ bool is_surely_redundant(struct engine *engine) {
         if (engine->facts[row].examined && judge(engine, row) != YES) return false;
     }
     return true;
-}
-
-bool is_beyond_repair(struct engine *engine) {
-    int64_t hint = engine->last_failing;
-    if (engine->clashing || engine->missing > 0 || is_strict(engine) || is_redundant(engine)) return false;
-    return !failed(engine) && (judge(engine, hint) == NO || lacks_room(engine, hint));
 }
 
 bool all_mirrored(const struct engine *engine) {

@@ -17,8 +17,8 @@ struct size { int64_t of[RESOURCES], turn; };
 enum { MOST_SIZES = 256 }; /* a limit of the table: a size left out only makes answers less sure */
 
 /* One size on one node: its instances of that size (`exact`) and at least that big (`as_big`), and the copies for which
- * it has room. If it has such instances: how many instances, but mirrored ones, leave it until the last one of them has
- * left (`leaving`), and at most how many copies of that size they take the room of (`units`). */
+ * it has room. If it has such instances: how many instances leave it until the last one of them has left (`leaving`),
+ * and at most how many copies of that size they take the room of (`units`). */
 struct cell { int64_t exact, as_big, copies, leaving, units; };
 /* One size in one group: the sum of the copies; the nodes with room for any; the node with the least slack
  * (slack_of()), and the least slack of the other nodes. */
@@ -207,6 +207,7 @@ static void count_residents(struct engine *engine, int64_t row) {
         const struct instance *instance = &engine->table.items[primaries->items[place]];
         if (instance->evacuation == FAIL_OVER) {
             census->mirrored++;
+            census->mirrored_memory += memory_used(instance);
             continue;
         }
         census->moves += instance->evacuation == MOVE;
@@ -228,11 +229,12 @@ static void count_residents(struct engine *engine, int64_t row) {
     }
 }
 
-/* Count one size on a node. Of instances with the same turn, any may be the last to leave. */
+/* Count one size on a node. Mirrored instances leave it first; of those with the same turn, any may be the last. */
 static void count_cell(struct engine *engine, int64_t number, int64_t row) {
     struct room *room = engine->room;
     struct counted *counted = &room->sizes[number];
     const struct size *size = &counted->size;
+    const struct census *census = &room->census[row];
     struct cell *cell = &counted->cells[row], new = {.exact = cell->exact};
     struct total *total = &counted->totals[engine->facts[row].group];
     new.copies = copies_in(free_room(engine, row), size);
@@ -245,6 +247,8 @@ static void count_cell(struct engine *engine, int64_t number, int64_t row) {
         new.leaving += exact;
         new.units += exact * units_of(other, size);
     }
+    new.leaving += census->mirrored;
+    if (size->of[MEMORY] > 0) new.units += census->mirrored + census->mirrored_memory / size->of[MEMORY];
     new.units = most(new.units, 1);
     if (new.exact == 0) new.leaving = new.units = 0;
     total->copies += new.copies - cell->copies;
@@ -286,42 +290,28 @@ const struct census *census_of(struct engine *engine, int64_t row) {
     return &engine->room->census[row];
 }
 
-/* Return how many more instances of a size the other nodes of the group could take than this node would send them. */
-static int64_t slack_of(const struct engine *engine, int64_t number, int64_t row) {
-    const struct cell *cell = &engine->room->sizes[number].cells[row];
-    return engine->room->sizes[number].totals[engine->facts[row].group].copies - cell->copies - cell->as_big;
-}
-
-/* Whether one size of a node finds room. The instances leave it one by one, and each finds room if nodes cannot all be
- * full for it, wherever those before it have gone. Each of them fills at most one node; and to fill nodes with room for
- * some copies, their units must add up to as many copies. */
-static bool finds_room(const struct engine *engine, int64_t number, int64_t row, const struct moved *moved) {
-    const struct counted *counted = &engine->room->sizes[number];
-    const struct cell *cell = &counted->cells[row];
-    int64_t group = engine->facts[row].group;
-    int64_t copies = counted->totals[group].copies - cell->copies, open = counted->totals[group].open - (cell->copies > 0);
-    for (int64_t place = 0; place < moved->count && cell->exact > 0; place++) {
-        int64_t other = moved->shares[place].node;
-        struct size room = free_room(engine, other);
-        if (engine->facts[other].group != group) continue;
-        room.of[MEMORY] -= moved->shares[place].memory;
-        int64_t left = copies_in(room, &counted->size);
-        copies -= counted->cells[other].copies - left;
-        open -= (counted->cells[other].copies > 0) - (left > 0);
-    }
-    return copies >= cell->units || open >= cell->leaving;
-}
-
-enum verdict judge_room(struct engine *engine, int64_t row, const struct moved *moved) {
+/* The instances leave a node one by one, and each finds room if nodes cannot all be full for it, wherever those before
+ * it have gone. Each of them fills at most one node; and to fill nodes with room for some copies, their units must add
+ * up to as many copies. This also holds with fewer instances and with more room. */
+enum verdict judge_room(struct engine *engine, int64_t row) {
     const struct room *room = engine->room;
     build_room(engine);
     if (failed(engine)) return UNSURE;
     bool sure = room->census[row].only_room;
     for (int64_t number = 0; number < room->size_count; number++) {
-        if (slack_of(engine, number, row) < 0) return NO;
-        sure = sure && finds_room(engine, number, row, moved);
+        const struct cell *cell = &room->sizes[number].cells[row];
+        const struct total *total = &room->sizes[number].totals[engine->facts[row].group];
+        int64_t copies = total->copies - cell->copies, open = total->open - (cell->copies > 0);
+        if (copies < cell->as_big) return NO;
+        sure = sure && (copies >= cell->units || open >= cell->leaving);
     }
     return sure ? YES : UNSURE;
+}
+
+/* Return how many more instances of a size the other nodes of the group could take than this node would send them. */
+static int64_t slack_of(const struct engine *engine, int64_t number, int64_t row) {
+    const struct cell *cell = &engine->room->sizes[number].cells[row];
+    return engine->room->sizes[number].totals[engine->facts[row].group].copies - cell->copies - cell->as_big;
 }
 
 static void compare_slack(struct engine *engine, int64_t number) {

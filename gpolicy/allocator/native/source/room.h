@@ -10,17 +10,14 @@
 
 enum verdict { NO, YES, UNSURE };
 
-/* The instances of a node: the mirrored ones, those that would move, and whether lack of room is all that can stop those
- * that are not mirrored. */
-struct census { int64_t mirrored, moves; bool only_room; };
+/* The instances of a node: the mirrored ones and their memory, those that would move, and whether lack of room is all
+ * that can stop those that are not mirrored. */
+struct census { int64_t mirrored, mirrored_memory, moves; bool only_room; };
 const struct census *census_of(struct engine *engine, int64_t row);
 
-/* The memory that fails over from a node, each target once. */
-struct moved { struct share *shares; int64_t count; };
-
-/* Whether the instances of a node that are not mirrored find room after the others have failed over, or UNSURE. A YES
+/* Whether the instances of a node that are not mirrored find room, if its mirrored ones fail over; or UNSURE. A YES
  * also holds with fewer instances, a NO with more of them. */
-enum verdict judge_room(struct engine *engine, int64_t row, const struct moved *moved);
+enum verdict judge_room(struct engine *engine, int64_t row);
 
 /* Whether the group surely has too little room for the instances of the node at `row` that are not mirrored, in any
  * order and on any nodes. */
