@@ -29,6 +29,7 @@ REFUSALS: Final = (
     "max_node_failures",
     "cpus_after_failure",
     "oversubscription",
+    "default_iallocator_params",
 )
 """Binding resources: the keys that `gpolicy capacity` and `gpolicy place` show."""
 

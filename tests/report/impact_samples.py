@@ -105,12 +105,15 @@ def counted(
                 1,
                 fits,
                 MEMORY,
-                (PlacedSize(pair.max.memory, pair.max.disk_size, pair.max.cpus, 0, fits),) if fits else (),
+                runs(pair, fits),
+                fits,
             )
             for name, pair, fits in pairs
         ),
         tiered=(PlacedSize(65536, 1048576, 16, 0, 2), PlacedSize(12288, 92160, 3, 0, 5)),
         tiered_binding=MEMORY,
+        hspace_tiered=(PlacedSize(65536, 1048576, 16, 0, 2),),
+        hspace_standard=standard + 1,
         std=STANDARD,
         standard=Fit(standard, SPINDLES, STANDARD),
         score=score,

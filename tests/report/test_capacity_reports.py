@@ -13,12 +13,11 @@ from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import CapacityReport, capacity
 from gpolicy.analysis.metadata_room import MetadataRoom, NodeRoom
 from gpolicy.analysis.shown_score import Score, ScoreComponent
-from gpolicy.cluster.terms import Limits
 from gpolicy.cluster.text import parse_text, read_text_file
 from gpolicy.json_values import json_text
 from gpolicy.printable import terminal_text
 from gpolicy.report.answer import plain_text
-from gpolicy.report.capacity_answer import _extended, _stranded, capacity_answer
+from gpolicy.report.capacity_answer import _stranded, capacity_answer
 from gpolicy.report.capacity_json import capacity_data
 from tests.report.plan_samples import HOSTILE
 from tests.report.rendered import Page, html_of, markdown_of, mentions, page_of_markdown, text_of
@@ -46,7 +45,7 @@ def test_the_schema_is_a_schema_and_knows_every_cause() -> None:
 def test_the_contract(report: CapacityReport) -> None:
     data: dict[str, Any] = json.loads(json_text(capacity_data(report)))
     assert list(VALIDATOR.iter_errors(data)) == []
-    assert data["format_version"] == "1.7"
+    assert data["format_version"] == "2.0"
     group = data["groups"][0]
     assert (group["group"], group["template"]) == ("default", "drbd")
     assert set(group["specs"][0]) >= {"name", "min", "max", "fits", "binding"}
@@ -76,14 +75,17 @@ def test_nan_is_null(report: CapacityReport) -> None:
 def test_the_table_comes_first_and_the_score_when_asked_for(report: CapacityReport) -> None:
     text = capacity_text(report)
     lines = text.splitlines()
-    assert lines[1] == "The whole cluster takes 47 standard instances, or 2 in a tiered run"
+    emptied, refused, taken = lines[1].split(". ")
+    assert emptied == "Group gold takes no new instance: nodes (too few online nodes)"
+    assert refused.startswith("Requests that name no group are refused: the loss of node4 cannot be absorbed")
+    assert taken == "Group default takes 47 standard instances, or 2 in a tiered run"
     assert lines[2] == "basis: measured, all figures of nodes are as they report them"
-    assert lines[5].split() == ["group", "template", "spec", "fits", "counted", "size", "bound", "by", "htools"]
+    assert lines[5].split() == ["group", "template", "spec", "fits", "hspace", "counted", "size", "bound", "by", "htools"]
     assert lines[6].split()[:4] == ["default", "drbd", "pair", "1"]
     standard = next(line for line in lines if line.split()[:1] == ["standard"])
     assert standard.split() == [
         "standard",
-        "47",
+        *("47", "47"),
         *("128M", "·", "1", "CPU", "·", "1G"),
         "ipolicy.spindle-ratio",
         "FailDisk",
@@ -91,7 +93,7 @@ def test_the_table_comes_first_and_the_score_when_asked_for(report: CapacityRepo
     assert "ipolicy.spindle-ratio: spindles in use for each spindle of a node" in lines
     assert "free_mem_cv" not in text
     scored = capacity_text(report, score=True)
-    assert scored.startswith(text.partition("\n\nbound by: ")[0])
+    assert scored.startswith(text.partition("\n\nabsorbed: ")[0])
     assert "Score of group default: 2.32281467" in scored
     assert scored.count("reserved_mem_rtotal") == 3
 
@@ -100,7 +102,7 @@ def test_markdown_has_every_figure_in_one_table(report: CapacityReport) -> None:
     answer = capacity_answer(report)
     page = page_of_markdown(markdown_of(answer))
     table = page.tables[0]
-    assert table[0] == ["group", "template", "spec", "fits", "counted size", "bound by", "htools"]
+    assert table[0] == ["group", "template", "spec", "fits", "hspace", "counted size", "bound by", "htools"]
     shown, whole = page.tables, Page(html_of(answer)).tables
     assert [row.pop() for row in whole[0]] == ["on one scale", *([""] * len(table[1:]))]  # the bars
     assert [[list(filter(None, row)) for row in table] for table in shown] == [
@@ -110,10 +112,11 @@ def test_markdown_has_every_figure_in_one_table(report: CapacityReport) -> None:
     wanted = []
     for item in (*report.groups, report.cluster):
         assert item is not None
-        wanted += [(f"pair {spec.name}", spec.fits, spec.binding.cause.key) for spec in item.specs]
-        wanted.append(("tiered", sum(run.count for run in item.tiered), item.tiered_binding.cause.key))
-        wanted.append(("standard", item.standard.fits, item.standard.binding.cause.key))
-    assert [(row[2], int(row[3].replace(",", "")), row[5]) for row in table[1:]] == wanted
+        wanted += [(f"pair {spec.name}", spec.fits, spec.hspace, spec.binding.cause.key) for spec in item.specs]
+        tiered, hspace = (sum(run.count for run in runs) for runs in (item.tiered, item.hspace_tiered))
+        wanted.append(("tiered", tiered, hspace, item.tiered_binding.cause.key))
+        wanted.append(("standard", item.standard.fits, item.hspace_standard, item.standard.binding.cause.key))
+    assert [(row[2], *(int(cell.replace(",", "")) for cell in row[3:5]), row[6]) for row in table[1:]] == wanted
     assert "ipolicy.spindle-ratio: spindles in use for each spindle of a node" in "".join(page.items)
     assert [row[0] for row in table[1:] if row[0]] == [*(item.group for item in report.groups), "(cluster)"]
 
@@ -186,11 +189,3 @@ def test_only_groups_with_nodes_have_stranded_resources(report: CapacityReport) 
     group = report.groups[0]
     assert [plain_text(row[0]) for row in _stranded([group]).rows] == [group.group]
     assert _stranded([replace(group, nodes=0), replace(group, stranded=None)]).rows == ()
-
-
-def test_groups_without_limits_have_no_row_under_limits(report: CapacityReport) -> None:
-    state = read_text_file(ROOT / "tests/data/clusters/full/htools.data")
-    limited = capacity(state, limits=Limits(max_node_failures=2)).groups[0]
-    (table,) = _extended([*report.groups, limited], None)
-    assert list(_extended(report.groups, None)) == []
-    assert {plain_text(row[0]) for row in table.rows} == {limited.group}

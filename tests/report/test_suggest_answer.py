@@ -10,7 +10,6 @@ from gpolicy.report.suggest_json import _mix
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import SuggestRequest
 from tests.suggest.groups_of_nodes import Hardware, group
-from tests.suggest.test_suggest import mixed
 
 LARGE, SMALL = Hardware(memory=403456, cpus=49, disk=6000000), Hardware(memory=270000, cpus=33, disk=4000000)
 REQUEST = SuggestRequest(template="plain", vcpu_ratio=1)
@@ -35,7 +34,9 @@ def test_nodes_of_one_kind_need_no_names() -> None:
 
 
 def test_a_mix_that_nothing_limits_has_no_binding() -> None:
-    mix = mixed({1: 1, 2: 1, 4: 2})[0]
+    nodes = group(Hardware(), Hardware(), exclusive=True)
+    mix = suggest(nodes, SuggestRequest(mix={1: 1, 2: 1, 4: 2}, divisors=(1, 2, 4))).groups[0].mix
+    assert mix is not None
     assert mix.binding is not None
     assert (_mix(mix)["binding"], _mix(mix)["explanation"]) == (mix.binding.cause.key, mix.binding.cause.sentence)
     free = _mix(replace(mix, binding=None))

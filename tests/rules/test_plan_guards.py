@@ -14,7 +14,7 @@ from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.examples import bounds
-from tests.rules.run_rules import TODAY, check, cluster, codes, with_instance
+from tests.rules.run_rules import TODAY, check, cluster, codes, with_instance, with_resources
 
 CLUSTER = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GROUP = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
@@ -36,6 +36,11 @@ def observed(template: str = "drbd") -> ClusterState:
     group = {name: replace(item, effective=OWN) for name, item in state.groups.items()}
     return replace(state, instances=instances, groups=group, cluster=ClusterObject(own=OWN))
 
+
+MEASURED = {
+    **{"memory_total": 4096, "memory_node": 512, "memory_free": 2048, "disk_total": 9999, "disk_free": 9999},
+    **{"cpu_total": 4, "cpu_node": 1},
+}
 
 REFUSED = {
     "right-cluster": (CLUSTER.replace("c.ex", "d.ex"), "GP705", 3),
@@ -100,6 +105,9 @@ SIZES: dict[str, Value] = {
 ALLOWING: Values = {
     ("ipolicy", "disk-templates"): ["drbd", "plain"],
     ("ipolicy", "minmax"): [{"min": SIZES, "max": {**SIZES, "memory-size": 4096}}],
+    ("ipolicy", "spindle-ratio"): 32.0,
+    ("ipolicy", "vcpu-ratio"): 4.0,
+    **{("ipolicy", "std", name): size for name, size in SIZES.items()},
 }
 
 
@@ -161,13 +169,10 @@ def test_the_place_is_the_spec_that_changed_and_a_guard_that_would_stop_is_named
 
 
 def test_a_node_that_would_be_above_the_ratio_of_its_new_group_is_named_at_the_ratio(tmp_path: Path) -> None:
-    state = observed("plain")
+    state = with_resources(observed("plain"), **MEASURED)
     text = f"{GROUP}nodes: [n2]\n{SILVER}nodes: [n1, n3]\nipolicy:\n  spindle-ratio: 0.5\n"
-    ratios: Values = {("ipolicy", "spindle-ratio"): 32.0, ("ipolicy", "vcpu-ratio"): 4.0}
-    std: Values = {("ipolicy", "std", name): size for name, size in SIZES.items()}
-    allowing: Values = {**ALLOWING, **ratios, **std}
-    groups = {name: replace(item, own=allowing, effective=allowing) for name, item in state.groups.items()}
-    instances = {name: replace(item, secondary_nodes=()) for name, item in state.instances.items()}
+    groups = {name: replace(item, own=ALLOWING, effective=ALLOWING) for name, item in state.groups.items()}
+    instances = {name: replace(item, secondary_nodes=(), status="running") for name, item in state.instances.items()}
     found = check(text, tmp_path, state=replace(state, groups=groups, instances=instances))
     breach = "1 spindle in use, 0.5 allowed: spindle_count 1 times spindle-ratio 0.5"
     (said,) = (item for item in found if item.code == "GP749")
