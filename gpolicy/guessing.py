@@ -32,7 +32,8 @@ def closest(word: str, known: Collection[str], cutoff: float = CUTOFF) -> str | 
         return plain[wanted]
     from difflib import get_close_matches  # noqa: PLC0415 (for errors only)
 
-    near = get_close_matches(wanted, sorted(plain), n=1, cutoff=cutoff)
+    near = get_close_matches(wanted, sorted(plain), cutoff=cutoff)
+    near.sort(key=lambda item: not item.startswith(wanted))  # a short form is more likely than a slip
     return plain[near[0]] if near else None
 
 

@@ -13,7 +13,6 @@ from heapq import heapify, heappop, heappush
 from itertools import groupby
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.compiled_allocation import make_allocator
 from gpolicy.allocator.dedicated_nodes import search_dedicated
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.extended import ExtendedRules, limited_allocator, memory_left
@@ -84,7 +83,7 @@ class _DedicatedAllocator(Allocator):
         checks = rules.max_node_failures > 0
         super().__init__(ReferenceEngine(candidates, rules.redundancy), capacity_checks=checks)
         self._candidates, self._rules = candidates.nodes, rules
-        self._by_score = make_allocator(candidates, rules.redundancy, capacity_checks=checks, each=True)
+        self._by_score = limited_allocator(candidates, rules)
 
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`). Only a node that has changed is tried again."""
@@ -114,10 +113,11 @@ class _DedicatedAllocator(Allocator):
 
     def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place the sizes of a tiered run by the score, in its order."""
-        sizes = self._by_score.tiered(state, instance, limit).placed[: -len(state.placed) or None]
+        run = self._by_score.tiered(state, instance, limit)
+        sizes = run.placed[: -len(state.placed) or None]
         for size, some in groupby(replace(one, index=-1, name="", primary=NO_NODE) for one in reversed(sizes)):
             state = self.standard(state, size, len(list(some)))
-        return state
+        return replace(state, failures=run.failures, attempted=run.attempted)
 
     def _try(self, node: Node, instances: Instances, instance: Instance) -> Attempt:
         if self._rules.oversubscription is not None and instance.burst > memory_left(node, instances, self._rules):

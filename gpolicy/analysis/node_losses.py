@@ -114,7 +114,7 @@ def redundancy(
 
 def loaded_score(loaded: LoadedState) -> Score:
     """Return the cluster score, NaN if a group is not known."""
-    return Score(math.nan, ()) if loaded.unknown else score_of(loaded.whole.cluster.nodes.values())
+    return Score(math.nan, ()) if loaded.unknown else score_of(loaded.whole.as_hspace.cluster.nodes.values())
 
 
 def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:

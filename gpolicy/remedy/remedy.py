@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from math import floor
 from typing import Final
 
+from gpolicy.allocator.balancing import Balanced
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, FailReason, InstanceStatus
 from gpolicy.allocator.instance_moves import InstanceMove
@@ -154,7 +155,9 @@ def find_remedy(
     start = before.layout
     search = Search(start, movers, until, tell, most_work)
     found = search.find(before)
-    steps, total = _steps(state, start, before, found, movers, rate)
+    measured = {item.name: item.status for item in loaded.data.instances}
+    done = [_as_measured(step, measured[step.instance.name]) for step in found.steps]
+    steps, total = _steps(state, start, before, replace(found, steps=tuple(done)), movers, rate)
     reasons = _left(before, found, movers, state) if explain else ()
     left = tuple(Left(fault=fault, reason=reason) for fault, reason in reasons)
     return RemedyReport(
@@ -210,7 +213,7 @@ def _movers(state: ClusterState, loaded: LoadedState) -> Movers:
     for index, item in cluster.instances.items():
         observed = state.instances[item.name]
         own = (observed.primary_node, *observed.secondary_nodes)
-        reason = why_fixed(item)
+        reason = why_fixed(replace(item, auto_balance=observed.auto_balance))  # to hail all are balanced
         if observed.disk_template != item.template.value:
             reason = "its nodes are in groups of which one is left out"
         elif item.template.local and not any(state.nodes[name].is_measured for name in own):
@@ -270,6 +273,14 @@ def _steps(
                 )
             )
     return tuple(made), total
+
+
+def _as_measured(step: Balanced, status: InstanceStatus) -> Balanced:
+    """Return a move of an instance with its `status`: to hail all run that should."""
+    if step.instance.status is InstanceStatus.NODE_OFFLINE:
+        return step
+    old, new = (replace(item, status=status) for item in (step.move.instance, step.instance))
+    return replace(step, move=replace(step.move, instance=old), instance=new)
 
 
 def _names(nodes: Nodes, *indices: int) -> tuple[str, ...]:

@@ -100,7 +100,11 @@ def told_of(report: CapacityReport) -> list[GroupCapacity]:
 def _sentences(report: CapacityReport, old: _Old | None) -> Iterator[str]:
     """Yield the verdict: the groups that take nothing first, then what fits."""
     empty, told = [item for item in report.groups if item.refusal is not None], told_of(report)
-    said = [f"{_place(item)} takes no new {_refused(item)}: {item.refusal_words}" for item in empty[:_MOST_TOLD]]
+    said = [
+        f"{_place(item)} takes no new {_refused(item)}{_now(old.get(item.group) if old else None)}:"
+        f" {item.refusal_words}"
+        for item in empty[:_MOST_TOLD]
+    ]
     said += [f"{count(len(empty) - _MOST_TOLD, 'more group')} take none either"] if len(empty) > _MOST_TOLD else []
     if report.cluster and report.cluster.refusal and told != [report.cluster]:
         said.append(f"requests that name no group are refused: {report.cluster.refusal_words}")
@@ -109,7 +113,8 @@ def _sentences(report: CapacityReport, old: _Old | None) -> Iterator[str]:
     named = len(templates) > 1 or DiskTemplate.DISKLESS in templates
     taken = [_taken(item, old.get(item.group) if old else None, named=named) for item in filled[:_MOST_TOLD]]
     taken += [f"and {count(len(filled) - _MOST_TOLD, 'more group')}"] if len(filled) > _MOST_TOLD else []
-    said += [f"{supposing(report.what_if)}{'; '.join(taken)}"] if taken else []
+    said += ["; ".join(taken)] if taken else []
+    said[:1] = [f"{supposing(report.what_if)}{text}" for text in said[:1]]
     return (f"{text[0].upper()}{text[1:]}{'.' if number < len(said) else ''}" for number, text in enumerate(said, 1))
 
 
@@ -125,6 +130,10 @@ def _taken(item: GroupCapacity, was: GroupCapacity | None, *, named: bool) -> st
     of = f" of {item.template.value}" if named and item.template else ""
     standard = f"{item.standard.fits:,} standard instances{of}{now[0]}"
     return f"{_place(item)} takes {standard}, or {item.tiered_fit.fits:,} in a tiered run{now[1]}"
+
+
+def _now(was: GroupCapacity | None) -> str:
+    return f" (now {was.standard.fits:,} standard, or {was.tiered_fit.fits:,} tiered)" if was and was.most_fits else ""
 
 
 def _name(item: GroupCapacity) -> Cell:

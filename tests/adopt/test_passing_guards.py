@@ -56,7 +56,7 @@ def test_a_node_that_does_not_answer_takes_its_group_out(state: ClusterState, tm
     policy, text = adopted(state, tmp_path)
     assert ("capacity_loss", "default") not in measures(policy)
     assert ("capacity_loss", "dedicated") in measures(policy)
-    assert "- capacity_loss of group default: cannot be measured: not known: memory, CPUs, disk of" in text
+    assert "- capacity_loss of group default: cannot be measured: node2.example.org does not answer" in text
 
 
 def test_a_group_that_does_not_survive_today_has_no_guard_for_it(state: ClusterState, tmp_path: Path) -> None:

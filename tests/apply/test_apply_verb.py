@@ -321,7 +321,10 @@ def test_a_declared_guard_is_judged_again_on_the_cluster_as_it_is(bench: Bench) 
     assert "newly violate the policy (inst" in done.stderr
     assert bench.server.ganeti.jobs == []
     assert not bench.journal.exists()
-    assert bench.make_plan(GUARDED, "--allow", "nobody-violates").returncode == FINE
+    done = bench.make_plan(GUARDED, "--allow", "nobody-violates")  # what violates it could not start elsewhere
+    assert "FAILS takes-instances: group default would take no new instance: the loss of node1 cannot" in done.stdout
+    allowed = ("--allow", "nobody-violates", "--allow", "takes-instances")
+    assert bench.make_plan(GUARDED, *allowed).returncode == FINE
     assert bench.apply("--yes").returncode == FINE
 
 

@@ -82,12 +82,12 @@ def test_a_policy_with_errors_ends_it(other: Path) -> None:
     assert "nodse" in done.stderr + done.stdout
 
 
-def test_limits_have_rows_of_their_own(other: Path) -> None:
+def test_both_are_counted_under_the_limits(other: Path) -> None:
     words = ("capacity", "--compare", POLICY, other, *SNAPSHOT, "-g", "shared", "--max-node-failures", "2")
     done, data = gpolicy(*words), json.loads(gpolicy(*words, "--format", "json").stdout)
     assert "limits of group shared: 2 nodes of a group may fail at once (option)" in done.stdout
-    row = next(line.split() for line in done.stdout.splitlines() if " small (limits) " in line)
-    strict = [found["capacity"]["groups"][0]["extended"]["specs"] for found in data["policies"]]
+    row = next(line.split() for line in done.stdout.splitlines() if " small " in line)
+    strict = [found["capacity"]["groups"][0]["specs"] for found in data["policies"]]
     assert row[-2:] == [str(next(spec["fits"] for spec in specs if spec["name"] == "small")) for specs in strict]
 
 

@@ -62,7 +62,6 @@ def test_the_document_passes_check_and_is_never_written_over(tmp_path: Path) -> 
         (("--state", STATE, "--sizes", "fulll"), "there is no size 'fulll'"),
         (("--state", STATE, "--mix", "full"), "is not a valid part of a mix"),
         (("--state", STATE, "--bounds", "some"), "unknown bounds 'some'"),
-        (("--state", STATE, "--max-node-failures", "2"), "say --real-mix as well"),
         (("--state", STATE, "-t", "foo"), "gpolicy: there is no disk template 'foo'\n  the disk templates are "),
         (("--state", STATE, "--pv-size", "1X"), "Ganeti knows no unit"),
         (("--state", STATE, "--format", "xml"), "unknown format 'xml'"),

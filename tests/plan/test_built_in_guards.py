@@ -12,7 +12,7 @@ from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
 from gpolicy.plan.built_in_guards import GUARDS, OVERRIDABLE, check_allowed
-from gpolicy.policy.guard import Guard, Measure
+from gpolicy.policy.guard import BUILT_IN, Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Located
 from tests.plan.planned import cluster, failed, plan_for, recorded, with_node
@@ -33,7 +33,8 @@ def test_a_guard_that_is_allowed_passes_and_says_so() -> None:
 
 
 def test_the_guard_expressible_cannot_be_allowed() -> None:
-    assert sorted(OVERRIDABLE) == ["disks-stay", "exclusive-storage", "master-network", "right-cluster"]
+    overridable = ["disks-stay", "exclusive-storage", "master-network", "right-cluster", "takes-instances"]
+    assert sorted(OVERRIDABLE) == overridable
     plan = plan_for(cluster(), CLUSTER + "diskparams: {rbd: {user-id: x}}", allow=tuple(GUARDS))
     assert list(failed(plan)) == ["expressible"]
 
@@ -45,7 +46,7 @@ def test_only_a_guard_that_can_be_overridden_may_be_allowed() -> None:
     check_allowed(frozenset({"mine", *OVERRIDABLE}), policy)
     with pytest.raises(UsageError, match="there is no guard 'other'") as unknown:
         check_allowed(frozenset({"other"}), policy)
-    assert unknown.value.hint == f"the guards are {', '.join(sorted([*GUARDS, 'mine']))}"
+    assert unknown.value.hint == f"the guards are {', '.join(sorted([*BUILT_IN, 'mine']))}"
     with pytest.raises(UsageError, match="guard expressible cannot be passed: Ganeti would refuse the step") as futile:
         check_allowed(frozenset({"expressible"}), policy)
     assert futile.value.hint == f"guards that can be passed: {', '.join(sorted(OVERRIDABLE))}, mine"

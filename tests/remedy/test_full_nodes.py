@@ -36,6 +36,14 @@ def test_moves_bring_nodes_below_their_ratios(vms: list[str], ratios: str, fault
     assert not any(verdict.breaches for verdict in after.values())
 
 
+@pytest.mark.parametrize(("status", "verb"), [("running", "migrate"), ("ERROR_down", "failover")])
+def test_what_is_down_does_not_migrate(status: str, verb: str) -> None:
+    report = remedied(state(THREE, instances(20, "n1:n2", vcpus=2, template="drbd", status=status)))
+    verbs = {argv[1] for step in report.steps for command in step.commands if (argv := command.argv)}
+    assert verbs - {"replace-disks"} == {verb}
+    assert {step.downtime for step in report.steps} == {""}
+
+
 def test_a_group_that_has_too_much_in_all_says_so() -> None:
     cpus = remedied(state(THREE, instances(20, vcpus=2), "1|32"))
     assert left(cpus)["n1 vcpu-ratio"] == (

@@ -135,7 +135,10 @@ def check_that_hbal_cures_no_more(seed: int) -> None:
         movable = [
             number
             for number, item in instances.items()
-            if item.template.balanced and item.auto_balance and not item.forthcoming and not is_split(item, start.nodes)
+            if item.template.balanced
+            and state.instances[item.name].auto_balance
+            and not item.forthcoming
+            and not is_split(item, start.nodes)
         ]
         layout = start
         search = EngineSearch(own, instances, movable, ANY_MOVE)

@@ -80,7 +80,18 @@ def test_the_table_comes_first_and_the_score_when_asked_for(report: CapacityRepo
     assert refused.startswith("Requests that name no group are refused: the loss of node4 cannot be absorbed")
     assert taken == "Group default takes 47 standard instances, or 2 in a tiered run"
     assert lines[2] == "basis: measured, all figures of nodes are as they report them"
-    assert lines[5].split() == ["group", "template", "spec", "fits", "hspace", "counted", "size", "bound", "by", "htools"]
+    assert lines[5].split() == [
+        "group",
+        "template",
+        "spec",
+        "fits",
+        "hspace",
+        "counted",
+        "size",
+        "bound",
+        "by",
+        "htools",
+    ]
     assert lines[6].split()[:4] == ["default", "drbd", "pair", "1"]
     standard = next(line for line in lines if line.split()[:1] == ["standard"])
     assert standard.split() == [

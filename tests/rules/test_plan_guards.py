@@ -38,8 +38,13 @@ def observed(template: str = "drbd") -> ClusterState:
 
 
 MEASURED = {
-    **{"memory_total": 4096, "memory_node": 512, "memory_free": 2048, "disk_total": 9999, "disk_free": 9999},
-    **{"cpu_total": 4, "cpu_node": 1},
+    "memory_total": 4096,
+    "memory_node": 512,
+    "memory_free": 2048,
+    "disk_total": 9999,
+    "disk_free": 9999,
+    "cpu_total": 4,
+    "cpu_node": 1,
 }
 
 REFUSED = {

@@ -52,11 +52,10 @@ def test_full_half_and_quarter_of_a_real_node() -> None:
     assert found.bounds == "fixed"
 
 
-def test_hspace_keeps_n1_and_hail_does_not() -> None:
+def test_hail_keeps_no_node_of_a_dedicated_group_free() -> None:
     found = one(group(*[EVEN] * 4, exclusive=True))
-    assert [size.then.fits for size in found.sizes] == [3, 6, 12]
-    assert {size.then.binding.cause for size in found.sizes} <= {Cause.MEMORY, Cause.REDUNDANCY}
-    assert [size.placeable.fits for size in found.sizes if size.placeable] == [4, 8, 16]
+    assert [size.then.fits for size in found.sizes] == [4, 8, 16]
+    assert {size.then.binding.cause for size in found.sizes} == {Cause.MEMORY}
 
 
 def test_measured_volumes_count_instead_of_the_average() -> None:
@@ -160,13 +159,16 @@ def test_stored_sizes_are_what_the_command_line_would_store() -> None:
 # --- the mix -------------------------------------------------------------------------------------------------------
 
 
-def mixed(mix: dict[int, int], *, nodes: int = 8) -> list[Mix]:
-    return list(one(group(*[EVEN] * nodes, exclusive=True), SuggestRequest(mix=mix, divisors=(1, 2, 4))).mixes)
+def mixed(mix: dict[int, int], *, exclusive: bool = True) -> Mix:
+    request = SuggestRequest(template="plain", mix=mix, divisors=(1, 2, 4))
+    found = one(group(*[EVEN] * 8, exclusive=exclusive), request).mix
+    assert found is not None
+    return found
 
 
 def test_a_mix_fills_the_nodes() -> None:
     """One full, one half and two quarters are two nodes; with N+1 one of eight nodes stays free."""
-    kept, all_of_it = mixed({1: 1, 2: 1, 4: 2})
+    kept, all_of_it = (mixed({1: 1, 2: 1, 4: 2}, exclusive=exclusive) for exclusive in (False, True))
     assert (kept.n1, all_of_it.n1) == (True, False)
     assert all_of_it.mixes == 4
     assert all_of_it.placed == {"full": 4, "half": 4, "quarter": 8}
@@ -178,7 +180,7 @@ def test_a_mix_fills_the_nodes() -> None:
 
 def test_the_rest_after_the_mixes_is_counted() -> None:
     """Two full and three halves are three and a half nodes: twice they leave one node, for one full of the third."""
-    _, found = mixed({1: 2, 2: 3})
+    found = mixed({1: 2, 2: 3})
     assert found.mixes == 2
     assert found.placed == {"full": 4, "half": 6, "quarter": 0}
     assert found.best == {"full": 5, "half": 6, "quarter": 0}
@@ -190,9 +192,9 @@ def test_the_rest_after_the_mixes_is_counted() -> None:
 
 
 def test_one_node_can_be_filled_but_not_with_n1() -> None:
-    found = one(group(EVEN, exclusive=True))
-    assert [size.then.fits for size in found.sizes] == [0, 0, 0]
-    assert [size.placeable.fits for size in found.sizes if size.placeable] == [1, 2, 4]
+    for exclusive, fits in ((True, [1, 2, 4]), (False, [0, 0, 0])):
+        found = one(group(EVEN, exclusive=exclusive), SuggestRequest(template="plain", divisors=(1, 2, 4)))
+        assert [size.then.fits for size in found.sizes] == fits
     with pytest.raises(UsageError, match="drbd needs two nodes"):
         one(group(EVEN), SuggestRequest(template="drbd"))
 

@@ -170,10 +170,10 @@ def test_without_n1_the_group_takes_the_sum_of_what_its_nodes_take(nodes: list[H
         return
     (size,) = found.sizes
     assert size.empty.fits <= sum(len(kind.nodes) * count for kind, count in zip(found.kinds, size.a_node, strict=True))
-    for mix in found.mixes:
-        assert mix.placed == {"full": mix.mixes}
-        assert mix.more == {"full": 0}
-        assert mix.mixes == (size.then.fits if mix.n1 or size.placeable is None else size.placeable.fits)
+    assert found.mix is not None
+    assert found.mix.placed == {"full": found.mix.mixes}
+    assert found.mix.more == {"full": 0}
+    assert found.mix.mixes == size.then.fits
 
 
 @pytest.mark.parametrize("parts", [(1, 2, 4), (1, 3), (2, 6, 12), (1, 2, 3, 4, 5, 6)])
