@@ -154,7 +154,7 @@ def test_the_whole_cluster_is_not_the_headline_where_a_group_takes_more(tmp_path
     assert rows[-1][1] == "0"  # the whole cluster
     refused, _, taken = first_line(done).partition(". ")
     assert refused.startswith("Requests that name no group are refused: the loss of node5.example.org cannot be ")
-    assert taken.startswith("Group default takes 49 standard instances, or 12 in a tiered run; group dedicated takes ")
+    assert taken.startswith("Group default takes 49 standard instances of drbd, or 12 in a tiered run; group dedicated")
 
 
 def policy(directory: Path, *guards: str) -> Path:

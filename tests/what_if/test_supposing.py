@@ -18,7 +18,7 @@ from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.what_if.load import instances_on
 from gpolicy.what_if.supposing import suppose
 from gpolicy.what_if.words import WhatIf, read_more, read_move, read_upgrade
@@ -126,19 +126,17 @@ def test_words_that_name_no_size_are_refused(text: str) -> None:
         read_more(text)
 
 
-@pytest.mark.parametrize("template", ["drbd", "plain"])
-def test_an_instance_comes_where_hail_places_it(small: ClusterState, template: str) -> None:
-    state = small
-    if template == "plain":
-        policy: Values = {**state.groups["g"].effective, ("ipolicy", "disk-templates"): ["plain"]}
-        state = replace(state, groups={**state.groups, "g": replace(state.groups["g"], effective=policy)})
+@pytest.mark.parametrize("templates", [["drbd", "plain"], ["plain", "drbd"]])
+def test_an_instance_comes_where_hail_places_it(small: ClusterState, templates: list[Value]) -> None:
+    policy: Values = {**small.groups["g"].effective, ("ipolicy", "disk-templates"): templates}
+    state = replace(small, groups={**small.groups, "g": replace(small.groups["g"], effective=policy)})
     for number in range(1, 5):
         pair = cluster_data(state).groups[0].policy.minmax[0]
         asked = place(state, of_spec(PlaceRequest(group="g"), pair.min, state, "g"))
         state = suppose(state, WhatIf(more=(read_more("1 in g"),)))
         came = state.instances[f"1+{number}"]
         assert (came.primary_node, *came.secondary_nodes) == asked.nodes
-        assert came.disk_template == template
+        assert came.disk_template == templates[0]
 
 
 def test_on_dedicated_nodes_it_comes_where_hail_places_it() -> None:
