@@ -77,7 +77,7 @@ def _capacity() -> Schema:
         },
         "max_node_failures": whole(
             "Keep room for the loss of this many nodes at once (resource model). Default: as the limits"
-            " of the group say; without limits as hspace, 1.",
+            " of the group say; without limits as hail, 1 (0 on exclusive storage).",
             most=MOST_NODE_FAILURES,
         ),
         "resource_model": flag("True: what is free follows from hv_state and disk_state, not from what nodes measure."),
@@ -94,7 +94,10 @@ def _capacity() -> Schema:
             " limits of the group say, or false."
         ),
     }
-    return {**object_of(properties), "description": "Count how many instances fit, as hspace does."}
+    return {
+        **object_of(properties),
+        "description": "Count how many instances fit: what hail accepts one after another.",
+    }
 
 
 def _standard() -> Schema:

@@ -169,7 +169,7 @@ def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
         for (spec, words, fits, hspace, binding), now in _beside(_figures(item), was):
             counts.append((now, fits))
             numbers = (*([_number(now)] if old else []), f"{fits:,}", *([f"{hspace:,}"] if beside else []))
-            rows.append((*first, spec, *numbers, words, binding.cause.key, binding.reason or NOTHING))
+            rows.append((*first, spec, *numbers, words, _bound_by(binding)))
     most = max((number or 0 for pair in counts for number in pair), default=0) or 1
     return Table(
         title="Instances that fit beside those that are there",
@@ -182,13 +182,17 @@ def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
             *(("hspace",) if beside else ()),
             "counted size",
             "bound by",
-            "htools",
         ),
         rows=tuple(rows),
         right=_RIGHT,
         grouped=2,
         bars=tuple(Bar(None if now is None else now / most, fits / most) for now, fits in counts),
     )
+
+
+def _bound_by(binding: Binding) -> str:
+    """Return what binds, and htools' word for it."""
+    return f"{binding.cause.key} ({binding.reason})" if binding.reason else binding.cause.key
 
 
 def _beside(found: Sequence[_Found], was: Sequence[int]) -> Iterator[tuple[_Found, int | None]]:

@@ -10,10 +10,10 @@ from gpolicy.analysis.binding import Cause
 from gpolicy.report.answer import Answer, Entries, Picture, Section, Table, with_content
 
 _NAMES: Final = {
-    "(cluster)": "all groups at once, as hspace counts them; not the sum of the groups, each of which is counted alone."
+    "(cluster)": "all groups at once; not the sum of the groups, each of which is counted alone."
     " A tiered run shrinks sizes by what most nodes of all groups lack, so it may end sooner than that of one group."
     " Nodes are chosen by the score of all nodes, so a few more or fewer may fit",
-    "htools": "the reason that hspace itself gives",
+    "hspace": "the same as hspace counts it, which keeps room for the loss of a node otherwise than hail",
     "other sizes": "instances of other sizes than before: more or fewer is neither better nor worse. Compare the rows"
     " of specs, and what is stranded",
     "pair": "a minimum and a maximum size of ipolicy.minmax, between which an instance must lie; also called a spec",
@@ -55,7 +55,7 @@ _PHRASES: Final = {
     "absorbed": "each instance of the nodes that are lost finds room on other nodes of its group; one without a mirror"
     " (plain, file) needs its data from a backup",
     "against the policy": "their exclusion tags or the vcpu-ratio do not allow it; the nodes have the room",
-    "bound by": "what keeps out the next instance on most nodes of those that may take its size",
+    "bound by": "what keeps out the next instance on most nodes of those that may take its size, with htools' word",
     "cluster score": "how unevenly the nodes are used; smaller is better balanced",
     "exclusive storage": "each physical volume of a node belongs to at most one disk",
     "failure domain": "nodes that may fail together, such as those of one rack",
