@@ -120,5 +120,5 @@ def test_invalid_limits_and_policies_are_one_line(arguments: list[str], message:
 
 def test_markdown_explains_what_binds_under_the_extra_limits() -> None:
     done = gpolicy("capacity", "--state", SNAPSHOT, "--oversubscription", "0.5", "--format", "markdown")
-    assert "| oversubscription |" in done.stdout
+    assert "| oversubscription (FailMem) |" in done.stdout
     assert "\n- **oversubscription**: " in done.stdout

@@ -33,7 +33,7 @@ def capacity_text(report: CapacityReport, *, score: bool = False, colour: bool =
 
 @pytest.fixture(scope="module")
 def report() -> CapacityReport:
-    return capacity(read_text_file(ROOT / "tests/data/clusters/full/htools.data"))
+    return capacity(read_text_file(ROOT / "tests/data/clusters/full/htools.data"), template="drbd")
 
 
 def test_the_schema_is_a_schema_and_knows_every_cause() -> None:
@@ -76,7 +76,7 @@ def test_the_table_comes_first_and_the_score_when_asked_for(report: CapacityRepo
     text = capacity_text(report)
     lines = text.splitlines()
     emptied, refused, taken = lines[1].split(". ")
-    assert emptied == "Group gold takes no new instance: nodes (too few online nodes)"
+    assert emptied == "Group gold takes no new drbd instance: nodes (too few online nodes)"
     assert refused.startswith("Requests that name no group are refused: the loss of node4 cannot be absorbed")
     assert taken == "Group default takes 47 standard instances, or 2 in a tiered run"
     assert lines[2] == "basis: measured, all figures of nodes are as they report them"
