@@ -62,7 +62,7 @@ def test_what_was_changed_by_hand_is_written_into_the_policy(fresh: LiveCluster,
             file.write_bytes(text)
         options = ("--state", address, *fresh.rapi_options(address))
         wrote = gpolicy("drift", policy, *options, "--write", "--format", "json")
-        assert wrote.code == 0, (source, wrote)
+        assert wrote.code == 0, f"{source} {wrote.out}"
         values = json.loads(wrote.out)["written"]["values"]
         assert {(item["object"], item["path"]) for item in values} == BY_HAND.keys(), source
         assert gpolicy("plan", policy, *options, "--detailed-exitcode").code == 0, source

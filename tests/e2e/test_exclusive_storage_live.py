@@ -66,7 +66,7 @@ def test_exclusive_storage_is_planned_applied_and_counted_with_numbers(fresh: Li
     policy.write_text(POLICY.format(size="248G", spindles=1, room=4))
     planned = answer("plan", policy, "--state", "local:", "-o", plan, "--allow", "exclusive-storage")
     (gold,) = [item for item in planned["impact"]["capacity"]["groups"] if item["group"] == "gold"]
-    assert [(row["name"], row["after"]["fits"]) for row in gold["rows"] if row["after"]] == [("volume", 4)]
+    assert [(row["name"], row["after"]["fits"]) for row in gold["rows"] if row["after"]] == [("volume", 8)]
     assert planned["impact"]["basis"]["declared"]["disk and spindles"] == ["node4", "node5"]
     assert [(guard["name"], guard["ok"]) for guard in planned["guards"]] == [
         ("exclusive-storage", True),
@@ -80,7 +80,7 @@ def test_exclusive_storage_is_planned_applied_and_counted_with_numbers(fresh: Li
     assert answer("plan", policy, "--state", "local:")["summary"]["changes"] == 0
     for source in ("local:", f"config:{fresh.config_file}"):
         counted = answer("capacity", "--group", "gold", "--state", source, policy)
-        assert [spec["fits"] for spec in counted["groups"][0]["specs"]] == [4], source
+        assert [spec["fits"] for spec in counted["groups"][0]["specs"]] == [8], source
         assert counted["basis"]["declared"]["disk and spindles"] == ["node4", "node5"]
     placed = answer("place", "volume", "group=gold", "--state", "local:", "--policy", policy)
     assert placed["ok"]
@@ -97,7 +97,7 @@ def test_measured_volumes_count_without_a_promise(fresh: LiveCluster, tmp_path: 
     policy.write_text(text)
     counted = answer("capacity", "--group", "gold", "--state", f"snapshot:{snapshot}", policy)
     # the volumes of the instance that was taken away are still there: one physical volume of each node is used in part
-    assert [spec["fits"] for spec in counted["groups"][0]["specs"]] == [3]
+    assert [spec["fits"] for spec in counted["groups"][0]["specs"]] == [6]
     assert "disk and spindles" not in counted["basis"]["declared"]
     policy.write_text(text.replace("248G", "249G"))
     too_large = answer("capacity", "--group", "gold", "--state", f"snapshot:{snapshot}", policy)

@@ -57,7 +57,7 @@ class Repository:
 
     def plan(self, number: int) -> None:
         self.write(number)
-        planned = gpolicy("plan", "--all", "-o", "plans", "--detailed-exitcode")
+        planned = gpolicy("plan", "--all", "--allow", "takes-instances", "-o", "plans", "--detailed-exitcode")
         assert planned.code == CHANGES, planned.out + planned.err
 
     def start(self, *more: str) -> subprocess.Popen[str]:
@@ -88,7 +88,7 @@ class Repository:
         return running
 
     def expect_nothing_left(self) -> None:
-        again = gpolicy("plan", "--all", "--detailed-exitcode")
+        again = gpolicy("plan", "--all", "--allow", "takes-instances", "--detailed-exitcode")
         assert again.code == FINE, again.out + again.err
 
     def contents(self) -> dict[str, Any]:
