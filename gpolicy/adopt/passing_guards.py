@@ -18,6 +18,8 @@ from gpolicy.printable import named
 from gpolicy.writing.first_guards import FIRST_GUARDS, GUARDS_FILE, FirstGuard, guards_document
 
 _ONE_NODE: Final = "it has one node"
+_MOST_NODES: Final = 1_000
+"""On more nodes only the guard against violations is judged: counting what fits takes long there."""
 
 
 def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]:
@@ -29,9 +31,11 @@ def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]
 
     policy = policy_of(files)
     names = file_names(policy.groups)
+    few = len(state.nodes) <= _MOST_NODES
+    firsts = [guard for guard in FIRST_GUARDS if few or guard.measure[0] == Measure.NEWLY_VIOLATING]
     wanted = [
         guard if group is None else replace(guard, name=f"{guard.name}-{names[group]}", group=group)
-        for guard in FIRST_GUARDS
+        for guard in firsts
         for group in (None, *policy.groups)
     ]
     findings: list[Finding] = []
@@ -54,4 +58,6 @@ def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]
             else:
                 guards.append(guard)
     left_out = [f"{key} of {named('group', of)}: {reason}" for (key, reason), of in failing.items()]
+    if not few:
+        left_out.append(f"capacity_loss and node_failures were not judged: there are more than {_MOST_NODES:,} nodes")
     return {**files, GUARDS_FILE: guards_document(guards, left_out)}

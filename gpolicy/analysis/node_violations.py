@@ -17,6 +17,7 @@ from gpolicy.allocator.node import Node
 from gpolicy.analysis.basis import MEMORY_AND_CPUS, settle_readable
 from gpolicy.analysis.counted_cluster import merged
 from gpolicy.cluster.state import ClusterState
+from gpolicy.errors import GpolicyError
 from gpolicy.printable import count
 
 VCPU_RATIO: Final = "vcpu-ratio"
@@ -67,12 +68,20 @@ def node_verdicts(state: ClusterState) -> dict[str, NodeVerdict]:
 
     What cannot be counted is unknown.
     """
-    (settled, _), both = settle_readable(state), (VCPU_RATIO, SPINDLE_RATIO)
+    both = (VCPU_RATIO, SPINDLE_RATIO)
+    try:
+        settled, _ = settle_readable(state)
+    except GpolicyError as error:
+        reasons = dict.fromkeys(state.groups, error.message)
+    else:
+        reasons = {group: item.reason for group, item in settled.unknown.items()}
     found = {
-        node.name: NodeVerdict(group=node.group, unknown=both, reason=settled.unknown[node.group].reason)
+        node.name: NodeVerdict(group=node.group, unknown=both, reason=reasons[node.group])
         for node in state.nodes.values()
-        if node.group in settled.unknown
+        if node.group in reasons
     }
+    if len(found) == len(state.nodes):
+        return found
     for node in merged(settled.data, settled.resources).nodes.values():
         name = node.facts.name
         observed, breaches = state.nodes[name], ratio_breaches(node)
