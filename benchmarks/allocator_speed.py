@@ -3,6 +3,7 @@
     python benchmarks/allocator_speed.py              both tables (the real program takes the better part of an hour)
     python benchmarks/allocator_speed.py --most 60    end the real program after a minute (CPU time as a lower bound)
     python benchmarks/allocator_speed.py --curve      only ours, from 10 to 2,000 nodes
+    python benchmarks/allocator_speed.py --each       only ours: as hspace counts, and with each placement tested
 
 Whole processes are timed (CPU seconds, start-up included). Output is Markdown.
 """
@@ -15,12 +16,20 @@ import random
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import checkout  # noqa: F401
 from measuring import Run, run
 
+from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.merge import merge
+from gpolicy.allocator.placement import candidate_nodes
+from gpolicy.allocator.redundancy import CapacityRules
+from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.htools.text_format import parse_cluster
 from tests.htools.random_requests import document
 
@@ -160,6 +169,28 @@ def curve(folder: Path, most: float, largest: int) -> None:
             )
 
 
+def each_placement(only: str) -> None:
+    """Count each size of the policy in one process: as hspace does, and with N+1 tested for each placement."""
+    print("| cluster | size | placed | as hspace counts | placed | each tested | ratio |")
+    print("|---|---|---|---|---|---|---|")
+    for count, template in ((1000, "drbd"), (200, "plain"), (40, "plain"), (100, "rbd")):
+        name = f"{count:,} nodes, {template}"
+        if only not in name:
+            continue
+        where = merge(parse_cluster(build(count, 3, template)))
+        candidates = candidate_nodes(where.groups, where.nodes, 2 if template == "drbd" else 1)
+        for pair in where.groups[0].policy.minmax:
+            wanted = Instance.wanted(pair.max, DiskTemplate(template), 1)
+            cells, took = "", list[float]()
+            for each in (False, True):
+                allocator = make_allocator(candidates, CapacityRules(), capacity_checks=True, each=each)
+                begin = time.process_time()
+                placed = allocator.standard(AllocationState(where.nodes, where.instances), wanted, None).placed
+                took.append(time.process_time() - begin)
+                cells += f" | {len(placed):,} | {took[-1]:.2f} s"
+            print(f"| {name} | {wanted.memory} MiB{cells} | {took[1] / took[0]:.1f} |", flush=True)
+
+
 def allocation() -> dict[str, object]:
     """Return a request for one mirrored instance."""
     return {
@@ -186,9 +217,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--most", type=float, default=3600, help="seconds that the real program may take")
     parser.add_argument("--curve", action="store_true", help="only ours, over the number of nodes")
+    parser.add_argument("--each", action="store_true", help="only ours, N+1 tested for each placement")
     parser.add_argument("--largest", type=int, default=2000, help="largest number of nodes of the curve")
     parser.add_argument("--only", default="", help="only the clusters whose name contains this")
     options = parser.parse_args()
+    if options.each:
+        each_placement(options.only)
+        return
     with tempfile.TemporaryDirectory() as folder:
         if not options.curve:
             ratios(Path(folder), options.most, options.only)

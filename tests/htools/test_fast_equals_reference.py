@@ -171,6 +171,7 @@ def outcome(ask: Callable[[], Attempt | None]) -> object:
 @settings(max_examples=examples(250))
 @given(seed=SEEDS)
 @example(seed=676946)  # reserved memory refuses it before the checks with forthcoming instances
+@example(seed=131428)  # all instances are mirrored, and N+1 is broken before
 def test_one_attempt(seed: int) -> None:
     question = asked(seed, 12)
     if question is not None:

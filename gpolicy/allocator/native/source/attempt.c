@@ -47,6 +47,12 @@ static void choose(struct attempt *attempt, int64_t primary, int64_t secondary, 
     attempt->score = score;
 }
 
+/* Whether a pair is better than the one chosen so far; of equals, and of undefined ones, the later primary is. */
+static bool is_better(const struct attempt *attempt, int64_t primary, double score) {
+    if (attempt->primary == NOWHERE) return true;
+    return !(attempt->score < score) && !(attempt->score == score && primary < attempt->primary);
+}
+
 /* Sort candidates by score. If the scores are NaN, the order stays, as it does in GHC's sort. */
 static void sort_by_score(struct scored *order, int64_t count) {
     if (count > 0 && !isnan(order[0].score)) qsort(order, (size_t)count, sizeof *order, best_first);
@@ -126,7 +132,7 @@ static void choose_secondary(struct engine *engine, const struct instance *insta
     }
     attempt->counts.failures[N1] += rejected;
     attempt->counts.successes -= rejected;
-    if (rejected < count && !(attempt->primary != NOWHERE && attempt->score < order[rejected].score)) {
+    if (rejected < count && is_better(attempt, primary, order[rejected].score)) {
         choose(attempt, primary, order[rejected].row, order[rejected].score);
     }
 }
@@ -148,16 +154,12 @@ static bool reserve_moving(struct engine *engine, struct moving *moving) {
 }
 
 /* Find, for each node, the most memory that moves to it when one other node fails. */
-static void find_most_moving(const struct engine *engine, struct moving *moving) {
+static void find_most_moving(struct engine *engine, struct moving *moving) {
     for (int64_t row = 0; row < engine->node_count; row++) {
-        const struct list *primaries = &engine->primaries[row];
-        memory_moving(engine, row, moving->from);
-        for (int64_t place = 0; place < primaries->count; place++) {
-            int64_t other = engine->table.items[primaries->items[place]].secondary;
-            moving->most[other] = most(moving->most[other], moving->from[other]);
-        }
-        for (int64_t place = 0; place < primaries->count; place++) {
-            moving->from[engine->table.items[primaries->items[place]].secondary] = 0;
+        const struct census *census = census_of(engine, row);
+        for (int64_t place = 0; place < census->count; place++) {
+            const struct target *target = &census->targets[place];
+            moving->most[target->row] = most(moving->most[target->row], target->memory);
         }
     }
 }
@@ -169,17 +171,16 @@ static void choose_mirrored(struct engine *engine, const struct instance *instan
                             struct attempt *attempt) {
     int64_t nodes = engine->node_count, used = memory_used(instance);
     struct moving moving;
-    if (!is_redundant(engine)) {
-        reject_all(attempt);
-        return;
-    }
     if (!reserve_moving(engine, &moving)) return;
     find_most_moving(engine, &moving);
     for (int64_t primary = 0; primary < nodes; primary++) {
         moving.clean[primary] = false;
         if (engine->outcomes->primary_codes[primary] != FITS) continue;
         bool takes = moving.most[primary] < engine->nodes[primary].unallocated - used, all = true;
-        memory_moving(engine, primary, moving.from);
+        const struct census *census = census_of(engine, primary);
+        for (int64_t place = 0; place < census->count; place++) {
+            moving.from[census->targets[place].row] = census->targets[place].memory;
+        }
         for (int64_t row = 0; row < nodes; row++) {
             moving.allowed[row] = takes && moving.from[row] + used < engine->nodes[row].unallocated;
             if (!moving.allowed[row] && all) all = !pair_fits(engine, instance, primary, row);
@@ -190,10 +191,26 @@ static void choose_mirrored(struct engine *engine, const struct instance *instan
         if (ended(engine)) return;
     }
     struct pair best = best_pair(engine, moving.clean);
-    if (best.primary == NOWHERE) return;
-    if (attempt->primary == NOWHERE || best.score < attempt->score ||
-        (best.score == attempt->score && best.primary > attempt->primary)) {
-        choose(attempt, best.primary, best.secondary, best.score);
+    if (best.primary == NOWHERE || !is_better(attempt, best.primary, best.score)) return;
+    choose(attempt, best.primary, best.secondary, best.score);
+}
+
+/* Choose the best redundant pair by testing pairs, the best first, until one is redundant. A primary whose best pair is
+ * not is looked at alone. */
+static void choose_tested(struct engine *engine, const struct instance *instance, int64_t number,
+                          struct attempt *attempt) {
+    bool *left = reserve(engine, &engine->flags, engine->node_count, sizeof *left);
+    if (left == NULL) return;
+    memset(left, true, (size_t)engine->node_count * sizeof *left);
+    while (!ended(engine)) {
+        struct pair best = best_pair(engine, left);
+        if (best.primary == NOWHERE || !is_better(attempt, best.primary, best.score)) return;
+        if (is_redundant_after(engine, instance, number, best.primary, best.secondary)) {
+            choose(attempt, best.primary, best.secondary, best.score);
+            return;
+        }
+        left[best.primary] = false;
+        choose_secondary(engine, instance, number, best.primary, NULL, attempt);
     }
 }
 
@@ -205,15 +222,19 @@ static void choose_single(struct engine *engine, const struct instance *instance
     choose(attempt, best.row, NOWHERE, best.score);
 }
 
-static void choose_pair(struct engine *engine, const struct instance *instance, int64_t number, bool checked,
+static void choose_pair(struct engine *engine, const struct instance *instance, int64_t number, enum test test,
                         struct attempt *attempt) {
     prepare_pairs(engine, instance);
-    if (!checked) {
+    if (test == UNTESTED) {
         struct pair best = best_pair(engine, NULL);
         choose(attempt, best.primary, best.secondary, best.score);
+    } else if (is_beyond_repair(engine)) {
+        reject_all(attempt);
     } else if (all_mirrored(engine) && !is_strict(engine) && own_number(engine, instance, number) &&
                !instance->forthcoming && !pair_scores_are_undefined(engine)) {
         choose_mirrored(engine, instance, number, attempt);
+    } else if (test == TESTED && !pair_scores_are_undefined(engine)) {
+        choose_tested(engine, instance, number, attempt);
     } else {
         for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {
             if (engine->outcomes->primary_codes[row] != FITS) continue;
@@ -222,15 +243,15 @@ static void choose_pair(struct engine *engine, const struct instance *instance, 
     }
 }
 
-void try_allocate(struct engine *engine, const struct instance *instance, int64_t number, bool checked,
+void try_allocate(struct engine *engine, const struct instance *instance, int64_t number, enum test test,
                   struct attempt *attempt) {
     *attempt = (struct attempt){.primary = NOWHERE, .secondary = NOWHERE};
     if (ended(engine)) return;
     attempt->counts = *look_at_candidates(engine, instance, 0);
     if (attempt->counts.successes == 0) return;
     if (engine->mirrored) {
-        choose_pair(engine, instance, number, checked, attempt);
-    } else if (checked) {
+        choose_pair(engine, instance, number, test, attempt);
+    } else if (test != UNTESTED) {
         choose_checked_single(engine, instance, number, attempt);
     } else {
         choose_single(engine, instance, attempt);

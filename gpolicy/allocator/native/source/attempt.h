@@ -8,9 +8,11 @@
 /* The result of trying every candidate; `primary` is NOWHERE if none takes the instance. */
 struct attempt { struct counts counts; int64_t primary, secondary; double score; };
 
-/* Find the best place for `instance`, which will have the number `number` in the table of instances. With `checked`,
- * the cluster must pass the N+1 test afterwards. */
-void try_allocate(struct engine *engine, const struct instance *instance, int64_t number, bool checked,
+/* Whether the cluster must pass the N+1 test after a placement. Failures of this test are counted only if no candidate
+ * passes it, or if all are COUNTED, which takes longer. */
+enum test { UNTESTED, TESTED, COUNTED };
+/* Find the best place for `instance`, which will have the number `number` in the table of instances. */
+void try_allocate(struct engine *engine, const struct instance *instance, int64_t number, enum test test,
                   struct attempt *attempt);
 
 /* Whether every possible placement of an instance on a single node breaks N+1, and no later placement can repair it. */

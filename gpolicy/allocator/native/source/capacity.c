@@ -7,9 +7,9 @@
 enum { HUGE_STEP_FLOOR = 20, SMALL_STEP = 10 };
 enum { MOST_AHEAD = 1 << 12 }; /* placements between two tests of ours */
 
-/* A remembered answer about one size in one state. The question is TRIAL with a bit for each unbounded resource, or an
- * attempt, UNCHECKED or CHECKED. */
-enum question { TRIAL, UNCHECKED = 1 << REASONS, CHECKED };
+/* A remembered answer about one size in one state. The question is TRIAL with a bit for each unbounded resource, or
+ * ATTEMPT plus the test. */
+enum question { TRIAL, ATTEMPT = 1 << REASONS };
 struct known {
     int64_t version, run, memory, disk, vcpus, spindles;
     unsigned question;
@@ -83,16 +83,16 @@ bool known_to_fit(struct engine *engine, const struct instance *instance, unsign
     return trial_of(engine, instance, unbounded)->successes > 0;
 }
 
-void known_attempt(struct engine *engine, const struct instance *instance, bool checked, struct attempt *attempt) {
+void known_attempt(struct engine *engine, const struct instance *instance, enum test test, struct attempt *attempt) {
     bool found;
     *attempt = (struct attempt){*known_trial(engine, instance), NOWHERE, NOWHERE, 0.0};
     if (attempt->counts.successes == 0) return;
-    struct known *known = look_up(engine, instance, checked ? CHECKED : UNCHECKED, &found);
+    struct known *known = look_up(engine, instance, ATTEMPT + test, &found);
     if (!found) {
         struct instance numbered = *instance;
         numbered.index = engine->table.count;
-        try_allocate(engine, &numbered, numbered.index, checked, &known->attempt);
-        keep(engine, instance, checked ? CHECKED : UNCHECKED, known);
+        try_allocate(engine, &numbered, numbered.index, test, &known->attempt);
+        keep(engine, instance, ATTEMPT + test, known);
     }
     *attempt = known->attempt;
 }
@@ -112,7 +112,7 @@ static void place_new(struct engine *engine, const struct instance *instance, co
 static void place_unchecked(struct engine *engine, const struct instance *instance, int64_t most) {
     for (int64_t count = 0; count < most && !failed(engine); count++) {
         struct attempt attempt;
-        known_attempt(engine, instance, false, &attempt);
+        known_attempt(engine, instance, UNTESTED, &attempt);
         if (attempt.primary == NOWHERE) return;
         place_new(engine, instance, &attempt);
     }
@@ -147,7 +147,7 @@ static void small(struct engine *engine, const struct instance *instance, int64_
             int64_t placed = place_ahead(engine, instance, limit);
             if (limit != NO_LIMIT) limit -= placed;
         }
-        known_attempt(engine, instance, checked, &attempt);
+        known_attempt(engine, instance, !checked ? UNTESTED : limit == 0 ? COUNTED : TESTED, &attempt);
         outcome->counts = attempt.counts;
         outcome->attempted = true;
         if (attempt.primary == NOWHERE || limit == 0) return;

@@ -17,7 +17,7 @@ void tiered(struct engine *engine, const struct instance *instance, int64_t limi
 
 /* Attempts and trials in the present state, computed once for each size. Until forget_sizes() is called, instances may
  * differ in memory, disk, CPUs and spindles only. */
-void known_attempt(struct engine *engine, const struct instance *instance, bool checked, struct attempt *attempt);
+void known_attempt(struct engine *engine, const struct instance *instance, enum test test, struct attempt *attempt);
 /* The outcomes on all candidates, without the N+1 test. Valid until the next question. */
 const struct counts *known_trial(struct engine *engine, const struct instance *instance);
 /* Whether any candidate takes the instance if policies do not bound the resources in `unbounded`. */

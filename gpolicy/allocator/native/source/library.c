@@ -66,7 +66,7 @@ static void answer_attempt(struct engine *engine, enum kind kind, const struct i
     if (kind == DEDICATED) {
         try_dedicated(engine, instance, &attempt);
     } else {
-        try_allocate(engine, instance, limit, checked, &attempt);
+        try_allocate(engine, instance, limit, checked ? COUNTED : UNTESTED, &attempt);
     }
     memcpy(result->failures, attempt.counts.failures, sizeof result->failures);
     result->successes = attempt.counts.successes;

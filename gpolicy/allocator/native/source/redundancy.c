@@ -17,12 +17,11 @@ struct resident { struct instance *instance; int64_t primary, secondary, place; 
 /* What moves to a node when others fail. */
 struct load { int64_t memory, cpus; };
 
-/* Working memory: the instances of a node and their targets, the memory that moves to each node (0 between questions),
- * and the nodes that must be simulated. For several failures: what moves to each node from one node (0 between
- * questions), the most of it, and the nodes whose loss was not absorbed last time. */
+/* Working memory: the instances of a node, their targets, and the nodes that must be simulated. For several failures:
+ * what moves to each node from one node (0 between questions), the most of it, and the nodes whose loss was not
+ * absorbed last time. */
 struct evacuating {
     struct buffer residents, targets, unsure, most;
-    int64_t *moving;
     struct load *moving_load;
     int64_t last_lost[MOST_FAILURES], last_count;
 };
@@ -30,9 +29,8 @@ struct evacuating {
 bool open_evacuating(struct engine *engine) {
     struct evacuating *evacuating = engine->evacuating = zeroed(engine, 1, sizeof *evacuating);
     if (evacuating == NULL) return false;
-    evacuating->moving = zeroed(engine, engine->node_count, sizeof *evacuating->moving);
     evacuating->moving_load = zeroed(engine, engine->node_count, sizeof *evacuating->moving_load);
-    return evacuating->moving != NULL && evacuating->moving_load != NULL;
+    return evacuating->moving_load != NULL;
 }
 
 /* List the instances of some nodes, node by node, the newest first; NULL after fail(). See restore(). */
@@ -227,58 +225,29 @@ static bool can_evacuate_all(struct engine *engine, const int64_t *rows, int64_t
 
 static bool can_evacuate(struct engine *engine, int64_t row) { return can_evacuate_all(engine, &row, 1); }
 
-void memory_moving(const struct engine *engine, int64_t row, int64_t *moving) {
-    const struct list *primaries = &engine->primaries[row];
-    for (int64_t place = 0; place < primaries->count; place++) {
-        const struct instance *instance = &engine->table.items[primaries->items[place]];
-        if (instance->evacuation == FAIL_OVER) moving[instance->secondary] += memory_used(instance);
-    }
-}
-
-/* Whether every target keeps free memory after the fail-over; sets `moving` to 0 again. */
-static bool memory_is_left(const struct engine *engine, int64_t row, int64_t *moving) {
-    const struct list *primaries = &engine->primaries[row];
-    bool left = true;
-    for (int64_t place = 0; place < primaries->count; place++) {
-        const struct instance *instance = &engine->table.items[primaries->items[place]];
-        int64_t other = instance->secondary;
-        if (instance->evacuation != FAIL_OVER) continue;
-        if (engine->nodes[other].unallocated - moving[other] <= 0) left = false;
-    }
-    for (int64_t place = 0; place < primaries->count; place++) {
-        const struct instance *instance = &engine->table.items[primaries->items[place]];
-        if (instance->evacuation == FAIL_OVER) moving[instance->secondary] = 0;
-    }
-    return left;
-}
-
 /* Whether the mirrored instances of a node, if there are any, can fail over. A fail-over takes from both nodes as much
  * as it gives back, except for memory, which is never negative. So only the sums of memory count. */
-static bool can_fail_over(struct engine *engine, int64_t row) {
-    const struct list *primaries = &engine->primaries[row];
+static bool can_fail_over(const struct engine *engine, int64_t row, const struct census *census) {
     const struct facts *facts = &engine->facts[row];
     const struct node *node = &engine->nodes[row];
-    if (!facts->offline && node->disk <= 0) return false;
-    for (int64_t place = 0; place < primaries->count; place++) {
-        const struct instance *instance = &engine->table.items[primaries->items[place]];
-        int64_t other = instance->secondary;
-        if (instance->evacuation != FAIL_OVER) continue;
-        bool unknown = instance->spindles == UNKNOWN_SPINDLES;
-        if (!may_migrate(engine, row, other) || engine->nodes[other].disk <= 0) return false;
-        if (facts->exclusive && (unknown || node->free_spindles < 0)) return false;
-        if (engine->facts[other].exclusive && (unknown || engine->nodes[other].free_spindles < 0)) return false;
+    if (census->mirrored > 0 && !facts->offline && node->disk <= 0) return false;
+    for (int64_t place = 0; place < census->count; place++) {
+        const struct target *target = &census->targets[place];
+        const struct node *other = &engine->nodes[target->row];
+        if (other->unallocated - target->memory <= 0 || other->disk <= 0) return false;
+        if (engine->restricted_moves && !may_migrate(engine, row, target->row)) return false;
+        if (facts->exclusive && (target->unknown || node->free_spindles < 0)) return false;
+        if (engine->facts[target->row].exclusive && (target->unknown || other->free_spindles < 0)) return false;
     }
-    memory_moving(engine, row, engine->evacuating->moving);
-    return memory_is_left(engine, row, engine->evacuating->moving);
+    return true;
 }
 
 /* Answer without a simulation, or with UNSURE. A YES also holds with fewer instances, a NO with more of them. */
 static enum verdict judge(struct engine *engine, int64_t row) {
     const struct census *census = census_of(engine, row);
-    int64_t count = engine->primaries[row].count;
     if (failed(engine) || (engine->doubled && census->mirrored + census->moves > 0)) return UNSURE;
-    if (census->mirrored > 0 && !can_fail_over(engine, row)) return NO;
-    return census->mirrored == count ? YES : judge_room(engine, row);
+    if (!can_fail_over(engine, row, census)) return NO;
+    return census->mirrored == engine->primaries[row].count ? YES : judge_room(engine, row);
 }
 
 /* Simulate the evacuation of each node, as the law does. */
@@ -320,7 +289,7 @@ static enum verdict mirrored_survive(struct engine *engine) {
     for (int64_t row = 0; row < nodes; row++) {
         const struct list *primaries = &engine->primaries[row];
         if (!engine->facts[row].examined) continue;
-        if (primaries->count > 0 && !can_fail_over(engine, row)) return NO;
+        if (!can_fail_over(engine, row, census_of(engine, row))) return NO;
         for (int64_t place = 0; place < primaries->count; place++) {
             const struct instance *instance = &engine->table.items[primaries->items[place]];
             from[instance->secondary].memory += memory_used(instance);
@@ -420,6 +389,11 @@ bool is_surely_redundant(struct engine *engine) {
         if (engine->facts[row].examined && judge(engine, row) != YES) return false;
     }
     return true;
+}
+
+bool is_beyond_repair(struct engine *engine) {
+    if (engine->clashing || engine->missing > 0 || is_strict(engine) || is_redundant(engine)) return false;
+    return !failed(engine) && (judge(engine, engine->last_failing) == NO || lacks_room(engine, engine->last_failing));
 }
 
 bool all_mirrored(const struct engine *engine) {

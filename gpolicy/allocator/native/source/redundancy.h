@@ -13,6 +13,9 @@ bool is_redundant(struct engine *engine);
 /* Whether the cluster surely passes this test, and passed it in each state since which instances were only placed. */
 bool is_surely_redundant(struct engine *engine);
 
+/* Whether the cluster fails this test, and surely in each state that follows by placements. */
+bool is_beyond_repair(struct engine *engine);
+
 /* Find where the instances of `count` nodes of one group run on if these nodes are lost at once. `targets` has an entry
  * for each instance, node by node, the newest first: the row where it runs on, or NOWHERE. Mirrored instances that lose
  * both nodes are skipped. With `cpus` no node takes an instance beyond its vcpu-ratio. The state is not changed. */
@@ -20,7 +23,4 @@ void lose(struct engine *engine, const int64_t *rows, int64_t count, bool cpus, 
 
 /* Whether all instances, also new ones, are mirrored and only lack of memory or disk can prevent a fail-over. */
 bool all_mirrored(const struct engine *engine);
-/* Add to `moving`, by row, the memory that fails over there from the node at `row`. */
-void memory_moving(const struct engine *engine, int64_t row, int64_t *moving);
-
 #endif

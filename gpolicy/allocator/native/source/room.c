@@ -16,13 +16,17 @@ struct size { int64_t of[RESOURCES], turn; };
 
 enum { MOST_SIZES = 256 }; /* a limit of the table: a size left out only makes answers less sure */
 
-/* One size on one node: its instances of that size (`exact`) and at least that big (`as_big`), and the copies for which
- * it has room. If it has such instances: how many instances leave it until the last one of them has left (`leaving`),
- * and at most how many copies of that size they take the room of (`units`). */
-struct cell { int64_t exact, as_big, copies, leaving, units; };
-/* One size in one group: the sum of the copies; the nodes with room for any; the node with the least slack
- * (slack_of()), and the least slack of the other nodes. */
-struct total { int64_t copies, open, tightest, least, second; };
+/* What room is counted in: the size itself, or the least of each resource that any size needs. */
+enum { OWN, SMALLEST, UNITS };
+
+/* One size on one node: its instances of that size (`exact`) and at least that big (`as_big`), and how many units fill
+ * it until it takes no more of that size (`room`; of its OWN: the copies that it takes). If it has such instances: how
+ * many instances, but mirrored ones, leave it before the last one of them (`leaving`), and how many units they fill at
+ * most (`filled`). */
+struct cell { int64_t exact, as_big, leaving, room[UNITS], filled[UNITS]; };
+/* One size in one group: the sums of the room; the nodes that take any; the node with the least slack (slack_of()), and
+ * the least slack of the other nodes. */
+struct total { int64_t room[UNITS], open, tightest, least, second; };
 /* `cells` by row, `totals` by group; `compared`: whether the slack in `totals` agrees with the cells. */
 struct counted { struct size size; struct cell *cells; struct total *totals; bool compared; };
 
@@ -32,8 +36,10 @@ struct room {
     int64_t size_count, as_of, replaced; /* the clock and the count of replaced records when the sizes were counted */
     bool known;
     struct counted sizes[MOST_SIZES + 1];
-    struct census *census;     /* by row */
-    int64_t *one_of_each;      /* for each group a row without, and one with exclusive storage, or NOWHERE */
+    struct size smallest;
+    struct census *census; /* by row */
+    int64_t *place_of;     /* for each row its place among the targets of the census that is made, plus 1 */
+    int64_t *one_of_each;  /* for each group a row without, and one with exclusive storage, or NOWHERE */
     struct buffer wanted, left, chosen; /* working memory */
 };
 
@@ -41,6 +47,7 @@ bool open_room(struct engine *engine) {
     struct room *room = engine->room = zeroed(engine, 1, sizeof *room);
     if (room == NULL) return false;
     room->census = zeroed(engine, engine->node_count, sizeof *room->census);
+    room->place_of = zeroed(engine, engine->node_count, sizeof *room->place_of);
     room->one_of_each = zeroed(engine, 2 * engine->group_count, sizeof *room->one_of_each);
     if (failed(engine)) return false;
     for (int64_t place = 0; place < 2 * engine->group_count; place++) room->one_of_each[place] = NOWHERE;
@@ -81,23 +88,27 @@ static struct size free_room(const struct engine *engine, int64_t row) {
         {node->unallocated, node->disk, engine->facts[row].exclusive ? node->free_spindles : ANY_SPINDLES}, 0};
 }
 
-/* Return how many instances of a size fit. At least 1 MiB of memory and disk must be left; spindles may be used up. */
-static int64_t copies_in(struct size room, const struct size *size) {
+/* Return how many units fill a room until it takes no more of a size; if the unit is the size, that many fit. At least
+ * 1 MiB of memory and disk must be left; spindles may be used up. */
+static int64_t room_in(struct size room, const struct size *size, const struct size *unit) {
     int64_t count = UNLIMITED;
     if (room.of[MEMORY] <= 0) return 0;
-    if (size->of[SPACE] > 0 && room.of[SPACE] <= 0) return 0;
     for (int place = 0; place < RESOURCES; place++) {
-        int64_t left = place == SPINDLE ? room.of[place] : room.of[place] - 1;
-        if (size->of[place] > 0) count = least(count, most(0, left) / size->of[place]);
+        int64_t left = room.of[place] - size->of[place] - (place != SPINDLE);
+        if (size->of[place] == 0) continue;
+        if (left < 0) return 0;
+        count = least(count, left / unit->of[place] + 1);
     }
     return count;
 }
 
-/* Return by how many copies of a size a node may take less once it has taken an instance of size `other`, at most. */
-static int64_t units_of(const struct size *other, const struct size *size) {
+static int64_t copies_in(struct size room, const struct size *size) { return room_in(room, size, size); }
+
+/* Return how many units an instance of size `other` fills at most, in what an instance of `size` needs. */
+static int64_t filled_by(const struct size *other, const struct size *size, const struct size *unit) {
     int64_t units = 0;
     for (int place = 0; place < RESOURCES; place++) {
-        if (size->of[place] > 0) units = most(units, (other->of[place] - 1) / size->of[place] + (other->of[place] > 0));
+        if (size->of[place] > 0) units = most(units, (other->of[place] + unit->of[place] - 1) / unit->of[place]);
     }
     return least(units, UNLIMITED);
 }
@@ -196,30 +207,53 @@ static bool only_needs_room(const struct engine *engine, int64_t row, const stru
     return true;
 }
 
+/* Return the number of a size in the table, or the number after the last one. */
+static int64_t number_of(const struct room *room, const struct size *size) {
+    int64_t number = 0;
+    while (number < room->size_count && !same(&room->sizes[number].size, size)) number++;
+    return number;
+}
+
+/* Count a mirrored instance that would fail over. */
+static void count_fail_over(struct engine *engine, const struct instance *instance, struct census *census) {
+    int64_t *place = &engine->room->place_of[instance->secondary];
+    census->mirrored++;
+    if (*place == 0) {
+        if (!grow(engine, &census->targets, &census->capacity, census->count + 1, sizeof *census->targets)) return;
+        census->targets[census->count] = (struct target){.row = instance->secondary};
+        *place = ++census->count;
+    }
+    census->targets[*place - 1].memory += memory_used(instance);
+    census->targets[*place - 1].unknown |= instance->spindles == UNKNOWN_SPINDLES;
+}
+
 /* Count the instances of a node by size, as far as the table has room. */
 static void count_residents(struct engine *engine, int64_t row) {
     struct room *room = engine->room;
     const struct list *primaries = &engine->primaries[row];
     struct census *census = &room->census[row];
-    *census = (struct census){.only_room = true};
+    *census = (struct census){.targets = census->targets, .capacity = census->capacity, .only_room = true};
     for (int64_t number = 0; number < room->size_count; number++) room->sizes[number].cells[row].exact = 0;
     for (int64_t place = 0; place < primaries->count; place++) {
         const struct instance *instance = &engine->table.items[primaries->items[place]];
-        if (instance->evacuation == FAIL_OVER) {
-            census->mirrored++;
-            census->mirrored_memory += memory_used(instance);
-            continue;
+        if (instance->evacuation == FAIL_OVER && instance->secondary != NOWHERE) {
+            count_fail_over(engine, instance, census);
         }
+        if (instance->evacuation == FAIL_OVER) continue;
         census->moves += instance->evacuation == MOVE;
         census->only_room = census->only_room && only_needs_room(engine, row, instance);
         if (!needs_room(engine, instance)) continue;
         struct size size = size_of(instance);
-        int64_t number = 0;
-        while (number < room->size_count && !same(&room->sizes[number].size, &size)) number++;
+        int64_t number = number_of(room, &size);
         if (number == room->size_count && number < MOST_SIZES) {
             begin_size(engine, number, &size);
-            if (failed(engine)) return;
-            room->size_count++;
+            room->size_count += !failed(engine);
+            for (int resource = 0; resource < RESOURCES; resource++) {
+                int64_t *least_of = &room->smallest.of[resource];
+                if (size.of[resource] > 0 && (*least_of == 0 || size.of[resource] < *least_of)) {
+                    *least_of = size.of[resource];
+                }
+            }
         }
         if (number < room->size_count) {
             room->sizes[number].cells[row].exact++;
@@ -227,33 +261,33 @@ static void count_residents(struct engine *engine, int64_t row) {
             census->only_room = false;
         }
     }
+    for (int64_t place = 0; place < census->count; place++) room->place_of[census->targets[place].row] = 0;
 }
 
-/* Count one size on a node. Mirrored instances leave it first; of those with the same turn, any may be the last. */
+/* Count one size on a node. Of instances with the same turn, any may be the last to leave. */
 static void count_cell(struct engine *engine, int64_t number, int64_t row) {
     struct room *room = engine->room;
     struct counted *counted = &room->sizes[number];
     const struct size *size = &counted->size;
-    const struct census *census = &room->census[row];
+    const struct size *units[UNITS] = {size, number < room->size_count ? &room->smallest : size};
     struct cell *cell = &counted->cells[row], new = {.exact = cell->exact};
     struct total *total = &counted->totals[engine->facts[row].group];
-    new.copies = copies_in(free_room(engine, row), size);
-    for (int64_t number_of = 0; number_of < room->size_count; number_of++) {
-        const struct size *other = &room->sizes[number_of].size;
-        int64_t exact = room->sizes[number_of].cells[row].exact;
+    for (int64_t other = 0; other < room->size_count; other++) {
+        const struct size *resident = &room->sizes[other].size;
+        int64_t exact = room->sizes[other].cells[row].exact;
         if (exact == 0) continue;
-        if (covers(other, size)) new.as_big += exact;
-        if (other->turn < size->turn) continue;
+        if (covers(resident, size)) new.as_big += exact;
+        if (new.exact == 0 || resident->turn < size->turn) continue;
+        exact -= other == number;
         new.leaving += exact;
-        new.units += exact * units_of(other, size);
+        for (int unit = 0; unit < UNITS; unit++) new.filled[unit] += exact * filled_by(resident, size, units[unit]);
     }
-    new.leaving += census->mirrored;
-    if (size->of[MEMORY] > 0) new.units += census->mirrored + census->mirrored_memory / size->of[MEMORY];
-    new.units = most(new.units, 1);
-    if (new.exact == 0) new.leaving = new.units = 0;
-    total->copies += new.copies - cell->copies;
-    total->open += (new.copies > 0) - (cell->copies > 0);
-    counted->compared = counted->compared && new.as_big == cell->as_big && new.copies == cell->copies;
+    for (int unit = 0; unit < UNITS; unit++) {
+        new.room[unit] = room_in(free_room(engine, row), size, units[unit]);
+        total->room[unit] += new.room[unit] - cell->room[unit];
+    }
+    total->open += (new.room[OWN] > 0) - (cell->room[OWN] > 0);
+    counted->compared = counted->compared && new.as_big == cell->as_big && new.room[OWN] == cell->room[OWN];
     *cell = new;
 }
 
@@ -271,13 +305,15 @@ static void build_room(struct engine *engine) {
     int64_t as_of = known ? room->as_of : -1, sizes = known ? room->size_count : 0;
     if (as_of == engine->clock) return;
     room->size_count = sizes;
+    if (!known) room->smallest = (struct size){{0}, 0};
     room->known = false;
+    struct size smallest = room->smallest;
     for (int64_t row = 0; row < engine->node_count; row++) {
         if (engine->changed[row] > as_of) count_residents(engine, row);
         if (failed(engine)) return;
     }
     for (int64_t row = 0; row < engine->node_count; row++) {
-        int64_t first = engine->changed[row] > as_of ? 0 : sizes;
+        int64_t first = engine->changed[row] > as_of || !same(&room->smallest, &smallest) ? 0 : sizes;
         for (int64_t number = first; number < room->size_count; number++) count_cell(engine, number, row);
     }
     room->known = true;
@@ -290,28 +326,47 @@ const struct census *census_of(struct engine *engine, int64_t row) {
     return &engine->room->census[row];
 }
 
-/* The instances leave a node one by one, and each finds room if nodes cannot all be full for it, wherever those before
- * it have gone. Each of them fills at most one node; and to fill nodes with room for some copies, their units must add
- * up to as many copies. This also holds with fewer instances and with more room. */
+/* Return how many more instances of a size the other nodes of the group could take than this node would send them. */
+static int64_t slack_of(const struct engine *engine, int64_t number, int64_t row) {
+    const struct cell *cell = &engine->room->sizes[number].cells[row];
+    return engine->room->sizes[number].totals[engine->facts[row].group].room[OWN] - cell->room[OWN] - cell->as_big;
+}
+
+/* Whether one size of a node finds room. The instances leave it one by one, and each finds room if nodes cannot all be
+ * full for it, wherever those before it have gone: if more nodes take it than instances have left before, or if these
+ * nodes have more room than those instances fill, in one of the units. */
+static bool finds_room(const struct engine *engine, int64_t number, int64_t row) {
+    const struct counted *counted = &engine->room->sizes[number];
+    const struct cell *cell = &counted->cells[row];
+    const struct census *census = &engine->room->census[row];
+    const struct total *total = &counted->totals[engine->facts[row].group];
+    const struct size *units[UNITS] = {&counted->size, &engine->room->smallest};
+    int64_t open = total->open - (cell->room[OWN] > 0), left[UNITS];
+    if (cell->exact == 0) return true;
+    for (int unit = 0; unit < UNITS; unit++) left[unit] = total->room[unit] - cell->room[unit];
+    for (int64_t place = 0; place < census->count; place++) {
+        int64_t other = census->targets[place].row;
+        struct size room = free_room(engine, other);
+        if (engine->facts[other].group != engine->facts[row].group) continue;
+        room.of[MEMORY] -= census->targets[place].memory;
+        for (int unit = 0; unit < UNITS; unit++) {
+            left[unit] -= counted->cells[other].room[unit] - room_in(room, &counted->size, units[unit]);
+        }
+        open -= (counted->cells[other].room[OWN] > 0) - (copies_in(room, &counted->size) > 0);
+    }
+    return open > cell->leaving || left[OWN] > cell->filled[OWN] || left[SMALLEST] > cell->filled[SMALLEST];
+}
+
 enum verdict judge_room(struct engine *engine, int64_t row) {
     const struct room *room = engine->room;
     build_room(engine);
     if (failed(engine)) return UNSURE;
     bool sure = room->census[row].only_room;
     for (int64_t number = 0; number < room->size_count; number++) {
-        const struct cell *cell = &room->sizes[number].cells[row];
-        const struct total *total = &room->sizes[number].totals[engine->facts[row].group];
-        int64_t copies = total->copies - cell->copies, open = total->open - (cell->copies > 0);
-        if (copies < cell->as_big) return NO;
-        sure = sure && (copies >= cell->units || open >= cell->leaving);
+        if (slack_of(engine, number, row) < 0) return NO;
+        sure = sure && finds_room(engine, number, row);
     }
     return sure ? YES : UNSURE;
-}
-
-/* Return how many more instances of a size the other nodes of the group could take than this node would send them. */
-static int64_t slack_of(const struct engine *engine, int64_t number, int64_t row) {
-    const struct cell *cell = &engine->room->sizes[number].cells[row];
-    return engine->room->sizes[number].totals[engine->facts[row].group].copies - cell->copies - cell->as_big;
 }
 
 static void compare_slack(struct engine *engine, int64_t number) {
@@ -345,7 +400,7 @@ static void break_by_size(struct engine *engine, const struct instance *instance
     bool as_big = covers(&wanted, &counted->size);
     compare_slack(engine, number);
     for (int64_t place = 0; place < count; place++) {
-        int64_t row = rows[place], copies = counted->cells[row].copies;
+        int64_t row = rows[place], copies = counted->cells[row].room[OWN];
         const struct total *total = &counted->totals[engine->facts[row].group];
         int64_t others = total->tightest == row ? total->second : total->least;
         if (broken[row]) continue;

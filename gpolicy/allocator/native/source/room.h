@@ -10,12 +10,14 @@
 
 enum verdict { NO, YES, UNSURE };
 
-/* The instances of a node: the mirrored ones and their memory, those that would move, and whether lack of room is all
+/* What fails over from a node to the node at `row`; `unknown`: an instance without a known number of spindles is part. */
+struct target { int64_t row, memory; bool unknown; };
+/* The instances of a node: the mirrored ones and their targets, those that would move, and whether lack of room is all
  * that can stop those that are not mirrored. */
-struct census { int64_t mirrored, mirrored_memory, moves; bool only_room; };
+struct census { int64_t mirrored, moves, count, capacity; struct target *targets; bool only_room; };
 const struct census *census_of(struct engine *engine, int64_t row);
 
-/* Whether the instances of a node that are not mirrored find room, if its mirrored ones fail over; or UNSURE. A YES
+/* Whether the instances of a node that are not mirrored find room after the others have failed over, or UNSURE. A YES
  * also holds with fewer instances, a NO with more of them. */
 enum verdict judge_room(struct engine *engine, int64_t row);
 

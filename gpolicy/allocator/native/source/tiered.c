@@ -76,7 +76,7 @@ static bool walk(struct engine *engine, const struct instance *from, enum reason
         int64_t possible = possible_shrinks(&current, reason), steps = 1;
         if (possible == 0) return false; /* as in htools, the smallest one is never tried */
         if (count == MOST_LEVELS) fail(engine, TOO_DEEP);
-        known_attempt(engine, &current, engine->capacity_checks, &attempt);
+        known_attempt(engine, &current, engine->capacity_checks ? TESTED : UNTESTED, &attempt);
         if (attempt.primary != NOWHERE) {
             *found = current;
             return true;
