@@ -13,6 +13,7 @@ import typer
 
 from gpolicy.cluster.sources import SCHEMES, SourceOptions
 from gpolicy.errors import UsageError
+from gpolicy.ganeti.number_bounds import MOST_NODE_FAILURES
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, Display, forms_of
 
@@ -279,13 +280,16 @@ class Suppositions:
         ).about(group)
 
 
+ResourceModel = Annotated[
+    bool, typer.Option("--resource-model", help="Use hv_state and disk_state even where nodes are measured.")
+]
 MaxNodeFailures = Annotated[
     int | None,
     typer.Option(
         "--max-node-failures",
         metavar="K",
-        min=1,
-        max=5,
+        min=0,
+        max=MOST_NODE_FAILURES,
         help="How many nodes of a group may fail at once; default: `limits` of the policy, or 1.",
     ),
 ]

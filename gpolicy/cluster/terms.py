@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS
-from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION
-from gpolicy.ganeti.parameter import Level, Values
+from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
+from gpolicy.ganeti.parameter import Level, Path, Values
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED, VolumeSize, sizes_differ
 from gpolicy.printable import count
 
@@ -27,6 +27,9 @@ STATES: Final = ("hv_state", "disk_state")
 """The families of values that declare resources."""
 COUNTED: Final = (*STATES, *ALLOCATOR_PARAMETERS)
 """What a policy declares that counts also where the source cannot show it."""
+HYPERVISORS: Final[Path] = ("enabled_hypervisors",)
+VOLUME_GROUP: Final[Path] = ("volume_group_name",)
+"""With HYPERVISORS, what says which part of STATES counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +46,8 @@ class Limits:
     cpus_after_failure: bool | None = None
 
     def __post_init__(self) -> None:
-        if self.max_node_failures is not None and self.max_node_failures < 0:
-            raise UsageError(f"max-node-failures is {self.max_node_failures}, it must be 0 or more")
+        if self.max_node_failures is not None and not 0 <= self.max_node_failures <= MOST_NODE_FAILURES:
+            raise UsageError(f"max-node-failures is {self.max_node_failures}, it must be 0 to {MOST_NODE_FAILURES}")
         if self.oversubscription is not None and not 0 < self.oversubscription <= GREATEST_OVERSUBSCRIPTION:
             words = f"it must be above 0 and at most {GREATEST_OVERSUBSCRIPTION}"
             raise UsageError(f"the over-subscription ratio is {self.oversubscription:g}, {words}")
@@ -137,7 +140,7 @@ class GroupTerms:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """The terms of a policy: of groups by name, of all other groups, and the declared values of `COUNTED` by object
-    (`cluster`, `group/NAME`, `node/NAME`)."""
+    (`cluster`, `group/NAME`, `node/NAME`), with HYPERVISORS and VOLUME_GROUP."""
 
     groups: Mapping[str, GroupTerms] = field(default_factory=dict)
     others: GroupTerms = GroupTerms()
@@ -145,14 +148,13 @@ class Terms:
 
 
 def with_limits(terms: Terms, asked: Limits) -> Terms:
-    """Return `terms` with the limits that a plan asks for; its number of failures goes before a declared one only."""
+    """Return `terms` with the limits `asked` instead of those that the policy declares."""
+    groups = {name: _with_limits(item, asked) for name, item in terms.groups.items()}
+    return replace(terms, groups=groups, others=_with_limits(terms.others, asked))
 
-    def changed(item: GroupTerms) -> GroupTerms:
-        own = asked if item.limits.beyond_htools else replace(asked, max_node_failures=None)
-        return replace(item, limits=own.over(item.limits))
 
-    groups = {name: changed(item) for name, item in terms.groups.items()}
-    return replace(terms, groups=groups, others=changed(terms.others))
+def _with_limits(item: GroupTerms, asked: Limits) -> GroupTerms:
+    return replace(item, limits=asked.over(item.limits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +200,7 @@ def limits_in_force(state: ClusterState, asked: Limits, group: str | None = None
 
 def limited(state: ClusterState, asked: Limits) -> ClusterState:
     """Return `state` with the limits `asked` for each of its groups instead of those that the policy declares."""
-    terms = {name: state.terms_of(name) for name in state.groups}
-    return replace(state, terms={name: replace(item, limits=asked.over(item.limits)) for name, item in terms.items()})
+    return replace(state, terms={name: _with_limits(state.terms_of(name), asked) for name in state.groups})
 
 
 def shared_limits(state: ClusterState, group: str | None = None) -> Limits:
@@ -218,7 +219,8 @@ def under_terms(state: ClusterState, terms: Terms, new_names: Mapping[str, str] 
     names = {name: (new_names or {}).get(name, name) for name in state.groups}
 
     def own(level: Level, label: str, shown: Values) -> Values:
-        hidden = {path: item for path, item in terms.values.get(label, {}).items() if not state.readable(level, path)}
+        said = terms.values.get(label, {})
+        hidden = {path: item for path, item in said.items() if path[0] in COUNTED and not state.readable(level, path)}
         return {**shown, **hidden} if hidden else shown
 
     cluster = replace(state.cluster, own=own(Level.CLUSTER, "cluster", state.cluster.own))

@@ -6,6 +6,16 @@ from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FA
 from gpolicy.policy.schema_parameters import NAME, SHARE_PATTERN, Schema, flag, object_of, whole
 
 
+def node_failures(text: str, *, least: int = 0) -> Schema:
+    """Return the schema of a number of nodes that fail at once."""
+    return whole(text, least=least, most=MOST_NODE_FAILURES)
+
+
+def oversubscription(text: str) -> Schema:
+    """Return the schema of a ratio of over-subscription."""
+    return {"type": "number", "exclusiveMinimum": 0, "maximum": GREATEST_OVERSUBSCRIPTION, "description": text}
+
+
 def term_properties(of: str) -> Schema:
     """Return the keys that Ganeti does not know (`gpolicy.cluster.terms`)."""
     share: Schema = {"type": "string", "pattern": SHARE_PATTERN}
@@ -14,18 +24,14 @@ def term_properties(of: str) -> Schema:
         "limits": {
             **object_of(
                 {
-                    "max_node_failures": whole(
+                    "max_node_failures": node_failures(
                         "How many nodes of a group may fail at once, and every instance still has its"
-                        " place. Ganeti's own tools: 1.",
-                        most=MOST_NODE_FAILURES,
+                        " place. Ganeti's own tools: 1."
                     ),
-                    "oversubscription": {
-                        "type": "number",
-                        "exclusiveMinimum": 0,
-                        "maximum": GREATEST_OVERSUBSCRIPTION,
-                        "description": "The greatest memories of a node's instances together may be this many times"
-                        " its memory for instances; each instance is guaranteed its least.",
-                    },
+                    "oversubscription": oversubscription(
+                        "The greatest memories of a node's instances together may be this many times"
+                        " its memory for instances; each instance is guaranteed its least."
+                    ),
                     "cpus_after_failure": flag(
                         "True: nodes that take over must keep their vcpu-ratio after as many failures as"
                         " may be. Default: true for redundancy and guards, false for capacity and place (as hspace and"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.vocabulary import SCORE_COMPONENTS, SPEC_PARAMETERS
 from gpolicy.policy.schema_expectations import EXPECTATIONS
 from gpolicy.policy.schema_instances import TEMPLATE, checked_instance, existing_instance, wanted_instance
-from gpolicy.policy.schema_parameters import NAME, SIZE, Schema, count_of, flag, list_of, object_of, whole
+from gpolicy.policy.schema_parameters import NAME, SIZE, Schema, count_of, flag, list_of, object_of
 from gpolicy.policy.schema_stage import cluster_of_test, simulated_group
+from gpolicy.policy.schema_terms import node_failures, oversubscription
 
 MOST_TESTS: Final = 1000
 """Tests of one document."""
@@ -75,20 +75,16 @@ def _capacity() -> Schema:
             ),
             "description": "Other weights of components of the cluster score than Ganeti's, as `--weight`.",
         },
-        "max_node_failures": whole(
+        "max_node_failures": node_failures(
             "Keep room for the loss of this many nodes at once (resource model). Default: as the limits"
-            " of the group say; without limits as hail, 1 (0 on exclusive storage).",
-            most=MOST_NODE_FAILURES,
+            " of the group say; without limits as hail, 1 (0 on exclusive storage)."
         ),
         "resource_model": flag("True: what is free follows from hv_state and disk_state, not from what nodes measure."),
-        "oversubscription": {
-            "type": "number",
-            "exclusiveMinimum": 0,
-            "maximum": GREATEST_OVERSUBSCRIPTION,
-            "description": "The sum of the most memory of a node's instances may be so many times what it has for them"
+        "oversubscription": oversubscription(
+            "The sum of the most memory of a node's instances may be so many times what it has for them"
             " (resource model). Each is guaranteed the least memory of its spec and may burst to the most."
-            " Default: as the limits of the group say.",
-        },
+            " Default: as the limits of the group say."
+        ),
         "cpus_after_failure": flag(
             "Whether nodes that take over after a failure must keep their vcpu-ratio. Default: as the"
             " limits of the group say, or false."
@@ -114,8 +110,8 @@ def _standard() -> Schema:
 def _redundancy() -> Schema:
     properties: Schema = {
         "group": {**NAME, "description": "The group. It can be left out when there is one."},
-        "failures": whole(
-            "How many nodes are lost at once. Default: max_node_failures of the group's limits, or 1.", least=1, most=8
+        "failures": node_failures(
+            "How many nodes are lost at once. Default: max_node_failures of the group's limits, or 1.", least=1
         ),
         "cpus_after_failure": flag(
             "Whether nodes that take over must keep their vcpu-ratio. Default: as the group's limits say, or true."

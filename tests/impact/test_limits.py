@@ -95,4 +95,4 @@ def test_options_of_a_plan_go_before_declared_limits() -> None:
     terms = Terms(groups={"g": GroupTerms(limits=Limits(max_node_failures=2))})
     changed = with_limits(terms, Limits(max_node_failures=3, cpus_after_failure=False))
     assert changed.groups["g"].limits == Limits(max_node_failures=3, cpus_after_failure=False)
-    assert changed.others.limits == Limits(cpus_after_failure=False)  # nothing is declared, so nothing more is counted
+    assert changed.others.limits == Limits(max_node_failures=3, cpus_after_failure=False)
