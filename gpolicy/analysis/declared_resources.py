@@ -20,6 +20,7 @@ from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.state import Node as ObservedNode
+from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP
 from gpolicy.cluster.volume_pools import separate_metavg
 from gpolicy.ganeti.parameter import Level, Path, Values
 from gpolicy.ganeti.units import exact_size
@@ -71,14 +72,33 @@ def known_states(state: ClusterState) -> bool:
 
 
 def prefixes(state: ClusterState) -> tuple[Path | None, Path | None]:
-    """Return the paths of the values that count: of the first hypervisor, and of the cluster's volume group."""
-    hypervisors = state.cluster.own.get(("enabled_hypervisors",))
+    """Return the paths of the values that count: of the first hypervisor, and of the cluster's volume group.
+
+    Where the source does not show which these are, the policy says it, or declares something of only one.
+    """
+    said = only_named(path for values in state.declared.values() for path in values) | state.declared.get("cluster", {})
+    hypervisors, volume_group = (
+        state.cluster.own.get(path, None if state.readable(Level.CLUSTER, path) else said.get(path))
+        for path in (HYPERVISORS, VOLUME_GROUP)
+    )
     first = str(hypervisors[0]) if isinstance(hypervisors, list) and hypervisors else None
-    volume_group = state.cluster.own.get(("volume_group_name",))
     return (
         ("hv_state", first) if first else None,
         ("disk_state", "plain", volume_group) if isinstance(volume_group, str) and volume_group else None,
     )
+
+
+def only_named(paths: Iterable[Path]) -> Values:
+    """Return the cluster's hypervisor and volume group, where `paths` of hv_state and disk_state name just one."""
+    known = set(paths)
+    hypervisors = {path[1] for path in known if path[0] == "hv_state"}
+    groups = {path[2] for path in known if path[0] == "disk_state" and len(path) > 2}
+    values: Values = {}
+    if len(hypervisors) == 1:
+        values[HYPERVISORS] = [*hypervisors]
+    if len(groups) == 1:
+        values[VOLUME_GROUP] = groups.pop()
+    return values
 
 
 def declared(state: ClusterState, node: ObservedNode) -> Declared:

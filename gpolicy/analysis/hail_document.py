@@ -19,9 +19,9 @@ _LONGEST: Final = 72
 _BY_ADMIN_STATE: Final = {"down": InstanceStatus.STATUS_DOWN, "offline": InstanceStatus.STATUS_OFFLINE}
 
 
-def hails_cluster(state: ClusterState) -> tuple[Settled, Cluster]:
-    """Return what is known of `state` as settled, and as hail loads it."""
-    settled = settle(state)
+def hails_cluster(state: ClusterState, *, declared: bool = False) -> tuple[Settled, Cluster]:
+    """Return what is known of `state` as settled, and as hail loads it; `declared` is that of `settle`."""
+    settled = settle(state, declared=declared)
     data = as_hail_reads(settled.state, settled.data)
     return settled, merged(data, settled.resources, settled.hail.static_kvm_node_memory)
 

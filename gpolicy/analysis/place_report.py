@@ -86,6 +86,11 @@ class PlaceReport(StateReport):
     instead: tuple[Instead, ...] | None = None
 
     @property
+    def accepted(self) -> bool:
+        """Whether both hail and Ganeti take it."""
+        return self.ok and not self.objections
+
+    @property
     def chosen(self) -> Candidate | None:
         """The chosen candidate."""
         return next((item for item in self.candidates if self.ok and item.nodes == self.nodes), None)

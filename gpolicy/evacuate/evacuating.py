@@ -26,7 +26,7 @@ from gpolicy.allocator.group_change import change_group
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.allocator_input import cluster_data
-from gpolicy.analysis.basis import settle
+from gpolicy.analysis.basis import Settled, settle
 from gpolicy.analysis.hail_document import decisive, hails_cluster, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes
 from gpolicy.analysis.place_report import Candidate
@@ -88,7 +88,7 @@ def _find(
             raise UsageError(f"{request.nodes!r} is a group, not a node", hint=f"write `--group {request.nodes}`")
         leaving = matching("NODE", request.nodes or "", state.nodes, "node")
     targets = [name for word in request.targets for name in matching("--to", word, state.groups, "group")]
-    state, unknown = _known(state, frozenset(leaving), targets)
+    state, unknown = _known(state, frozenset(leaving), targets, declared=request.declared)
     begun = time.monotonic()
     ending = Ending(lambda: time.monotonic() > begun + seconds)
     explained_until = begun + seconds / 2  # what moves is worth more than why
@@ -102,16 +102,16 @@ def _find(
 
 
 def _known(
-    state: ClusterState, leaving: frozenset[str], targets: Sequence[str]
+    state: ClusterState, leaving: frozenset[str], targets: Sequence[str], *, declared: bool
 ) -> tuple[ClusterState, dict[str, Unknown]]:
     """Return what is known of `state` with those of the nodes `leaving` offline that lack figures, and what is not."""
-    found = [item for item in settle(state).unknown.values() if leaving.intersection(item.silent)]
+    found = [item for item in settle(state, declared=declared).unknown.values() if leaving.intersection(item.silent)]
     names = [name for item in found for name in item.silent if name in leaving]
     if names:
         mark = f"mark it so first (gnt-node modify --offline yes {names[0]}), for hail needs no figures of it then"
         why = f"{'; '.join(item.reason for item in found)}; {mark}"
         state = replace(offline(state, names), supposed=(*state.supposed, f"{some(names)} offline: {why}"))
-    settled = settle(state)
+    settled = settle(state, declared=declared)
     touched = [item for item in state.instances.values() if leaving & {item.primary_node, *item.secondary_nodes}]
     nodes = leaving.union(*({item.primary_node, *item.secondary_nodes} for item in touched))
     require(state, settled.unknown, {*targets, *(state.nodes[name].group for name in nodes)})
@@ -150,6 +150,9 @@ class _Evacuation:
     def __post_init__(self) -> None:
         self.observed = self.state
 
+    def _load(self, state: ClusterState) -> tuple[Settled, Cluster]:
+        return hails_cluster(state, declared=self.asked.declared)
+
     @property
     def to_groups(self) -> bool:
         """Whether instances move to other groups."""
@@ -177,7 +180,7 @@ class _Evacuation:
             return
         drained = self._to_drain(mode, names)
         nodes = {name: replace(self.state.nodes[name], drained=True) for name in drained}
-        settled, cluster = hails_cluster(replace(self.state, nodes={**self.state.nodes, **nodes}))
+        settled, cluster = self._load(replace(self.state, nodes={**self.state.nodes, **nodes}))
         by_name = {item.name: index for index, item in cluster.instances.items()}
         known: dict[str, tuple[Candidate, ...] | None] = {}
 
@@ -204,7 +207,9 @@ class _Evacuation:
                 if failure
                 else f"Request successful: {len(result.failed)} instances failed to move and {len(result.moved)} were"
                 " moved successfully",
-                by_ganeti=None if drained or result.failed or self.stays else self._by_ganeti(mode),
+                by_ganeti=None
+                if drained or result.failed or self.stays or self.asked.declared
+                else self._by_ganeti(mode),
             )
         )
         for instance, reason in result.failed:
@@ -322,8 +327,8 @@ class _Evacuation:
 
     def report(self) -> EvacuationReport:
         """Return the report on all requests."""
-        before, cluster_before = hails_cluster(self.observed)
-        _, cluster_after = hails_cluster(self.state)
+        before, cluster_before = self._load(self.observed)
+        _, cluster_after = self._load(self.state)
         sets = job_sets(self.moved, lambda item: item.touched)
         moved = [replace(item, job_set=number) for number, jobs in enumerate(sets, 1) for item in jobs]
         homes = {self.observed.nodes[name].group for name in self.leaving}
@@ -344,7 +349,7 @@ class _Evacuation:
             objections=tuple(self.objections),
             exhaustive=not self.ending.ended,
             notes=(
-                *basis_notes(before, cluster_before),
+                *basis_notes(before, cluster_before, declared=self.asked.declared),
                 *not_tried(self.observed),
                 *aside({} if self.to_groups else self.unknown),
             ),

@@ -15,7 +15,8 @@ class EvacuationRequest:
 
     Instances stay in their group, unless a group is emptied or `targets` names other groups. With `mode` primary-only
     those leave that run on the nodes, with secondary-only those that are mirrored there. `ignore_soft_errors`: as
-    `gnt-node evacuate --ignore-soft-errors`, against exclusion tags, ratios and memory reserved for N+1.
+    `gnt-node evacuate --ignore-soft-errors`, against exclusion tags, ratios and memory reserved for N+1. `declared`:
+    what hv_state and disk_state declare goes before measured figures, which no command of Ganeti does.
     """
 
     nodes: str | None = None
@@ -23,6 +24,7 @@ class EvacuationRequest:
     targets: tuple[str, ...] = ()
     mode: EvacuationMode = EvacuationMode.ALL
     ignore_soft_errors: bool = False
+    declared: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import COUNTED, GroupTerms, Limits, Promise, Terms, VolumeTerms
+from gpolicy.cluster.terms import COUNTED, HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.fit.desired import resolve
 from gpolicy.ganeti.parameter import Values
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Hardware, Leaves, Policy, Settings
@@ -29,7 +29,8 @@ def terms_of(policy: Policy, state: ClusterState) -> Terms:
 
 
 def _counted(leaves: Leaves) -> Values:
-    return {path: leaf.value for path, leaf in leaves.items() if path[0] in COUNTED and leaf.value is not INHERIT}
+    counted = (*COUNTED, *HYPERVISORS, *VOLUME_GROUP)
+    return {path: leaf.value for path, leaf in leaves.items() if path[0] in counted and leaf.value is not INHERIT}
 
 
 def _group_terms(cluster: ClusterPolicy | None, group: GroupPolicy, limits: Settings) -> GroupTerms:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gpolicy.cluster.record import Record
-from gpolicy.cluster.terms import GroupTerms, Limits, Promise, Terms, VolumeTerms
+from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.errors import InputError
 from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS
 from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
@@ -83,6 +83,10 @@ def _values(written: Record, label: str) -> Values:
         keys = record.texts("keys")
         if keys == ALLOCATOR_PARAMETERS:
             values[keys] = record.record("value").fields
+        elif keys == HYPERVISORS:
+            values[keys] = [*record.texts("value")]
+        elif keys == VOLUME_GROUP:
+            values[keys] = record.text("value")
         elif not keys or record.whole("value") < 0:
             raise InputError(f"{record.where}: a declared value needs its keys, and is 0 or more")
         else:

@@ -72,7 +72,8 @@ class _Since:
 class Layout:
     """All nodes and instances, with each instance where it is.
 
-    `cpus` says of groups whether nodes that take over must keep their vcpu-ratio. What is asked of a layout `since`
+    `cpus` says of groups whether nodes that take over must keep their vcpu-ratio; N+1 is not asked for in the groups
+    `unprotected`, of whose nodes none may fail by their limits. What is asked of a layout `since`
     another one is worked out anew only for what has changed.
     """
 
@@ -80,19 +81,19 @@ class Layout:
     instances: Mapping[int, Instance]
     cpus: Mapping[int, bool]
     since: _Since | None = None
+    unprotected: frozenset[int] = frozenset()
 
     def after(self, moved: Moved) -> Layout:
         """Return the layout after a move."""
         nodes, instances = {**self.nodes, **moved.changed}, {**self.instances, moved.instance.index: moved.instance}
-        return Layout(
-            nodes, instances, self.cpus, _Since(self, frozenset(moved.changed), frozenset({moved.instance.index}))
-        )
+        since = _Since(self, frozenset(moved.changed), frozenset({moved.instance.index}))
+        return Layout(nodes, instances, self.cpus, since, self.unprotected)
 
     def reached(self, nodes: Nodes, instances: Mapping[int, Instance]) -> Layout:
         """Return the layout with `nodes` and `instances`, some of which are other ones than here."""
         changed = (index for index, node in nodes.items() if node is not self.nodes[index])
         moved = (number for number, item in instances.items() if item is not self.instances[number])
-        return Layout(nodes, instances, self.cpus, _Since(self, frozenset(changed), frozenset(moved)))
+        return Layout(nodes, instances, self.cpus, _Since(self, frozenset(changed), frozenset(moved)), self.unprotected)
 
     @cached_property
     def tagged(self) -> Mapping[str, Mapping[str, frozenset[int]]]:
@@ -127,6 +128,8 @@ class Layout:
         groups: dict[int, _Group] = {}
         for index in lost:
             group = self.nodes[index].facts.group
+            if group in self.unprotected:
+                continue
             if group not in groups:
                 groups[group] = _Group(self, group)
             homeless = groups[group].lose(index)
@@ -307,7 +310,7 @@ def find_faults(layout: Layout, places: Places) -> tuple[Fault, ...]:
             where = place.removeprefix("node ") if kind is FaultKind.EXCLUSION else f"failure domain {place}"
             found.append(Fault(kind, (tag, place), names, f"{some(names)} have the exclusion tag {tag} on {where}"))
     for node in nodes.values():
-        if shortage(node):
+        if shortage(node) and node.facts.group not in layout.unprotected:
             name = node.facts.name
             needed, free = compared_sizes(node.reserved_memory, max(0, node.unallocated_memory))
             words = f"{name} has {free} of memory left, and needs more than {needed} to take over what it mirrors"

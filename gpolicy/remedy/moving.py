@@ -7,12 +7,13 @@ forced, except that what is on an unusable node may leave it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from gpolicy.allocator.balancing import possible_moves
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate, FailReason
+from gpolicy.allocator.extended import ExtendedRules, memory_left
 from gpolicy.allocator.instance_moves import InstanceMove, Moved, MoveKind, apply_move, failover, replace_secondary
 from gpolicy.allocator.native.library import MoveRules
 from gpolicy.allocator.policy_check import check_policy
@@ -41,12 +42,13 @@ class Movers:
     """The instances of a cluster and where they may go.
 
     `fixed` says of instances that nothing moves why. `silent` are the nodes that do not answer: nothing is copied from
-    them, and what is on them is down.
+    them, and what is on them is down. `shared` are the rules of groups whose memory may be over-subscribed.
     """
 
     places: Places
     fixed: Mapping[int, str]
     silent: frozenset[int] = frozenset()
+    shared: Mapping[int, ExtendedRules] = field(default_factory=dict)
 
     def faults(self, layout: Layout) -> tuple[Fault, ...]:
         """Return all that is wrong with a layout."""
@@ -79,6 +81,10 @@ class Movers:
         moved = apply_move(layout.nodes, move, force=False)
         if isinstance(moved, FailReason):
             return moved
+        primary = layout.nodes[moved.instance.primary]
+        rules = None if moved.instance.primary == old.primary else self.shared.get(primary.facts.group)
+        if rules is not None and old.burst > memory_left(primary, layout.instances, rules):
+            return FailReason.MEM
         for index in {moved.instance.primary, moved.instance.secondary} - {old.primary, old.secondary, NO_NODE}:
             facts = layout.nodes[index].facts
             if facts.exclusive and move.kind is not MoveKind.FAILOVER_TO:

@@ -16,13 +16,15 @@ from gpolicy.allocator.instance_moves import InstanceMove
 from gpolicy.allocator.placement import Nodes
 from gpolicy.analysis.basis import StateReport
 from gpolicy.analysis.binding import Cause
-from gpolicy.analysis.loaded_state import LoadedState, load_state
+from gpolicy.analysis.hail_counting import rules_of
+from gpolicy.analysis.loaded_state import LoadedState, basis_notes, load_state
 from gpolicy.analysis.location import ExclusionUnsatisfiable, LocationFacts
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.refusals import of_move
 from gpolicy.analysis.shown_score import Score, score_of
 from gpolicy.analysis.violations import PolicyJudge
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import NO_LIMITS, limits_in_force
 from gpolicy.ganeti.commands import Command
 from gpolicy.printable import count, listed, some
 from gpolicy.remedy.commands import commands_back, commands_of, downtime, sets_of
@@ -126,16 +128,21 @@ def begin_remedy(state: ClusterState, loaded: LoadedState) -> Beginning:
     """Return what is wrong with the cluster in `state`, and which of its instances may move where."""
     cluster = loaded.whole.cluster
     movers = _movers(state, loaded)
-    start = Layout(cluster.nodes, _as_they_run(cluster.instances, movers.silent), _cpus(loaded))
+    unprotected = frozenset(
+        group.index for group in loaded.data.groups if loaded.groups[group.name].limits.max_node_failures == 0
+    )
+    instances = _as_they_run(cluster.instances, movers.silent)
+    start = Layout(cluster.nodes, instances, _cpus(loaded), unprotected=unprotected)
     return Beginning(loaded, movers, Moves((), start, movers.faults(start)))
 
 
-def find_remedy(
+def find_remedy(  # noqa: PLR0913 (each is a choice of its own)
     state: ClusterState,
     names: PairNames,
     *,
     beginning: Beginning | None = None,
     rate: int,
+    declared: bool = False,
     seconds: float = float("inf"),
     most_work: float = float("inf"),
     explain: bool = True,
@@ -143,16 +150,17 @@ def find_remedy(
 ) -> RemedyReport:
     """Return what cures the cluster in `state`. `names` are those of the policy's spec pairs.
 
-    `beginning` is that of the state, where it is known already. The search ends after `seconds`, or after `most_work`
-    (`Search`). `explain`: what is left has its reasons, and sizes are looked for. Raise GpolicyError if figures of
-    nodes are missing in all groups.
+    `beginning` is that of the state, where it is known already; else `declared` is that of `load_state`. The search
+    ends after `seconds`, or after `most_work` (`Search`). `explain`: what is left has its reasons, and sizes are looked
+    for. Raise GpolicyError if figures of nodes are missing in all groups.
     """
     until = time.monotonic() + seconds
     if beginning is None:
         tell("what is wrong")
-        beginning = begin_remedy(state, load_state(state))
+        beginning = begin_remedy(state, load_state(state, declared=declared))
     loaded, movers, before = beginning.loaded, beginning.movers, beginning.before
     start = before.layout
+    grounds = basis_notes(loaded.settled, loaded.whole.cluster, declared=True) if declared else []
     search = Search(start, movers, until, tell, most_work)
     found = search.find(before)
     measured = {item.name: item.status for item in loaded.data.instances}
@@ -177,12 +185,14 @@ def find_remedy(
         exhaustive=search.exhaustive,
         notes=(
             *state.notes,
+            *grounds,
             *loaded.notes,
             *_unjudged(loaded),
             *_into_closed_groups(state, steps),
         ),
         snapshot=state.snapshot,
         what_if=state.supposed,
+        limits=limits_in_force(state, NO_LIMITS),
         unknown=loaded.unknown,
     )
 
@@ -221,7 +231,9 @@ def _movers(state: ClusterState, loaded: LoadedState) -> Movers:
         if reason:
             fixed[index] = reason
     silent = frozenset(index for index, node in cluster.nodes.items() if not state.nodes[node.facts.name].is_measured)
-    return Movers(Places(cluster.nodes), fixed, silent)
+    limits = {group.index: loaded.groups[group.name].limits for group in loaded.data.groups}
+    shared = {index: rules_of(item, tests=True) for index, item in limits.items() if item.oversubscription is not None}
+    return Movers(Places(cluster.nodes), fixed, silent, shared)
 
 
 def _as_they_run(instances: Mapping[int, Instance], silent: frozenset[int]) -> dict[int, Instance]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from gpolicy.analysis.declared_resources import declared_numbers
+from gpolicy.analysis.declared_resources import declared_numbers, only_named
 from gpolicy.cluster.simulated import built_in_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, PhysicalVolume, Resources
 from gpolicy.fit.terms import promise_of, terms_of
@@ -106,7 +106,8 @@ def _under(
     policy: Policy, groups: Mapping[str, str], machines: Mapping[str, tuple[SimulatedNode, Machine]], source: str
 ) -> ClusterState:
     """Return the cluster after the policy is applied, without any figures of nodes."""
-    built_in = built_in_values(policy.version) | _what_counts(policy)
+    built_in = built_in_values(policy.version)
+    built_in |= only_named(path for item in policy.objects for path in item.leaves)
     preferred: Values = {("alloc_policy",): "preferred"}
     names = [group.name for group in policy.groups.values() if group.removed is None]
     names = list(dict.fromkeys([*names, *groups.values()])) or [FIRST_GROUP]
@@ -136,19 +137,6 @@ def _under(
     )
     changes = [change for change in diff(policy, bare).changes if change.path != MEMBERSHIP]
     return before_and_after(bare, changes, terms_of(policy, bare))[1]
-
-
-def _what_counts(policy: Policy) -> Values:
-    """Return the hypervisor and volume group of the cluster if the policy names just one; a policy may set others."""
-    paths = {path for item in policy.objects for path in item.leaves if path[0] in ("hv_state", "disk_state")}
-    hypervisors = {path[1] for path in paths if path[0] == "hv_state"}
-    groups = {path[2] for path in paths if path[0] == "disk_state" and len(path) > 2}
-    values: Values = {}
-    if len(hypervisors) == 1:
-        values["enabled_hypervisors",] = [*hypervisors]
-    if len(groups) == 1:
-        values["volume_group_name",] = next(iter(groups))
-    return values
 
 
 # --- hardware ----------------------------------------------------------------------------------------------------

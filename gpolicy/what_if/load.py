@@ -72,10 +72,13 @@ def failed_over(state: ClusterState, lost: Collection[str]) -> tuple[ClusterStat
     return replace(state, instances=instances, nodes=nodes), stay
 
 
-def restarted(state: ClusterState, lost: Sequence[str], homeless: Sequence[str]) -> ClusterState:
+def restarted(
+    state: ClusterState, lost: Sequence[str], homeless: Sequence[str], *, declared: bool = False
+) -> ClusterState:
     """Return `state` with those of the `homeless` instances on shared storage on the nodes that hail gives them.
 
-    That is its evacuation of the nodes `lost`, when they are offline. In a group that is not known all stay.
+    That is its evacuation of the nodes `lost`, when they are offline (`declared` is that of `settle`). In a group that
+    is not known all stay.
     """
     readable = [name for name in homeless if why_unreadable(state.instances[name]) is None]
     shared = [name for name in readable if DiskTemplate(state.instances[name].disk_template).externally_mirrored]
@@ -83,7 +86,7 @@ def restarted(state: ClusterState, lost: Sequence[str], homeless: Sequence[str])
         return state
     fresh = {name: replace(state.instances[name], oper_ram=None) for name in shared}
     state = replace(state, instances={**state.instances, **fresh})
-    settled, cluster = hails_cluster(offline(state, lost))
+    settled, cluster = hails_cluster(offline(state, lost), declared=declared)
     if settled.hail.failure:
         return state
     wanted = [index for index, item in cluster.instances.items() if item.name in fresh]

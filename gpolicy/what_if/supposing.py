@@ -32,15 +32,17 @@ from gpolicy.what_if.words import (
 )
 
 
-def suppose(state: ClusterState, what_if: WhatIf, names: PairNames | None = None) -> ClusterState:
+def suppose(
+    state: ClusterState, what_if: WhatIf, names: PairNames | None = None, *, declared: bool = False
+) -> ClusterState:
     """Return the cluster as it would be, with the suppositions in words (`ClusterState.supposed`).
 
     Nodes come, move and are upgraded; nodes go offline or are lost; instances and nodes go; at last instances come,
     each where the allocator places it, with as few disks as its spec allows, as capacity counts. `names` are those of
-    the policy's spec pairs. Raise UsageError for a supposition that is impossible, GpolicyError where instances do not
-    fit.
+    the policy's spec pairs; `declared` is that of `settle`. Raise UsageError for a supposition that is impossible,
+    GpolicyError where instances do not fit.
     """
-    for step in _steps(what_if, names or PairNames()):
+    for step in _steps(what_if, names or PairNames(), declared=declared):
         state, said = step(state)
         state = replace(state, supposed=(*state.supposed, said))
     return state
@@ -49,14 +51,15 @@ def suppose(state: ClusterState, what_if: WhatIf, names: PairNames | None = None
 Step = Callable[[ClusterState], tuple[ClusterState, str]]
 
 
-def _steps(what_if: WhatIf, names: PairNames) -> Iterator[Step]:
+def _steps(what_if: WhatIf, names: PairNames, *, declared: bool) -> Iterator[Step]:
     yield from (_nodes(item, item.like) for item in what_if.more if item.like is not None)
     yield from map(_move, what_if.moves)
     yield from map(_upgrade, what_if.upgrades)
     yield from map(_offline, what_if.offline)
-    yield from map(_lost, what_if.lost)
+    yield from (_lost(words, declared=declared) for words in what_if.lost)
     yield from map(_less, what_if.less)
-    yield from (_instances(item, item.spec, names) for item in what_if.more if item.spec is not None)
+    more = (item for item in what_if.more if item.spec is not None)
+    yield from (_instances(item, item.spec or "", names, declared=declared) for item in more)
 
 
 def _nodes(more: More, like: str) -> Step:
@@ -110,11 +113,11 @@ def _offline(words: str) -> Step:
     return step
 
 
-def _lost(words: str) -> Step:
+def _lost(words: str, *, declared: bool) -> Step:
     def step(state: ClusterState) -> tuple[ClusterState, str]:
         nodes = matching("--lost", words, state.nodes, "node")
         state, homeless = failed_over(state, set(nodes))
-        state = offline(restarted(state, nodes, homeless), nodes)
+        state = offline(restarted(state, nodes, homeless, declared=declared), nodes)
         stay = [name for name in homeless if state.instances[name].primary_node in nodes]
         rest = f" (without failover of {some(stay, 3)})" if stay else ""
         return state, f"{some(nodes)} lost{rest}"
@@ -146,12 +149,12 @@ def spec_instance(state: ClusterState, more: More, group: str, names: PairNames)
     return title, wanted_instance(request, wanted_group(request, settled.data), state, settled.data)
 
 
-def _instances(more: More, spec: str, names: PairNames) -> Step:
+def _instances(more: More, spec: str, names: PairNames, *, declared: bool) -> Step:
     def step(state: ClusterState) -> tuple[ClusterState, str]:
         group = _group_for(more, state)
         _check_number("instances", more.count, state.instances, MOST_INSTANCES)
         title, wanted = spec_instance(state, more, group, names)
-        counted = load_state(state, template=wanted.template, group=group).groups[group]
+        counted = load_state(state, template=wanted.template, declared=declared, group=group).groups[group]
         if (refusal := counted.refusal(wanted)) is not None:
             raise GpolicyError(f"--with: {title} in group {group}: {refusal.sentence}")
         placed = counted.place(counted.initial, wanted, more.count)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpolicy.cli.options import Budget, Clusters, Seconds, Suppositions, display_of, form_option
+from gpolicy.cli.options import Budget, Clusters, ResourceModel, Seconds, Suppositions, display_of, form_option
 from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
 from gpolicy.cli.verbs.room import read_under
@@ -60,6 +60,7 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     seconds: Seconds = 60.0,
     form: Annotated[str, form_option("evacuate")] = "text",
     budget: Budget = None,
+    resource_model: ResourceModel = False,
     every: Annotated[bool, typer.Option("--all-candidates", "-a", help="Show every candidate.")] = False,
 ) -> int:
     """Show what moves where to empty nodes or a group, and what stays.
@@ -87,11 +88,16 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     mode = EvacuationMode.PRIMARY if primary_only else EvacuationMode.SECONDARY
     mode = mode if primary_only or secondary_only else EvacuationMode.ALL
     request = EvacuationRequest(
-        nodes=nodes, group=group, targets=tuple(to or ()), mode=mode, ignore_soft_errors=ignore_soft_errors
+        nodes=nodes,
+        group=group,
+        targets=tuple(to or ()),
+        mode=mode,
+        ignore_soft_errors=ignore_soft_errors,
+        declared=resource_model,
     )
 
     def work(target: Target) -> Report:
-        found = read_under(target, what_if)
+        found = read_under(target, what_if, declared=resource_model)
         if isinstance(found, Report):
             return found
         with working("asking hail") as tell:

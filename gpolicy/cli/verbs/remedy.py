@@ -14,6 +14,7 @@ from gpolicy.cli.options import (
     Budget,
     Clusters,
     PolicyOption,
+    ResourceModel,
     Seconds,
     Suppositions,
     display_of,
@@ -67,6 +68,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     ] = None,
     form: Annotated[str, form_option("remedy")] = "text",
     budget: Budget = None,
+    resource_model: ResourceModel = False,
 ) -> int:
     """Find the moves that cure a cluster, and say what nothing cures.
 
@@ -94,12 +96,12 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
         check_no_file_is_lost(given, to_apply, to_run)
         state = target.read()
         planned, of_plan = (state, None) if plan is None else _planned(state, plan)
-        found = read_under(target, what_if, planned)
+        found = read_under(target, what_if, planned, declared=resource_model)
         if isinstance(found, Report):
             return found
         observed, names = found[0], of_plan or found[1]
         with working("looking for moves") as tell:
-            report = find_remedy(observed, names, rate=mib, seconds=seconds, tell=tell)
+            report = find_remedy(observed, names, rate=mib, declared=resource_model, seconds=seconds, tell=tell)
         saved = save_remedy(report, observed, None if given is None else _supposed(state, observed, given, plan))
         following: list[str] = []
         when = f" once {'the plan is applied' if plan else 'the policy holds'}" if given else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,7 @@ from gpolicy.cli.options import (
     LimitOptions,
     PolicyOption,
     ReportFile,
+    ResourceModel,
     Seconds,
     Suppositions,
     display_of,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from gpolicy.analysis.pair_names import PairNames
     from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
+    from gpolicy.cluster.terms import Limits
     from gpolicy.suggest.suggestion import Bounds
     from gpolicy.what_if.words import WhatIf
 
@@ -43,10 +45,6 @@ Weight = Annotated[
         help="Give a component of the cluster score this weight; `capacity --score` shows Ganeti's.",
     ),
 ]
-
-_RESOURCE_MODEL: Final = typer.Option(
-    "--resource-model", help="Use hv_state and disk_state even where nodes are measured."
-)
 
 
 @verbs.command("capacity")
@@ -81,7 +79,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     form: Annotated[str, form_option("capacity")] = "text",
     budget: Budget = None,
     output: ReportFile = None,
-    resource_model: Annotated[bool, _RESOURCE_MODEL] = False,
+    resource_model: ResourceModel = False,
     weight: Weight = None,
     score: Annotated[bool, typer.Option("--score", help="Show the components of the cluster score.")] = False,
 ) -> int:
@@ -127,7 +125,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
         state = target.read()
         reports: dict[str, CapacityReport] = {}
         for each in compared:
-            found = read_under(replace(target, path=each), what_if, state)
+            found = read_under(replace(target, path=each), what_if, state, limits=limits, declared=resource_model)
             if isinstance(found, Report):
                 return found
             reports[str(each)] = counted(*found)
@@ -140,7 +138,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
 
     def work(target: Target) -> Report:
         state = target.read()
-        found = read_under(target, what_if, state)
+        found = read_under(target, what_if, state, limits=limits, declared=resource_model)
         without = None if what_if is None else read_under(target, None, state)
         if isinstance(found, Report):
             return found
@@ -172,9 +170,9 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
         typer.Argument(
             ...,
             metavar="REQUEST...",
-            help="The instance: words KEY=VALUE (memory=4G vcpus=2 disk=20G disk=10G:2 template=drbd group=NAME "
-            "tags=A,B nodes=A,B spindle-use=1 nics=1), the name of a spec pair (SPEC:max: its maximum), or a file with "
-            "these keys (YAML or JSON; also a request for hail).",
+            help="The instance: words KEY=VALUE (memory=4G minmem=1G vcpus=2 disk=20G disk=10G:2 template=drbd "
+            "group=NAME tags=A,B nodes=A,B spindle-use=1 nics=1), the name of a spec pair (SPEC:max: its maximum), or a"
+            " file with these keys (YAML or JSON; also a request for hail).",
         ),
     ],
     *,
@@ -195,7 +193,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     ignore_ipolicy: Annotated[
         bool, typer.Option("--ignore-ipolicy", help="Ignore the sizes and disk templates of the policy.")
     ] = False,
-    resource_model: Annotated[bool, _RESOURCE_MODEL] = False,
+    resource_model: ResourceModel = False,
 ) -> int:
     """Show where hail would place an instance, and why there.
 
@@ -216,7 +214,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     what_if = suppositions.read(words.request.group)
 
     def work(target: Target) -> Report:
-        found = read_under(target, what_if)
+        found = read_under(target, what_if, limits=limits, declared=resource_model)
         if isinstance(found, Report):
             return found
         observed, names = found
@@ -227,7 +225,7 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
             asked = replace(asked, ignore_ipolicy=ignore_ipolicy, weights=read_weights(weight or ()))
             report = find(observed, asked, names=names, limits=limits, declared=resource_model, instead=True)
         return Report(
-            exit_code=int(ExitCode.FINE if report.ok and not report.objections else ExitCode.FINDINGS),
+            exit_code=int(ExitCode.FINE if report.accepted else ExitCode.FINDINGS),
             answer=lambda: place_answer(report),
             own={"json": lambda: json_text(place_data(report))},
             policy=(policy,) if policy else (),
@@ -332,7 +330,7 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
 
     def work(target: Target) -> Report:
         file = target.output(output, ".yaml")
-        found = read_under(target, what_if)
+        found = read_under(target, what_if, limits=limits)
         if isinstance(found, Report):
             return found
         with working("trying sizes") as tell:
@@ -353,41 +351,42 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
 
 
 def read_under(
-    target: Target, what_if: WhatIf | None, state: ClusterState | None = None
+    target: Target,
+    what_if: WhatIf | None,
+    state: ClusterState | None = None,
+    *,
+    limits: Limits | None = None,
+    declared: bool = False,
 ) -> tuple[ClusterState, PairNames] | Report:
     """Return the state of a cluster, under the policy that the command line names if it does, and names of its pairs.
 
-    Then what is supposed is made of it. A report of the errors, where the policy has errors or does not fit. `state` is
-    that of the cluster, if it was read already.
+    Then what is supposed is made of it, under the `limits` and on the basis of the run. A report of the errors, where
+    the policy has errors or does not fit. `state` is that of the cluster, if it was read already.
     """
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cli.checking import errors_among, policy_with_findings  # noqa: PLC0415
+    from gpolicy.cluster.terms import limited  # noqa: PLC0415
     from gpolicy.fit.terms import terms_of  # noqa: PLC0415
     from gpolicy.plan.diff import diff  # noqa: PLC0415
     from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
 
-    state = target.read() if state is None else state
-    if target.path is None:
-        return _supposed(state, what_if, None), PairNames()
-    loaded, found = policy_with_findings(target.path, state)
-    errors = errors_among(found)
-    difference = None if errors else diff(loaded, state)
-    errors = errors if difference is None else errors_among(difference.findings)
-    if difference is None or errors:
-        return Report(exit_code=int(ExitCode.FINDINGS), errors=tuple(errors), files=loaded.files)
-    _, after = before_and_after(state, difference.changes, terms_of(loaded, state))
-    names = pair_names(loaded, after)
-    return _supposed(after, what_if, names), names
-
-
-def _supposed(state: ClusterState, what_if: WhatIf | None, names: PairNames | None) -> ClusterState:
-    """Return the cluster as it would be."""
+    state, names = target.read() if state is None else state, PairNames()
+    if target.path is not None:
+        loaded, found = policy_with_findings(target.path, state)
+        errors = errors_among(found)
+        difference = None if errors else diff(loaded, state)
+        errors = errors if difference is None else errors_among(difference.findings)
+        if difference is None or errors:
+            return Report(exit_code=int(ExitCode.FINDINGS), errors=tuple(errors), files=loaded.files)
+        _, state = before_and_after(state, difference.changes, terms_of(loaded, state))
+        names = pair_names(loaded, state)
     if what_if is None:
-        return state
+        return state, names
     from gpolicy.what_if.supposing import suppose  # noqa: PLC0415 (few ask)
 
     with working("supposing what the options say"):
-        return suppose(state, what_if, names)
+        state = state if limits is None else limited(state, limits)
+        return suppose(state, what_if, names, declared=declared), names
 
 
 def _bounds(name: str | None) -> Bounds | None:

@@ -73,8 +73,8 @@ def size(  # noqa: PLR0913 (one parameter an option)
 ) -> int:
     """Find how many more nodes it takes until wanted instances fit.
 
-    It tries numbers of nodes with the allocator, with N+1 redundancy, and shows the cheapest that are enough and what
-    is missing with one node fewer.
+    It tries numbers of nodes with the allocator, as hail accepts instances and under the limits, and shows the cheapest
+    that are enough and what is missing with one node fewer.
     """
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.what_if.sizing import MOST_KINDS, SizeRequest, read_kind  # noqa: PLC0415
@@ -116,7 +116,7 @@ def _work(
     from gpolicy.what_if.filling import count_until_full, only_group  # noqa: PLC0415
     from gpolicy.what_if.sizing import find_size  # noqa: PLC0415
 
-    found = read_under(target, what_if)
+    found = read_under(target, what_if, limits=limits)
     if isinstance(found, Report):
         return found
     observed, names = found
