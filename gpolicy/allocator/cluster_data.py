@@ -7,7 +7,7 @@ Elements refer to each other by index, which is their place in the input.
 from __future__ import annotations
 
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
-from gpolicy.light_dataclasses import dataclass
+from gpolicy.light_dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,11 @@ class SpecPair:
 
     min: Spec
     max: Spec
+
+    @property
+    def largest(self) -> Spec:
+        """The greatest size, with as few disks as are allowed, but some."""
+        return replace(self.max, disk_count=min(max(1, self.min.disk_count), self.max.disk_count))
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ class SpecCapacity:
     @property
     def fit(self) -> Fit:
         """The number of instances that fit at its maximum."""
-        return Fit(self.fits, self.binding, self.pair.max)
+        return Fit(self.fits, self.binding, self.pair.largest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +306,7 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
         specs.append(
             SpecCapacity(str(number), pair, use, fit.fits, fit.binding, placed, hspace.standard(pair.max, use).fits)
         )
-    last = policy.minmax[-1].max if policy.minmax else std
+    last = policy.minmax[-1] if policy.minmax else SpecPair(std, std)
     found = GroupCapacity(
         group=None,
         template=counted.template,
@@ -314,7 +314,7 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
         instances=len(counted.data.instances),
         specs=tuple(specs),
         tiered=_sizes(filter(counted.is_made, reversed(final.placed))),
-        tiered_binding=counted.find_tiered_binding(final, last, std.spindle_use),
+        tiered_binding=counted.find_tiered_binding(final, last),
         hspace_tiered=_sizes(reversed(_tiered_run(hspace, lambda _what: None)[0].placed)),
         hspace_standard=hspace.standard(std, std.spindle_use).fits,
         std=std,

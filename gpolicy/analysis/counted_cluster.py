@@ -36,6 +36,7 @@ from gpolicy.analysis.hail_counting import hail_allocator, rules_of
 from gpolicy.analysis.losses import FirstLoss, first_loss
 from gpolicy.analysis.side_by_side import side_by_side
 from gpolicy.analysis.unmade import Unmade, unmade
+from gpolicy.analysis.wanted_instance import spec_disks
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.ganeti.hail_parameters import HailParameters
@@ -198,13 +199,15 @@ class CountedCluster:
         return together, hail_allocator(parts, self.rules, dedicated=self.dedicated)
 
     def instance(self, spec: Spec, spindle_use: int) -> Instance:
-        """Return a new instance of `spec` as Ganeti asks hail for it: one disk, with its metadata, running."""
+        """Return a new instance of `spec` as Ganeti asks hail for it: running, its disks with their metadata."""
         made = Instance.wanted(spec, self.template or DiskTemplate.PLAIN, spindle_use)
-        return replace(made, disk=charged_space(made.template, [spec.disk_size]))
+        disks = made.disks if made.template is DiskTemplate.DISKLESS else spec_disks(spec, exclusive=True)
+        return replace(made, disks=disks, disk=charged_space(made.template, [disk.size for disk in disks]))
 
     def largest(self, pair: SpecPair, spindle_use: int | None = None) -> Instance:
         """Return the instance at the maximum of `pair`; under over-subscription it is guaranteed the minimum memory."""
-        made = self.instance(pair.max, self.spindle_use(pair) if spindle_use is None else spindle_use)
+        use = self.spindle_use(pair) if spindle_use is None else spindle_use
+        made = self.instance(pair.largest, use)
         if self.limits.oversubscription is None:
             return made
         return replace(made, memory=min(pair.min.memory, pair.max.memory), maximum_memory=pair.max.memory)
@@ -234,7 +237,7 @@ class CountedCluster:
 
     def fit_pair(self, pair: SpecPair, spindle_use: int | None = None) -> Fit:
         """Return how many instances at the maximum of `pair` fit. Raise as `standard`."""
-        return _counting(pair.max, lambda: self.fit(self.largest(pair, spindle_use), pair.max))
+        return _counting(pair.max, lambda: self.fit(self.largest(pair, spindle_use), pair.largest))
 
     def refusal(self, instance: Instance) -> Unmade | None:
         """Return why Ganeti makes the disks of `instance` on no node of the cluster; None if it may make them."""
@@ -310,15 +313,15 @@ class CountedCluster:
                 return replace(found, cause=Cause.OVERSUBSCRIPTION)
         return found
 
-    def find_tiered_binding(self, final: AllocationState, spec: Spec, spindle_use: int) -> Binding:
-        """Return why the last instance did not fit in the tiered run that ended with `spec`."""
-        last = final.placed[0] if final.placed else self.instance(spec, spindle_use)
+    def find_tiered_binding(self, final: AllocationState, pair: SpecPair) -> Binding:
+        """Return why the last instance did not fit in the tiered run that ended with `pair`."""
+        last = final.placed[0] if final.placed else self.largest(pair, self.policy.std.spindle_use)
         return self.find_binding(final, replace(last, primary=NO_NODE, secondary=NO_NODE, location_score=0))
 
     def fill_with_minimums(self, state: AllocationState) -> AllocationState:
         """Return `state` with the least size of each pair placed as often as it fits."""
         for pair in self.policy.minmax:
-            least = self.instance(pair.min, pair.min.spindle_use)
+            least = self.instance(replace(pair.min, disk_count=pair.largest.disk_count), pair.min.spindle_use)
             refusal = self.refusal(least)
             if refusal is not None and refusal.cause is Cause.TOO_FEW_SPINDLES:  # a larger one takes as much
                 least = replace(least, disks=tuple(replace(disk, spindles=None) for disk in least.disks))
@@ -349,7 +352,7 @@ class HspaceCluster(CountedCluster):
         return None if found is None else (found, make_allocator(found, rules, capacity_checks=True))
 
     def instance(self, spec: Spec, spindle_use: int) -> Instance:
-        """Return the instance that hspace places for `spec`: without the metadata of its disk."""
+        """Return the instance that hspace places for `spec`: one disk, without its metadata."""
         return Instance.wanted(spec, self.template or DiskTemplate.PLAIN, spindle_use)
 
     def _refused_on(self, index: int, instance: Instance) -> Unmade | None:  # noqa: ARG002

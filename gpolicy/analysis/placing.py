@@ -36,7 +36,7 @@ from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.unknown import aside, require
 from gpolicy.analysis.unmade import Unmade, unmade
 from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
-from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance
+from gpolicy.analysis.wanted_instance import NEW, PlaceRequest, wanted_group, wanted_instance, with_guarantee
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force, shared_limits
 from gpolicy.errors import InputError
@@ -124,17 +124,20 @@ def _place(
     chosen = answer if nodes else replace(answer, placement=None)
     others: tuple[Instead, ...] | None = None
     if instead and not nodes and not hail.failure:
+        policies, whole = _policies(cluster, group), _whole(instance)
 
-        def takes(changed: Instance) -> tuple[str, ...]:
+        def takes(sized: Instance) -> tuple[str, ...]:
+            changed = with_guarantee(sized, instance.memory, policies) if instance.maximum_memory else sized
             there = _taking(state, PlaceSearch(cluster, replace(wanted, instance=changed), options), request, volumes)
             guessed = changed.total_spindles != instance.total_spindles and _unknown(cluster, changed, there, volumes)
             return () if guessed else there
 
-        given = request.disks is not None and request.spindles_given
         with suppress(InputError):  # a group may be too large to tell whether something keeps its limits
-            sizes = other_sizes(instance, _policies(cluster, group), takes, spindles_given=given)
-            words = _by_another_word(observed, request, instance, cluster, limits, declared=declared)
-            others = (*words, *sizes)
+            given = request.disks is not None and request.spindles_given
+            others = (
+                *_by_another_word(observed, request, instance, cluster, limits, declared=declared),
+                *other_sizes(whole, policies, takes, spindles_given=given),
+            )
         if others == () and request.template is not None:
             other = _place(observed, replace(request, template=None), limits=limits, declared=declared, instead=True)
             others = _of_another_template(other)
@@ -215,6 +218,11 @@ def _policies(cluster: Cluster, group: Group | None) -> list[tuple[InstancePolic
     return list(dict.fromkeys((facts.policy, facts.exclusive) for facts in nodes))
 
 
+def _whole(instance: Instance) -> Instance:
+    """Return an instance with its greatest memory, which Ganeti and its policy mean."""
+    return replace(instance, memory=instance.burst, maximum_memory=None)
+
+
 def _of_another_template(report: PlaceReport) -> tuple[Instead, ...]:
     template = f"template={report.instance.template.value}"
     return tuple(Instead(f"{template} {item.words}", item.nodes) for item in report.instead or ())
@@ -229,7 +237,8 @@ def _by_another_word(
     """
     same = replace(
         request,
-        memory=instance.memory,
+        memory=instance.burst,
+        minimum_memory=instance.memory,
         vcpus=instance.vcpus,
         disks=instance.disks,
         spindles_given=request.spindles_given and request.disks is not None,
@@ -278,10 +287,12 @@ def _other_answer(cluster: Cluster, answer: GroupAnswer, chosen: Candidate | Non
 def _what_if(cluster: Cluster, request: PlaceRequest, instance: Instance) -> tuple[str, ...]:
     if not request.ignore_ipolicy:
         return ()
-    policed = replace(instance, ignores_policy=False)
+    policed = replace(_whole(instance), ignores_policy=False)
     policies = {(node.facts.policy, node.facts.exclusive) for node in cluster.nodes.values()}
     allowed = all(check_policy(policy, policed, exclusive=exclusive) is None for policy, exclusive in policies)
     said = "--ignore-ipolicy: its size and disk template are not compared with the policy"
+    if allowed and any(_too_many_interfaces(request, instance, item, exclusive=own) for item, own in policies):
+        return (f"{said}, and neither are its {_interfaces(request)} network interfaces, which it does not allow",)
     if allowed:
         return (f"{said}, which allows them anyway",)
     said += (
@@ -420,17 +431,28 @@ def _objections(
 ) -> list[str]:
     """Return why Ganeti would refuse what hail chose, in what hail does not check."""
     found = []
-    if request.name in state.instances:
+    if request.name != NEW and request.name in state.instances:
         found.append(f"an instance {request.name} exists already: Ganeti refuses a second one of that name")
     if answer.group is None or answer.placement is None:
         return found
     group = cluster.groups[answer.group]
     exclusive = any(cluster.nodes[index].facts.exclusive for index in answer.placement.nodes)
-    nics = request.nic_count if request.nic_count is not None else len(request.networks) or None
-    pairs = [pair for pair in group.policy.minmax if check_pair(pair, instance, exclusive=exclusive) is None]
-    if nics is not None and pairs and not any(pair.min.nic_count <= nics <= pair.max.nic_count for pair in pairs):
-        found.append(f"hail does not count network interfaces; Ganeti refuses {nics} in group {group.name}")
+    if not request.ignore_ipolicy and _too_many_interfaces(request, instance, group.policy, exclusive=exclusive):
+        found.append(
+            f"hail does not count network interfaces; Ganeti refuses {_interfaces(request)} in group {group.name}"
+        )
     return found
+
+
+def _interfaces(request: PlaceRequest) -> int | None:
+    return request.nic_count if request.nic_count is not None else len(request.networks) or None
+
+
+def _too_many_interfaces(request: PlaceRequest, instance: Instance, policy: InstancePolicy, *, exclusive: bool) -> bool:
+    """Whether every size of `policy` that allows the rest of an instance forbids the number of its interfaces."""
+    nics, policed = _interfaces(request), replace(_whole(instance), ignores_policy=False)
+    pairs = [pair for pair in policy.minmax if check_pair(pair, policed, exclusive=exclusive) is None]
+    return nics is not None and bool(pairs) and not any(p.min.nic_count <= nics <= p.max.nic_count for p in pairs)
 
 
 def _of_closed_group(cluster: Cluster, request: PlaceRequest, answer: GroupAnswer) -> list[str]:

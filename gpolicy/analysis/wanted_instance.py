@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Final
 
-from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, Nic, Spec, SpecPair
+from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, Instance, InstancePolicy, Nic, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate, InstanceStatus
 from gpolicy.allocator.merge import desired_tags, exclusion_tags
@@ -15,6 +17,9 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import shared_limits
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
+
+NEW: Final = "new"
+"""The name of an instance that has none yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +36,7 @@ class PlaceRequest:
     --ignore-ipolicy`). `weights` are those of the score.
     """
 
-    name: str = "new"
+    name: str = NEW
     memory: int | None = None
     minimum_memory: int | None = None
     vcpus: int | None = None
@@ -68,8 +73,7 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
 
     Raise UsageError for an impossible request, and GpolicyError if the state lacks needed figures.
     """
-    policy = data.policy if group is None else group.policy
-    std = policy.std
+    std = (data.policy if group is None else group.policy).std
     template = _template(request, group, state, data)
     disks = _disks(request, std, template, data)
     memory = std.memory if request.memory is None else request.memory
@@ -102,11 +106,27 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
         desired_tags=desired_tags(data.tags, request.tags),
         ignores_policy=request.ignore_ipolicy,
     )
-    least, exclusive = amounts["minmem"], any(node.exclusive_storage for node in data.nodes)
-    if least == made.memory or shared_limits(state, group.name if group else None).oversubscription is None:
+    if shared_limits(state, group.name if group else None).oversubscription is None:
         return made
-    refused = check_policy(policy, made, exclusive=exclusive)  # Ganeti compares the greatest memory with the policy
-    return made if refused is not None else replace(made, memory=least, maximum_memory=made.memory)
+    nodes = [node for node in data.nodes if group is None or node.group == group.index]
+    policies = {(data.groups[node.group].policy, node.exclusive_storage) for node in nodes}
+    return with_guarantee(made, amounts["minmem"], policies)
+
+
+def with_guarantee(instance: Instance, least: int, policies: Iterable[tuple[InstancePolicy, bool]]) -> Instance:
+    """Return `instance`, which may burst to its memory, guaranteed `least` of it; whole where a policy refuses it.
+
+    Ganeti compares the greatest memory with the policy, so the guaranteed one may be below its bounds. Each policy is
+    given with whether storage is exclusive.
+    """
+    known, made = [*policies], replace(instance, memory=least, maximum_memory=instance.memory)
+    if least >= instance.memory or not _fits(instance, known):
+        return instance
+    return made if _fits(made, known) else replace(made, ignores_policy=True)
+
+
+def _fits(instance: Instance, policies: Iterable[tuple[InstancePolicy, bool]]) -> bool:
+    return all(check_policy(policy, instance, exclusive=exclusive) is None for policy, exclusive in policies)
 
 
 def _template(request: PlaceRequest, group: Group | None, state: ClusterState, data: ClusterData) -> DiskTemplate:
@@ -170,14 +190,16 @@ def of_size(request: PlaceRequest, spec: Spec, *, exclusive: bool) -> PlaceReque
 def size_of(pair: SpecPair, bound: str, state: ClusterState, group: str) -> Spec:
     """Return the minimum (`bound` min) or the maximum (max) of a pair as a size to place in `group`.
 
-    The maximum has as few disks as the pair allows, and the spindle use of `std` or the nearest that the pair allows:
-    so counts capacity, as hspace does.
+    The maximum has as few disks as the pair allows, and the spindle use of `std` or the nearest that the pair allows
+    (under exclusive storage its disks have all spindles): so counts capacity, as hspace does.
     """
     if bound == "min":
         return pair.min
+    if state.is_exclusive(group):
+        return pair.largest
     std = policy_of(state.groups[group].effective, f"group {group}").std
     use = min(max(std.spindle_use, pair.min.spindle_use), pair.max.spindle_use)
-    return replace(pair.max, disk_count=pair.min.disk_count, spindle_use=use)
+    return replace(pair.largest, spindle_use=use)
 
 
 def of_pair(request: PlaceRequest, pair: SpecPair, bound: str, state: ClusterState, group: str) -> PlaceRequest:

@@ -39,6 +39,7 @@ def _sizes() -> Schema:
         "spec": {**NAME, "description": "Named spec pair; its least size is meant, and other keys win over it."},
         "bound": {"enum": ["min", "max"], "description": "Which end of the spec is meant. Default: min."},
         "memory-size": {**SIZE, "description": "Memory."},
+        "minmem": {**SIZE, "description": "Least memory, if it differs from memory-size (the greatest)."},
         "cpu-count": {**count_of("cpu-count"), "description": "Virtual CPUs."},
         "disks": {SHAPE: "disks"} | list_of({"anyOf": [*SIZE["anyOf"], disk]}, "Size of each disk.", most=100),
         "spindle-use": {**count_of("spindle-use"), "description": "Spindle use (where storage is not exclusive)."},
@@ -56,14 +57,12 @@ def wanted_instance() -> Schema:
 
 def checked_instance() -> Schema:
     """Return the schema of an instance that is checked against the policy."""
-    minimal = {"minmem": {**SIZE, "description": "Least memory, if it differs from memory-size (the greatest)."}}
-    return object_of({**_sizes(), **minimal}, minimum=1)
+    return object_of(_sizes(), minimum=1)
 
 
 def existing_instance() -> Schema:
     """Return the schema of existing instances."""
     own: Schema = {
-        "minmem": {**SIZE, "description": "Least memory, if it differs from memory-size (the greatest)."},
         "name": {**NAME, "description": "Name of the instance."},
         "nodes": {**NODES, "description": "Primary node, and secondary node."},
         "running": flag("Whether it runs. Default: true."),

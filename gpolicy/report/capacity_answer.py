@@ -152,7 +152,9 @@ _SUPPOSED: Final = ("now", "supposed")
 
 def _figures(item: GroupCapacity) -> list[tuple[str, str, int, int, Binding]]:
     """Return for each figure its name, its size in words, what fits, hspace's number, and what binds."""
-    found = [(pair_cell(one.name), spec_words(one.pair.max), one.fits, one.hspace, one.binding) for one in item.specs]
+    found = [
+        (pair_cell(one.name), spec_words(one.pair.largest), one.fits, one.hspace, one.binding) for one in item.specs
+    ]
     hspace = sum(run.count for run in item.hspace_tiered)
     found.append(("tiered", "pairs in turn, shrunk to fit", item.tiered_fit.fits, hspace, item.tiered_binding))
     standard = item.standard

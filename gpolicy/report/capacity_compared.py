@@ -93,7 +93,7 @@ def _figures(report: CapacityReport, *, several: bool) -> _Figures:
 def _of_group(item: GroupCapacity, *, several: bool) -> dict[str, tuple[int, Binding, str]]:
     """Return for each row what fits, what binds, and the counted size; with the template if `several` are counted."""
     of = f", {item.template.value}" if several and item.template else ""
-    figures = {one.name: (one.fits, one.binding, f"{spec_words(one.pair.max)}{of}") for one in item.specs}
+    figures = {one.name: (one.fits, one.binding, f"{spec_words(one.pair.largest)}{of}") for one in item.specs}
     figures["tiered"] = (item.tiered_fit.fits, item.tiered_binding, f"pairs in turn, shrunk to fit{of}")
     figures["standard"] = (item.standard.fits, item.standard.binding, f"{spec_words(item.standard.spec)}{of}")
     return figures

@@ -145,7 +145,7 @@ def _empty(item: GroupCapacityChange) -> bool:
 
 def spec_words(spec: Spec | None) -> str:
     """Return the size of an instance of `spec`."""
-    return NOTHING if spec is None else size_words(spec.memory, spec.cpus, spec.disk_size)
+    return NOTHING if spec is None else size_words(spec.memory, spec.cpus, spec.disk_size * max(1, spec.disk_count))
 
 
 def _counted(row: FitChange, side: int) -> str:

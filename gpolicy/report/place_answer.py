@@ -58,7 +58,7 @@ def place_answer(report: PlaceReport) -> Answer:
     possible = [item for item in report.candidates if item.ok]
     refused = [item for item in report.candidates if not item.ok]
     verdict = f"{supposing(report.what_if)}{what} {where}"
-    tone = Tone.GOOD if report.ok and not report.objections else Tone.BAD
+    tone = Tone.GOOD if report.accepted else Tone.BAD
     return Answer(
         verb="place",
         title="Where an instance goes on cluster",
@@ -191,7 +191,8 @@ def _instance_words(instance: Instance) -> str:
     alike = itertools.groupby(_disk(disk.size, disk.spindles) for disk in instance.disks)
     disks = ", ".join(_times(len(list(group)), text) for text, group in alike) or "no disk"
     cpus = count(instance.vcpus, "CPU")
-    return f"{_asked(instance.memory)} memory, {cpus}, {disks}, {instance.template.value}"
+    least = "" if instance.maximum_memory is None else f" ({_asked(instance.memory)} guaranteed)"
+    return f"{_asked(instance.burst)} memory{least}, {cpus}, {disks}, {instance.template.value}"
 
 
 def _times(number: int, text: str) -> str:

@@ -17,7 +17,9 @@ def place_data(report: PlaceReport) -> dict[str, Any]:
     return {
         **head(FORMAT_VERSION, report),
         "instance": {
-            **fields(instance, "name", "memory", "vcpus"),
+            "name": instance.name,
+            "memory": instance.burst,
+            "vcpus": instance.vcpus,
             "disks": [fields(disk, "size", "spindles") for disk in instance.disks],
             **fields(instance, "disk", "spindle_use", "template", "tags"),
         },

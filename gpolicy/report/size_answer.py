@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
@@ -52,8 +52,8 @@ def size_answer(report: SizeReport) -> Answer:
         verb="size",
         title="How many nodes it takes on cluster",
         **about(report),
-        verdict=f"{supposing(report.what_if)}Group {report.group} {_needs(report, report.nodes)} for {wanted}, with N+1"
-        f" redundancy{instead}",
+        verdict=f"{supposing(report.what_if)}Group {report.group} {_needs(report, report.nodes)} for {wanted}"
+        f"{_absorbed(report.failures)}{instead}",
         figures=(
             Figure("more nodes", f"{nodes:,}", about="nodes"),
             *((Figure("cost", f"{report.cost:,g}", about="nodes"),) if priced else ()),
@@ -89,10 +89,7 @@ def size_answer(report: SizeReport) -> Answer:
                 ),
             ),
         ),
-        notes=(
-            *(() if report.exhaustive else (_OUT_OF_TIME,)),
-            *_whole_memory(report),
-        ),
+        notes=() if report.exhaustive else (_OUT_OF_TIME,),
         terms=(
             ("spec", "a pair of sizes: its minimum is wanted, or with :max its maximum"),
             ("still fit then", "how many more of this size alone fit beside all the wanted ones"),
@@ -105,9 +102,10 @@ def _needs(report: SizeReport, nodes: Sequence[int]) -> str:
     return f"needs {count(sum(nodes), 'more node')} ({', '.join(used)})" if used else "needs no more nodes"
 
 
-def _whole_memory(report: SizeReport | FullReport) -> Iterator[str]:
-    if any(item.limits.oversubscription is not None for item in report.limits):
-        yield "oversubscription does not count here: each instance gets all of its memory"
+def _absorbed(failures: int) -> str:
+    """Return which failures of nodes the answer leaves room for; empty where it is asked for none."""
+    one, several = ", with N+1 redundancy", f", and any {failures} nodes may fail at once"
+    return "" if not failures else one if failures == 1 else several
 
 
 def _wanted_of(report: SizeReport, title: str) -> int:
@@ -119,7 +117,7 @@ def _limit(binding: Binding) -> str:
 
 
 def _words(instance: Instance) -> str:
-    return size_words(instance.memory, instance.vcpus, sum(disk.size for disk in instance.disks))
+    return size_words(instance.burst, instance.vcpus, sum(disk.size for disk in instance.disks))
 
 
 def _all_words(instances: Sequence[Instance]) -> list[str]:
@@ -155,7 +153,7 @@ def full_answer(report: FullReport) -> Answer:
         verb="size",
         title="How many more fit at today's mix on cluster",
         **about(report),
-        verdict=f"{supposing(report.what_if)}Group {report.group} {takes}, with N+1 redundancy",
+        verdict=f"{supposing(report.what_if)}Group {report.group} {takes}{_absorbed(report.failures)}",
         figures=(Figure("more instances", f"{more:,}", about="mix"), Figure("instances now", f"{now:,}")),
         sections=(
             Section(
@@ -174,5 +172,4 @@ def full_answer(report: FullReport) -> Answer:
                 never_cut=True,
             ),
         ),
-        notes=tuple(_whole_memory(report)),
     )

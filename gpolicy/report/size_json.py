@@ -58,7 +58,8 @@ def full_data(report: FullReport) -> dict[str, Any]:
 
 def _size(instance: Instance) -> dict[str, Any]:
     return {
-        **fields(instance, "memory", "vcpus"),
+        "memory": instance.burst,
+        "vcpus": instance.vcpus,
         "disks": [disk.size for disk in instance.disks],
         "template": instance.template.value,
         **fields(instance, "spindle_use"),

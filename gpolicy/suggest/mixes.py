@@ -7,20 +7,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy
-from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.allocator.cluster_data import Instance, InstancePolicy
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster
-from gpolicy.cluster.terms import Limits
 from gpolicy.suggest.suggestion import Mix
 from gpolicy.suggest.tiling import Amounts
 
 
-def under_policy(data: ClusterData, policy: InstancePolicy, template: DiskTemplate, limits: Limits) -> CountedCluster:
-    """Return the only group of `data` under `policy`, ready for counting."""
-    group = replace(data.groups[0], policy=policy)
-    return CountedCluster(replace(data, groups=(group,), policy=policy), template, limits=limits)
+def under_policy(counted: CountedCluster, policy: InstancePolicy) -> CountedCluster:
+    """Return a cluster of one group under another policy."""
+    group = replace(counted.data.groups[0], policy=policy)
+    return replace(counted, data=replace(counted.data, groups=(group,), policy=policy))
 
 
 def count_mix(counted: CountedCluster, instances: Mapping[str, Instance], weights: Mapping[str, int]) -> Mix:

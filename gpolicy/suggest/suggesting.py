@@ -16,12 +16,10 @@ from gpolicy.allocator.cluster_data import ClusterData, Instance, InstancePolicy
 from gpolicy.allocator.configured_resources import with_configured_resources
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.ghc_numbers import DivisionError
-from gpolicy.analysis.basis import settle
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.hail_document import as_hail_reads
-from gpolicy.analysis.loaded_state import check_group, group_data, guaranteed
-from gpolicy.analysis.unknown import require
+from gpolicy.analysis.loaded_state import check_group, group_data, guaranteed, load_state
 from gpolicy.analysis.violations import allowed_sizes, verdict_on
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
@@ -70,9 +68,8 @@ def suggest(
     """
     _check(state, request, group)
     until, observed = time.monotonic() + seconds, state
-    settled = settle(limited(state, limits))
-    require(state, settled.unknown, {group})
-    state = settled.state
+    loaded = load_state(limited(state, limits), group=group)
+    settled, state = loaded.settled, loaded.state
     data = with_configured_resources(as_hail_reads(state, settled.data), settled.resources)
     found: list[Suggestion] = []
     passed_over: dict[str, str] = {}
@@ -83,7 +80,7 @@ def suggest(
             alone = group_data(data, item.index)
             if state.terms_of(item.name).limits.oversubscription is not None:
                 alone = guaranteed(alone, state)
-            found.append(_Maker(state, request, alone, until, tell).suggestion())
+            found.append(_Maker(state, request, alone, loaded.groups[item.name], until, tell).suggestion())
         except GpolicyError as error:
             if group is not None or len(data.groups) == 1:
                 raise
@@ -123,11 +120,12 @@ def _check(state: ClusterState, request: SuggestRequest, group: str | None) -> N
 
 @dataclass(slots=True)
 class _Maker:
-    """Makes the suggestion for one group; `data` is that group as the allocator's input."""
+    """Makes the suggestion for one group: `data` as the allocator's input, `counted` ready for counting."""
 
     state: ClusterState
     request: SuggestRequest
     data: ClusterData
+    counted: CountedCluster
     until: float
     tell: Callable[[str], None]
 
@@ -149,6 +147,8 @@ class _Maker:
         bounds: Bounds = self.request.bounds or ("fixed" if dedicated else "ranges")
         tiles = grounds.tiles(kinds, ground)
         choices: tuple[Choice, ...] = ()
+        now = replace(self.counted, template=template)
+        without_instances = replace(now, data=empty, resources={})
 
         def made_of(tiles: Tiling) -> tuple[dict[int, SpecPair], InstancePolicy]:
             found = pairs(tiles, bounds, today, grounds.spindle_use(tiles, template), volume)
@@ -157,7 +157,7 @@ class _Maker:
 
         def filled_with(tiles: Tiling) -> tuple[CountedCluster, dict[int, Instance]]:
             found, policy = made_of(tiles)
-            counted = under_policy(empty, policy, template, self.limits)
+            counted = under_policy(without_instances, policy)
             return counted, {divisor: counted.largest(pair) for divisor, pair in found.items()}
 
         if self.request.real_mix:
@@ -174,11 +174,7 @@ class _Maker:
                 raise GpolicyError(f"group {name}: no part of its nodes holds one of its instances")
             tiles, choices = best[0][1], tuple(choice for choice, _ in best)
         found, policy = made_of(tiles)
-        counts = _Counts(
-            now=CountedCluster(self.data, template, limits=self.limits),
-            then=under_policy(self.data, policy, template, self.limits),
-            empty=under_policy(empty, policy, template, self.limits),
-        )
+        counts = _Counts(now=now, then=under_policy(now, policy), empty=under_policy(without_instances, policy))
         sizes = tuple(self._size(divisor, found[divisor], kinds, tiles, ground, counts) for divisor in tiles.sizes)
         order = list(found.values())
         inside = holding(order, today.std)
@@ -201,7 +197,7 @@ class _Maker:
             std=std,
             newly_forbidden=(),
             instances=len(self.data.instances),
-            mix=self._mix(empty if self.request.empty else self.data, policy, template, sizes),
+            mix=self._mix(counts.empty if self.request.empty else counts.then, sizes),
             choices=choices,
             document="",
             notes=tuple(notes),
@@ -215,11 +211,6 @@ class _Maker:
             )
             made = replace(made, notes=tuple(notes))
         return replace(made, document=document(made, self.request, self.state.read_from))
-
-    @property
-    def limits(self) -> Limits:
-        """The limits of the group."""
-        return self.state.terms_of(self.data.groups[0].name).limits
 
     # --- capacity ------------------------------------------------------------------------------------------------
 
@@ -259,12 +250,9 @@ class _Maker:
                 continue  # instances without memory cannot be counted
         return tuple(found)
 
-    def _mix(
-        self, data: ClusterData, policy: InstancePolicy, template: DiskTemplate, sizes: tuple[Size, ...]
-    ) -> Mix | None:
+    def _mix(self, counted: CountedCluster, sizes: tuple[Size, ...]) -> Mix | None:
         if not self.request.mix:
             return None
-        counted = under_policy(data, policy, template, self.limits)
         instances = {size.name: counted.largest(size.pair) for size in sizes}
         weights = {size.name: self.request.mix[size.divisor] for size in sizes if size.divisor in self.request.mix}
         return count_mix(counted, instances, weights)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from gpolicy.allocator.cluster_data import Disk
-from gpolicy.analysis.pair_names import pair_names
+from gpolicy.analysis.binding import Cause
+from gpolicy.analysis.pair_names import find_pair, pair_names
 from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.analysis.placing import place
-from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
+from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.units import exact_size
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Expectation, Scenario, Sizes
-from gpolicy.testing.instances import whole_spec
 from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, known_name
 
 
@@ -26,13 +27,13 @@ def check_place(policy: Policy, state: ClusterState, scenario: Scenario) -> list
         report = place(state, _request(policy, state, sizes), names=pair_names(policy, state))
     if report.unknown:  # hail might choose one of these groups
         raise CannotRunError("; ".join(report.not_known), sizes.span, hint="say `group:`")
+    if report.objections:  # Ganeti refuses what hail accepts
+        report = replace(report, ok=False, group=None, nodes=(), reason="; ".join(report.objections))
     return [_check(report, expectation) for expectation in scenario.expectations]
 
 
 def _request(policy: Policy, state: ClusterState, sizes: Sizes) -> PlaceRequest:
     group = known_name(sizes.group, state.groups, "group") if sizes.group else None
-    used = {node.group for node in state.nodes.values()}
-    of = group or (next(iter(used)) if len(used) == 1 else None)
     request = PlaceRequest(
         memory=sizes.memory,
         minimum_memory=sizes.minmem,
@@ -45,7 +46,11 @@ def _request(policy: Policy, state: ClusterState, sizes: Sizes) -> PlaceRequest:
         nic_count=sizes.nic_count,
         ignore_ipolicy=sizes.ignore_ipolicy,
     )
-    return of_spec(request, whole_spec(policy, state, sizes, of), state, of)
+    if sizes.spec is None:
+        return request
+    with errors_at(sizes.spec.span):
+        pair, of = find_pair(sizes.spec.value, pair_names(policy, state), state, group)
+    return of_pair(request, pair, sizes.bound, state, of)
 
 
 def _check(report: PlaceReport, expectation: Expectation) -> Check:
@@ -75,6 +80,8 @@ def _check(report: PlaceReport, expectation: Expectation) -> Check:
 
 def _main_reason(report: PlaceReport) -> str:
     """Return the reason of most refusals; without candidates it is the lack of nodes."""
+    if report.objections:
+        return Cause.BOUNDS.key
     counts = Counter(item.reason for item in report.candidates if item.reason)
     return counts.most_common(1)[0][0] if counts else "nodes"
 

@@ -107,12 +107,14 @@ class MixPart:
 class FullReport(StateReport):
     """How many more instances fit in a group at the mix of sizes that it has today, and why no more.
 
-    `left_out` instances have sizes that the policy does not allow. Without a `binding` more may fit, but the count
-    stopped: at `MOST_MORE`, or when the time was over. `policy_limit`: what another value of the policy would give.
+    So many `failures` of nodes at once are absorbed then. `left_out` instances have sizes that the policy does not
+    allow. Without a `binding` more may fit, but the count stopped: at `MOST_MORE`, or when the time was over.
+    `policy_limit`: what another value of the policy would give.
     """
 
     group: str
     parts: tuple[MixPart, ...]
+    failures: int
     binding: Binding | None
     left_out: int
     policy_limit: PolicyLimit | None = None
@@ -163,6 +165,7 @@ def count_until_full(
         basis=basis,
         group=group,
         parts=tuple(MixPart(size, allowed[size], more[size]) for size in parts),
+        failures=room.counted.rules.max_node_failures,
         binding=full,
         left_out=sum(sizes.values()) - sum(allowed.values()),
         policy_limit=_policy_limit(group, room, found, fill),
@@ -203,9 +206,13 @@ def _size_alone(instance: Instance) -> Instance:
     """Return the instance without what tells it from others of its size."""
     alone = instance.at(-1, "", NO_NODE, NO_NODE, 0)
     alone = replace(alone, status=InstanceStatus.RUNNING, forthcoming=False)
+    alone = replace(alone, ignores_policy=alone.maximum_memory is not None)  # `_is_allowed` asks it
     return replace(alone, tags=(), exclusion_tags=(), desired_tags=frozenset(), nics=())
 
 
 def _is_allowed(room: FillingGroup, instance: Instance) -> bool:
     exclusive = any(node.facts.exclusive for node in room.counted.cluster.nodes.values())  # as all of them are
-    return check_policy(room.counted.policy, instance, exclusive=exclusive) is None
+    whole = replace(
+        instance, memory=instance.burst, ignores_policy=False
+    )  # Ganeti compares the greatest memory with the policy
+    return check_policy(room.counted.policy, whole, exclusive=exclusive) is None

@@ -1,7 +1,6 @@
 """How many more nodes of given kinds it takes until wanted instances fit.
 
-A number of nodes is enough if the allocator places all wanted instances, the largest first, with N+1 redundancy as
-hspace keeps it (or the loss of more nodes, and CPUs after it, as the limits say).
+A number of nodes is enough if hail accepts all wanted instances, the largest first, under the limits of the policy.
 """
 
 from __future__ import annotations
@@ -83,16 +82,17 @@ class FewerNodes:
 class SizeReport(StateReport):
     """How many more nodes of each of `kinds` group `group` needs (`nodes`), for `wanted` instances.
 
-    `shortage` says what is missing with one node fewer; None where none is needed. `more` are the instances that still
-    fit then, of each wanted size alone; None where the time was over. `instead`: fewer are enough with another value of
-    the policy's number that limits. `exhaustive`: no cheaper choice is left that was
-    not tried, and all was counted.
+    So many `failures` of nodes at once are absorbed then. `shortage` says what is missing with one node fewer; None
+    where none is needed. `more` are the instances that still fit then, of each wanted size alone; None where the time
+    was over. `instead`: fewer are enough with another value of the policy's number that limits. `exhaustive`: no
+    cheaper choice is left that was not tried, and all was counted.
     """
 
     group: str
     wanted: tuple[WantedSize, ...]
     kinds: tuple[NodeOffer, ...]
     nodes: tuple[int, ...]
+    failures: int
     shortage: Shortfall | None
     more: tuple[int | None, ...]
     instead: FewerNodes | None
@@ -162,6 +162,7 @@ def find_size(
         wanted=found.wanted,
         kinds=kinds,
         nodes=nodes,
+        failures=found.room.counted.rules.max_node_failures,
         shortage=shortage,
         instead=instead,
         more=(*more, *[None] * (len(found.wanted) - len(more))),

@@ -25,7 +25,7 @@ _WITH_FORM: Final = (
     "2x like:NODE in GROUP for nodes, 10x SPEC in GROUP or 10x memory=4G disk=20G in GROUP for instances"
 )
 _WANT_FORM: Final = "50x SPEC, or 50x memory=4G disk=20G"
-SIZE_KEYS: Final = ("memory", "vcpus", "disk", "spindle-use", "template")
+SIZE_KEYS: Final = ("memory", "minmem", "vcpus", "disk", "spindle-use", "template")
 """Words of a request that make the size of an instance."""
 
 
