@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.basis import Basis, BasisKind
 from gpolicy.analysis.binding import Binding, Cause
-from gpolicy.cluster.terms import Limits, LimitsInForce
 from gpolicy.report.answer import plain_text
 from gpolicy.report.size_answer import full_answer
 from gpolicy.what_if.filling import FullReport, MixPart
@@ -26,6 +27,7 @@ def _report(*parts: MixPart, binding: Binding | None = None) -> FullReport:
         basis=Basis(BasisKind.MEASURED, {}),
         group="g",
         parts=parts,
+        failures=1,
         binding=binding,
         left_out=0,
     )
@@ -62,8 +64,7 @@ def test_the_verdict_and_its_notes() -> None:
     assert full_answer(replace(report, binding=None)).sections[0].notes == ("counting stopped at 3: more may fit",)
 
 
-def test_oversubscription_does_not_count() -> None:
-    limits = LimitsInForce(("g",), Limits(oversubscription=1.5))
-    assert full_answer(_report(MixPart(ONE, 1, 1))).notes == ()
-    (note,) = full_answer(replace(_report(MixPart(ONE, 1, 1)), limits=(limits,))).notes
-    assert note.startswith("oversubscription does not count here")
+@pytest.mark.parametrize(("failures", "said"), [(0, ""), (3, ", and any 3 nodes may fail at once")])
+def test_the_verdict_says_which_failures_are_absorbed(failures: int, said: str) -> None:
+    verdict = full_answer(replace(_report(MixPart(ONE, 1, 1)), failures=failures)).verdict
+    assert verdict == f"Group g takes 1 more instance like its 1{said}"
