@@ -85,7 +85,8 @@ def _declared(declared: Declared | None, held: Value) -> Names:
 def find_pair(name: str, names: PairNames, state: ClusterState, group: str | None = None) -> tuple[SpecPair, str]:
     """Return the pair `name` (its name, or its place from 1, also as `pair 1`) in `group` or any group, and its group.
 
-    Raise UsageError if there is none, or if it has different sizes in the groups.
+    Groups without nodes count where no other has it. Raise UsageError if there is none, or if it has different sizes in
+    the groups.
     """
     place_of = name.removeprefix("pair ")
     found: dict[SpecPair, list[str]] = {}
@@ -122,6 +123,9 @@ def find_pair(name: str, names: PairNames, state: ClusterState, group: str | Non
         if ":" in name:
             named = {f"{item}:{bound}" for item in named for bound in ("min", "max")}
         raise UsageError(message, hint=did_you_mean(name, named) or hint)
+    filled = {node.group for node in state.nodes.values()}
+    usable = {pair: there for pair, groups in found.items() if (there := [item for item in groups if item in filled])}
+    found = usable or found
     if len(found) > 1:
         owners = "; ".join(", ".join(groups) for groups in found.values())
         raise UsageError(f"spec pair {name!r} is of different sizes in the groups {owners}", hint="say group=NAME")

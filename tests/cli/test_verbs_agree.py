@@ -352,3 +352,11 @@ def test_a_remedy_moves_an_instance_where_it_may_burst(ratio: float, new_primary
     assert [step.nodes_after[0] for step in report.steps] == [new_primary]
     (in_force,) = report.limits
     assert in_force.limits == terms["g"].limits
+
+
+def test_the_name_of_a_spec_is_that_of_a_group_with_nodes() -> None:
+    """Both groups have pair 1, of different sizes; only one of them can take an instance."""
+    words = text("plain").replace("g|uuid-g|preferred||", "a|uuid-a|preferred||\ng|uuid-g|preferred||")
+    state = from_text(words.rstrip("\n") + "\na|128,1,1024,1,1,1|64,1,64,1,1,1;128,1,128,1,1,1|drbd|4.0|32.0\n")
+    request = read_words(["1:max"]).on(state, PairNames())
+    assert (request.memory, request.template) == (4096, "plain")
