@@ -13,7 +13,6 @@ import typer
 
 from gpolicy.cluster.sources import SCHEMES, SourceOptions
 from gpolicy.errors import UsageError
-from gpolicy.ganeti.number_bounds import MOST_NODE_FAILURES
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.report.forms import COMMENT_BUDGET, LEAST_BUDGET, Display, forms_of
 
@@ -288,9 +287,7 @@ MaxNodeFailures = Annotated[
     typer.Option(
         "--max-node-failures",
         metavar="K",
-        min=0,
-        max=MOST_NODE_FAILURES,
-        help="How many nodes of a group may fail at once; default: `limits` of the policy, or 1.",
+        help="How many nodes of a group may fail at once, as in `limits` of the policy, which is the default; else 1.",
     ),
 ]
 CpusAfterFailure = Annotated[

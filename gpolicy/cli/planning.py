@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class PlanRequest:
     """What is to be planned.
 
-    `failures` (nodes of a group that may fail at once) and `cpus_after_failure` replace the limits of the policy.
+    `limits` replace those of the policy.
     `what_if` is supposed of the cluster before and after the changes, in the names that groups and spec pairs have
     before them; the changes are those of the real one.
     """
@@ -45,9 +45,8 @@ class PlanRequest:
     allowed: frozenset[str]
     detailed_exitcode: bool
     part: Part
+    limits: Limits
     with_impact: bool = True
-    failures: int | None = None
-    cpus_after_failure: bool | None = None
     what_if: WhatIf | None = None
 
 
@@ -56,7 +55,7 @@ def plan(target: Target, request: PlanRequest) -> Report:
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
-    from gpolicy.cluster.terms import Limits, with_limits  # noqa: PLC0415
+    from gpolicy.cluster.terms import with_limits  # noqa: PLC0415
     from gpolicy.fit.terms import terms_of  # noqa: PLC0415
     from gpolicy.impact.declared_guards import extent_of, with_declared_guards  # noqa: PLC0415
     from gpolicy.plan.built_in_guards import check_allowed  # noqa: PLC0415
@@ -85,8 +84,7 @@ def plan(target: Target, request: PlanRequest) -> Report:
         made = make_plan(policy, state, allowed=request.allowed, part=request.part)
     _refuse_nothing(made, target)
     made = replace(made, findings=(*made.findings, *(item for item in found if item.severity is Severity.WARNING)))
-    asked = Limits(max_node_failures=request.failures, cpus_after_failure=request.cpus_after_failure)
-    terms = with_limits(terms_of(policy, state), asked)
+    terms = with_limits(terms_of(policy, state), request.limits)
     before, after = before_and_after(state, made.changes, terms)
     if request.what_if is not None:
         before = suppose(before, request.what_if, pair_names(policy, before))
@@ -94,7 +92,7 @@ def plan(target: Target, request: PlanRequest) -> Report:
     names = pair_names(policy, after)
     known = None
     if request.with_impact and not any(item.severity == "error" for item in made.findings):
-        known = _impact(policy, before, after, names, asked)
+        known = _impact(policy, before, after, names, request.limits)
     made = replace(made, provenance=provenance_of(policy.files))
     made = with_declared_guards(
         made, policy, terms, names, known, request.allowed, extent_of(made.left_out, before, after, names)

@@ -360,7 +360,10 @@ def _size(row: FitChange, side: int) -> str:
     fit = (row.before, row.after)[side]
     size = fit.spec if fit else None
     template = f", {row.templates[side]}" if row.templates else ""
-    return f" of {exact_size(size.memory)} · {size.cpus} CPU · {exact_size(size.disk_size)}{template}" if size else ""
+    if size is None:
+        return ""
+    disk = exact_size(size.disk_size * max(1, size.disk_count))
+    return f" of {exact_size(size.memory)} · {size.cpus} CPU · {disk}{template}"
 
 
 # --- violations --------------------------------------------------------------------------------------------------

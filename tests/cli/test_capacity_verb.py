@@ -104,8 +104,8 @@ def test_declared_resources() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--max-node-failures", "-1"], "-1 is not in the range 0<=x<=8"),
-        (["--max-node-failures", "9"], "9 is not in the range 0<=x<=8"),
+        (["--max-node-failures", "-1"], "max-node-failures is -1, it must be 0 to 8"),
+        (["--max-node-failures", "9"], "max-node-failures is 9, it must be 0 to 8"),
         (["--oversubscription", "0"], "it must be above 0"),
         (["--oversubscription", "inf"], "is inf, it must be above 0 and at most 100"),
         (["/nonexistent"], "/nonexistent"),

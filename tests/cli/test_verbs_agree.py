@@ -335,7 +335,7 @@ def test_nothing_declared_is_no_declared_basis(verb: tuple[str, ...], tmp_path: 
 def test_options_have_the_range_of_the_limits(verb: str, number: int, tmp_path: Path) -> None:
     (tmp_path / "state.data").write_text(text("drbd", instances=ON_TWO))
     done = gpolicy(*verb.split(), "--state", f"text:{tmp_path / 'state.data'}", "--max-node-failures", str(number))
-    assert ("is not in the range 0<=x<=8" in done.stderr) is (number == 9)
+    assert ("it must be 0 to 8" in done.stderr) is (number == 9)
 
 
 @pytest.mark.parametrize(("ratio", "new_primary"), [(2.0, "n1"), (1.0, "n2")])

@@ -88,6 +88,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli import planning  # noqa: PLC0415
     from gpolicy.cli.checking import seen_together  # noqa: PLC0415
     from gpolicy.cli.targets import run_on, targets_of  # noqa: PLC0415
+    from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.plan.part import Part  # noqa: PLC0415
 
     display = display_of("plan", form, budget)
@@ -97,8 +98,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         detailed_exitcode=detailed_exitcode,
         part=Part(only=tuple(only or ()), exclude=tuple(exclude or ())),
         with_impact=impact,
-        failures=max_node_failures,
-        cpus_after_failure=cpus_after_failure,
+        limits=Limits(max_node_failures=max_node_failures, cpus_after_failure=cpus_after_failure),
         what_if=suppositions.read(),
     )
     given = policy_path(path, policy)
