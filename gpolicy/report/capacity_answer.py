@@ -106,7 +106,8 @@ def _sentences(report: CapacityReport, old: _Old | None) -> Iterator[str]:
         for item in empty[:_MOST_TOLD]
     ]
     said += [f"{count(len(empty) - _MOST_TOLD, 'more group')} take none either"] if len(empty) > _MOST_TOLD else []
-    if report.cluster and report.cluster.refusal and told != [report.cluster]:
+    refused = report.cluster.refusal if report.cluster and told != [report.cluster] else None
+    if report.cluster and refused and refused.cause is Cause.BROKEN:  # else it is of the template that is counted
         said.append(f"requests that name no group are refused: {report.cluster.refusal_words}")
     filled = [item for item in told if item.refusal is None]
     templates = {item.template for item in (*report.groups, *told)}

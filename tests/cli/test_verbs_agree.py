@@ -360,3 +360,11 @@ def test_the_name_of_a_spec_is_that_of_a_group_with_nodes() -> None:
     state = from_text(words.rstrip("\n") + "\na|128,1,1024,1,1,1|64,1,64,1,1,1;128,1,128,1,1,1|drbd|4.0|32.0\n")
     request = read_words(["1:max"]).on(state, PairNames())
     assert (request.memory, request.template) == (4096, "plain")
+
+
+def test_no_line_says_that_requests_are_refused_which_place_accepts(tmp_path: Path) -> None:
+    """The cluster's own policy has diskless first, which the group does not allow; `place` takes plain."""
+    file = tmp_path / "state.data"
+    file.write_text(text("plain").replace("|plain|64.0", "|diskless,plain|64.0", 1))
+    assert gpolicy("place", "memory=2G", "vcpus=1", "disk=10G", "--state", f"text:{file}").returncode == 0
+    assert "refused" not in gpolicy("capacity", "--state", f"text:{file}").stdout.splitlines()[1]
