@@ -225,6 +225,7 @@ def small_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_engine")
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no cc")
 def test_a_compiler_gets_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = ("GPOLICY_RAPI_PASSWORD", "GPOLICY_RAPI_USER", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "PGPASSWORD")
     for variable in secrets:
@@ -241,6 +242,7 @@ def test_a_compiler_gets_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.usefixtures("small_engine")
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no cc")
 def test_options_unknown_to_a_compiler_are_skipped(tmp_path: Path) -> None:
     assert build.accepted_hardening(["cc"], tmp_path) == build.HARDENING
     old = tmp_path / "old-cc"

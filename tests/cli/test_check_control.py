@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import stat
 import subprocess
 from pathlib import Path
@@ -314,6 +315,7 @@ def test_check_says_what_it_could_not_judge(tmp_path: Path) -> None:
     assert gpolicy("check", tmp_path).stdout == "1 file, 1 group: no mistakes\n"
 
 
+@pytest.mark.skipif(shutil.which("patch") is None, reason="no patch")
 def test_the_diff_is_what_fix_writes(tmp_path: Path) -> None:
     write(tmp_path / "a", SLIP)
     write(tmp_path / "a", SLIP.replace("gold", "silver").removesuffix("\n"), "q.yaml")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -35,6 +36,7 @@ def test_check_names_and_changes_nothing(tmp_path: Path) -> None:
     assert gpolicy("fmt", "--check", "a.yaml", cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.skipif(shutil.which("patch") is None, reason="no patch")
 def test_a_diff_that_patch_takes(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(LOOSE, encoding="utf-8")
