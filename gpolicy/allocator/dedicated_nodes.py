@@ -115,17 +115,30 @@ def _search_all(nodes: Nodes, instance: Instance, candidates: Candidates, option
 
 
 def _how_many(node: Node, sample: Instance) -> int:
+    """Return how many copies fit: one of all their sizes fits just where they do, one after the other."""
     if sample.memory <= 0 and sample.disk <= 0 and sample.vcpus <= 0:
         raise InputError(
             "a policy's min spec has neither memory nor disk nor cpus, so any number of them fits on a node"
         )
-    count = 0
-    while True:
-        after = add_primary(node, sample)
-        if isinstance(after, FailReason):
-            return count
-        node = after
-        count += 1
+    fits, too_many = 0, 1
+    while _fit(node, sample, too_many):
+        fits, too_many = too_many, 2 * too_many
+    while too_many - fits > 1:
+        middle = (fits + too_many) // 2
+        fits, too_many = (middle, too_many) if _fit(node, sample, middle) else (fits, middle)
+    return fits
+
+
+def _fit(node: Node, sample: Instance, count: int) -> bool:
+    together = replace(
+        sample,
+        memory=count * sample.memory,
+        disk=count * sample.disk,
+        disks=count * sample.disks,
+        vcpus=count * sample.vcpus,
+        spindle_use=count * sample.spindle_use,
+    )
+    return not isinstance(add_primary(node, together), FailReason)
 
 
 def try_each_dedicated(

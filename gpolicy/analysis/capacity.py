@@ -31,6 +31,7 @@ from gpolicy.analysis.pair_names import PairNames, pair_title
 from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, declared_limit_of, limit_of
 from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.shown_score import Score, score_of
+from gpolicy.analysis.side_by_side import side_by_side
 from gpolicy.analysis.stranded import Stranded, room
 from gpolicy.analysis.unknown import Unknown
 from gpolicy.analysis.volume_sizes import smallest_volumes, unknown_volumes, what_if_shares
@@ -292,20 +293,29 @@ def prefixed(tell: Observer, prefix: str) -> Observer:
     return lambda what: tell(f"{prefix}{what}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """The standard instances that fit, those at the maximum of each pair, the state after the tiered run, its sizes."""
+
+    standard: Fit
+    specs: tuple[Fit, ...]
+    final: AllocationState
+    sizes: tuple[tuple[PlacedSize, ...], ...]
+
+
 def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
     """Count on one cluster; the names of its spec pairs are their places."""
-    policy, std = counted.policy, counted.policy.std
-    final, sizes = _tiered_run(counted, tell)
-    stranded = Stranded(room(counted.initial.nodes.values()), room(counted.fill_with_minimums(final).nodes.values()))
-    tell("standard instances")
-    hspace = counted.as_hspace
-    specs = []
-    for number, (pair, placed) in enumerate(zip(policy.minmax, sizes, strict=True), start=1):
-        fit = counted.fit_pair(pair)
-        use = counted.spindle_use(pair)
-        specs.append(
-            SpecCapacity(str(number), pair, use, fit.fits, fit.binding, placed, hspace.standard(pair.max, use).fits)
+    policy, std, hspace = counted.policy, counted.policy.std, counted.as_hspace
+    ours, theirs = side_by_side([partial(_count, counted, tell), partial(_count, hspace, lambda _what: None)])
+    stranded = Stranded(
+        room(counted.initial.nodes.values()), room(counted.fill_with_minimums(ours.final).nodes.values())
+    )
+    specs = [
+        SpecCapacity(str(number), pair, counted.spindle_use(pair), fit.fits, fit.binding, placed, as_hspace.fits)
+        for number, (pair, fit, placed, as_hspace) in enumerate(
+            zip(policy.minmax, ours.specs, ours.sizes, theirs.specs, strict=True), start=1
         )
+    ]
     last = policy.minmax[-1] if policy.minmax else SpecPair(std, std)
     found = GroupCapacity(
         group=None,
@@ -313,18 +323,26 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
         nodes=len(counted.data.nodes),
         instances=len(counted.data.instances),
         specs=tuple(specs),
-        tiered=_sizes(filter(counted.is_made, reversed(final.placed))),
-        tiered_binding=counted.find_tiered_binding(final, last),
-        hspace_tiered=_sizes(reversed(_tiered_run(hspace, lambda _what: None)[0].placed)),
-        hspace_standard=hspace.standard(std, std.spindle_use).fits,
+        tiered=_sizes(filter(counted.is_made, reversed(ours.final.placed))),
+        tiered_binding=counted.find_tiered_binding(ours.final, last),
+        hspace_tiered=_sizes(reversed(theirs.final.placed)),
+        hspace_standard=theirs.standard.fits,
         std=std,
-        standard=counted.standard(std, std.spindle_use),
+        standard=ours.standard,
         score=score_of(hspace.initial.nodes.values(), counted.weights),
         stranded=stranded,
         limits=counted.limits,
     )
     broken = found.refusal is not None and found.refusal.cause is Cause.BROKEN
     return replace(found, cure=find_cure(counted)) if broken else found
+
+
+def _count(counted: CountedCluster, tell: Observer) -> _Counts:
+    policy = counted.policy
+    final, sizes = _tiered_run(counted, tell)
+    tell("standard instances")
+    specs = tuple(counted.fit_pair(pair) for pair in policy.minmax)
+    return _Counts(counted.standard(policy.std, policy.std.spindle_use), specs, final, tuple(sizes))
 
 
 def _tiered_run(counted: CountedCluster, tell: Observer) -> tuple[AllocationState, list[tuple[PlacedSize, ...]]]:

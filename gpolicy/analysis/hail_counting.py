@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import reduce
 from heapq import heapify, heappop, heappush
 from itertools import groupby
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.allocator.dedicated_nodes import search_dedicated
+from gpolicy.allocator.dedicated_nodes import try_each_dedicated
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.extended import ExtendedRules, limited_allocator, memory_left
-from gpolicy.allocator.group_choice import Wanted
 from gpolicy.allocator.node import Node
 from gpolicy.allocator.placement import (
     NO_FAILURES,
-    Attempt,
     Candidates,
     Nodes,
     Placement,
@@ -30,7 +27,6 @@ from gpolicy.allocator.placement import (
 )
 from gpolicy.allocator.redundancy import Instances, is_redundant, redundancy_predicate, settled
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
-from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.cluster.terms import Limits
 
 
@@ -89,14 +85,14 @@ class _DedicatedAllocator(Allocator):
         """Place copies of `instance` (`Allocator.standard`). Only a node that has changed is tried again."""
         nodes, instances, placed = dict(state.nodes), dict(state.instances), list[Instance]()
         tried = [self._try(nodes[index], instances, instance) for index in self._candidates]
-        waiting = [rank for place, attempt in enumerate(tried) for rank in _ranks(place, attempt)]
+        waiting = [rank for place, trial in enumerate(tried) for rank in _ranks(place, trial)]
         heapify(waiting)
         refused = list[_Rank]()
         while waiting and len(placed) != limit:
             rank = heappop(waiting)
             place = -rank[2]
-            found = tried[place].solution
-            if found is None or not self._is_redundant(nodes, instances, found):
+            found = tried[place]
+            if isinstance(found, FailReason) or not self._is_redundant(nodes, instances, found):
                 refused.append(rank)
                 continue
             number = len(instances)
@@ -107,8 +103,8 @@ class _DedicatedAllocator(Allocator):
             for again in (*refused, *_ranks(place, tried[place])):
                 heappush(waiting, again)
             refused.clear()
-        failures = reduce(add_counts, (attempt.failures for attempt in tried), NO_FAILURES)
-        failures = add_counts(failures, count_failures([FailReason.N1] * len(refused)))
+        reasons = [trial for trial in tried if isinstance(trial, FailReason)]
+        failures = count_failures([*reasons, *[FailReason.N1] * len(refused)])
         return AllocationState(nodes, instances, (*reversed(placed), *state.placed), failures, attempted=True)
 
     def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
@@ -119,12 +115,12 @@ class _DedicatedAllocator(Allocator):
             state = self.standard(state, size, len(list(some)))
         return replace(state, failures=run.failures, attempted=run.attempted)
 
-    def _try(self, node: Node, instances: Instances, instance: Instance) -> Attempt:
+    def _try(self, node: Node, instances: Instances, instance: Instance) -> Placement | FailReason:
         if self._rules.oversubscription is not None and instance.burst > memory_left(node, instances, self._rules):
-            return Attempt(count_failures([FailReason.MEM]), 0, None)
-        nodes = {node.index: node}
-        options = RequestOptions(ignore_soft_errors=self._rules.force)
-        return search_dedicated(Wanted(instance, 1), options, nodes, {}, [node.index])
+            return FailReason.MEM
+        alone = SingleCandidates((node.index,))
+        (((_, trial),),) = try_each_dedicated({node.index: node}, instance, alone, force=self._rules.force)
+        return trial
 
     def _is_redundant(self, nodes: Nodes, instances: Instances, found: Placement) -> bool:
         if not self.capacity_checks:
@@ -136,6 +132,5 @@ _Rank = tuple[tuple[int, ...], int, int]
 """The loss, the disk left, and the place among the candidates, below 0: of equals the last one is first."""
 
 
-def _ranks(place: int, attempt: Attempt) -> list[_Rank]:
-    found = attempt.solution
-    return [] if found is None else [(found.lost or (), found.disk_left, -place)]
+def _ranks(place: int, trial: Placement | FailReason) -> list[_Rank]:
+    return [] if isinstance(trial, FailReason) else [(trial.lost or (), trial.disk_left, -place)]

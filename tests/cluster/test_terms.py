@@ -35,7 +35,7 @@ def test_limits_that_htools_does_not_have(limits: Limits, *, beyond: bool) -> No
 
 
 def test_limits_that_nothing_can_have_are_refused() -> None:
-    with pytest.raises(UsageError, match="max-node-failures is -1, it must be 0 or more"):
+    with pytest.raises(UsageError, match="max-node-failures is -1, it must be 0 to 8"):
         Limits(max_node_failures=-1)
     for ratio in (0, 100.5):
         with pytest.raises(

@@ -79,25 +79,12 @@ static bool breaks_on_the_few(struct engine *engine, const struct instance *inst
     return true;
 }
 
-/* Choose the best single node that leaves the cluster redundant. */
-static void choose_checked_single(struct engine *engine, const struct instance *instance, int64_t number,
-                                  struct attempt *attempt) {
-    const int64_t *rows;
-    int64_t count = fitting_rows(engine, &rows);
-    bool *broken = reserve(engine, &engine->flags, engine->node_count, sizeof *broken);
+/* Choose the best of the rows that leaves the cluster redundant, by the scores of all of them. */
+static void choose_by_scores(struct engine *engine, const struct instance *instance, int64_t number,
+                             const int64_t *rows, int64_t count, const bool *broken, struct attempt *attempt) {
     double *scores = reserve(engine, &engine->scores, count, sizeof *scores);
     struct scored *order = reserve(engine, &engine->scored, count, sizeof *order);
     if (failed(engine)) return;
-    if (only_simulation_tells(engine, instance) || !own_number(engine, instance, number)) {
-        memset(broken, 0, (size_t)engine->node_count * sizeof *broken);
-    } else if (sure_to_break(engine, instance, rows, count, broken)) {
-        reject_all(attempt);
-        return;
-    }
-    if (breaks_on_the_few(engine, instance, number, rows, count, broken)) {
-        reject_all(attempt);
-        return;
-    }
     all_singles(engine, instance, rows, count, scores);
     if (failed(engine)) return;
     for (int64_t place = 0; place < count; place++) order[place] = (struct scored){scores[place], rows[place]};
@@ -111,6 +98,50 @@ static void choose_checked_single(struct engine *engine, const struct instance *
         return;
     }
     reject_all(attempt);
+}
+
+/* Try the best of the rows that are not `broken`, then the best of the rest, and so on; rows that fail become broken.
+ * Gives up after a few: then the scores of all rows are faster. Return whether one was chosen. */
+static bool choose_among_the_best(struct engine *engine, const struct instance *instance, int64_t number,
+                                  const int64_t *rows, int64_t count, bool *broken, struct attempt *attempt) {
+    int64_t *whole = reserve(engine, &engine->moving, count, sizeof *whole), left = 0;
+    if (failed(engine)) return false;
+    for (int64_t place = 0; place < count; place++) {
+        if (!broken[rows[place]]) whole[left++] = rows[place];
+    }
+    for (int tries = 0; tries < FEW && left > 0 && !ended(engine); tries++) {
+        struct choice best = best_single(engine, instance, whole, left);
+        if (is_redundant_after(engine, instance, number, best.row, NOWHERE)) {
+            choose(attempt, best.row, NOWHERE, best.score);
+            return true;
+        }
+        broken[best.row] = true;
+        int64_t place = 0;
+        while (whole[place] != best.row) place++;
+        for (left--; place < left; place++) whole[place] = whole[place + 1];
+    }
+    return false;
+}
+
+/* Choose the best single node that leaves the cluster redundant. */
+static void choose_checked_single(struct engine *engine, const struct instance *instance, int64_t number,
+                                  enum test test, struct attempt *attempt) {
+    const int64_t *rows;
+    int64_t count = fitting_rows(engine, &rows);
+    bool *broken = reserve(engine, &engine->flags, engine->node_count, sizeof *broken);
+    if (failed(engine)) return;
+    if (only_simulation_tells(engine, instance) || !own_number(engine, instance, number)) {
+        memset(broken, 0, (size_t)engine->node_count * sizeof *broken);
+    } else if (sure_to_break(engine, instance, rows, count, broken)) {
+        reject_all(attempt);
+        return;
+    }
+    if (breaks_on_the_few(engine, instance, number, rows, count, broken)) {
+        reject_all(attempt);
+    } else if (test == COUNTED ||
+               !choose_among_the_best(engine, instance, number, rows, count, broken, attempt)) {
+        choose_by_scores(engine, instance, number, rows, count, broken, attempt);
+    }
 }
 
 /* Try the secondaries of one primary, the best first, until one leaves the cluster redundant. `allowed` tells this for
@@ -252,7 +283,7 @@ void try_allocate(struct engine *engine, const struct instance *instance, int64_
     if (engine->mirrored) {
         choose_pair(engine, instance, number, test, attempt);
     } else if (test != UNTESTED) {
-        choose_checked_single(engine, instance, number, attempt);
+        choose_checked_single(engine, instance, number, test, attempt);
     } else {
         choose_single(engine, instance, attempt);
     }

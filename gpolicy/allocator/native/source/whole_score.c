@@ -6,12 +6,20 @@
 #include "sides.h"
 
 /* A search for the best row: how each candidate changes each variance (`parts`), and lower bounds of their scores
- * (`lows`). */
-struct whole_search { struct statistics statistics; struct sides *sides; int64_t scope; struct buffer parts, lows; };
+ * (`lows`). `values` are those that a primary changes, of the online nodes in the scope, side by side; `place_of` gives
+ * the place of each row there, or NOWHERE. */
+struct whole_search {
+    struct statistics statistics;
+    struct sides *sides;
+    int64_t scope, *place_of;
+    struct buffer parts, lows, values;
+};
 
 bool open_whole_search(struct engine *engine) {
     struct whole_search *search = engine->whole_search = zeroed(engine, 1, sizeof *search);
-    if (search != NULL) search->sides = open_sides(engine, false);
+    if (search == NULL) return false;
+    search->sides = open_sides(engine, false);
+    search->place_of = zeroed(engine, engine->node_count, sizeof *search->place_of);
     return !failed(engine);
 }
 
@@ -96,14 +104,45 @@ static double exclusions_with(const struct engine *engine, int64_t row) {
     return statistics->exclusions + (double)exclusion_change(engine, row, instance, statistics->merged);
 }
 
+/* Compute the deviations that a primary changes, from the values of all nodes in their order. */
+static void add_up_values(const struct whole_search *search, struct statistics *statistics) {
+    const double *all = search->values.items, *end = all + (int64_t)statistics->count * OF_PRIMARY;
+    double sums[OF_PRIMARY] = {0.0}, squares[OF_PRIMARY] = {0.0}, means[OF_PRIMARY];
+    for (const double *values = all; values < end; values += OF_PRIMARY) {
+        for (int place = 0; place < OF_PRIMARY; place++) sums[place] += values[place];
+    }
+    for (int place = 0; place < OF_PRIMARY; place++) means[place] = sums[place] / statistics->count;
+    for (const double *values = all; values < end; values += OF_PRIMARY) {
+        for (int place = 0; place < OF_PRIMARY; place++) {
+            double difference = values[place] - means[place];
+            squares[place] += difference * difference;
+        }
+    }
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        statistics->sums[PRIMARY_COMPONENTS[place]] = sums[place];
+        statistics->variances[PRIMARY_COMPONENTS[place]] = squares[place] / statistics->count;
+    }
+}
+
 /* Return the score with the instance on a candidate as the law computes it: all nodes in their order. */
 static double exact(struct engine *engine, int64_t row) {
-    struct statistics statistics;
-    double values[COMPONENTS];
-    values_with(engine, row, values);
-    add_up(engine, engine->whole_search->scope, row, values, &statistics);
-    statistics.exclusions = exclusions_with(engine, row);
-    return sum_of(&statistics);
+    struct whole_search *search = engine->whole_search;
+    const struct primary_side *side = primary_side(engine, search->sides, row);
+    struct statistics after = search->statistics;
+    if (search->place_of[row] != NOWHERE) {
+        double *values = (double *)search->values.items + search->place_of[row] * OF_PRIMARY;
+        memcpy(values, side->after, sizeof side->after);
+        add_up_values(search, &after);
+        memcpy(values, side->before, sizeof side->before);
+        after.sums[N1_COUNT] += side->n1_change; /* whole numbers: the order does not matter */
+        after.sums[PRIMARY_TAGS] += side->tags_change;
+        after.sums[LOCATION] += side->location_change;
+    } else if (in_scope(engine, search->scope, row)) {
+        after.sums[OFFLINE_ALL] += side->offline_all_change;
+        after.sums[OFFLINE_PRIMARIES] += side->offline_primaries_change;
+    }
+    after.exclusions = exclusions_with(engine, row);
+    return sum_of(&after);
 }
 
 /* A candidate and the bounds of its score, which are equal once the score is computed. */
@@ -197,6 +236,15 @@ static bool begin_search(struct engine *engine, int64_t scope, const struct inst
     begin_sides(engine, search->sides, instance, search->statistics.count);
     reserve(engine, &search->parts, count, OF_PRIMARY * sizeof(double));
     reserve(engine, &search->lows, count, sizeof(double));
+    double *values = reserve(engine, &search->values, engine->node_count, OF_PRIMARY * sizeof *values);
+    int64_t online = 0;
+    for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {
+        bool counts = in_scope(engine, scope, row) && !engine->facts[row].offline;
+        search->place_of[row] = counts ? online++ : NOWHERE;
+        for (int place = 0; place < OF_PRIMARY && counts; place++) {
+            *values++ = engine->nodes[row].values[PRIMARY_COMPONENTS[place]];
+        }
+    }
     return !failed(engine);
 }
 
