@@ -18,7 +18,7 @@ from gpolicy.printable import named
 from gpolicy.writing.first_guards import FIRST_GUARDS, GUARDS_FILE, FirstGuard, guards_document
 
 _ONE_NODE: Final = "it has one node"
-_MOST_NODES: Final = 1_000
+_MOST_NODES: Final = 300
 """On more nodes only the guard against violations is judged: counting what fits takes long there."""
 
 

@@ -247,17 +247,11 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     )
 
 
-_MOST_FITS = 1_000
-"""Where more instances fit than these, other values of the policy are not tried: that takes long, and helps nobody."""
-
-
 def policy_limits(item: GroupCapacity, counted: CountedCluster) -> Iterator[PolicyLimit]:
     """Yield what other values would give where a number of the policy limits a count of the group `item`."""
     group, std = item.group or "", SpecPair(item.std, item.std)
     rows = [(pair_title(one.name), one.pair, one.fit, one.spindle_use) for one in item.specs]
     for title, pair, fit, use in (*rows, ("standard", std, item.standard, item.std.spindle_use)):
-        if fit.fits > _MOST_FITS:
-            continue
         if fit.binding.cause in OF_HTOOLS:
             found = limit_of(group, title, counted, counted.largest(pair, use), fit)
         else:

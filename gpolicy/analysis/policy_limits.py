@@ -22,6 +22,8 @@ Setting = float | Instance
 """The value of a number of the policy; of the bounds of sizes, an instance that a spec allows."""
 
 _UNLIMITED: Final = 1_000_000.0
+_MOST_COUNTED: Final = 200_000
+"""Instances times nodes up to which another value is tried."""
 _MANY: Final = 1_000  # network interfaces, which no count looks at
 _RATIOS: Final = {Cause.VCPU_RATIO: "vcpu_ratio", Cause.SPINDLE_RATIO: "spindle_ratio"}
 OF_HTOOLS: Final = frozenset({Cause.BOUNDS, *_RATIOS})
@@ -114,16 +116,23 @@ def _in_use(node: Node, cause: Cause) -> float:
 
 
 def limit_of(group: str, spec: str, counted: CountedCluster, instance: Instance, fit: Fit) -> PolicyLimit | None:
-    """Return what another value would give a count that a number of the policy limits; None if none does."""
-    cause = fit.binding.cause
-    if cause not in OF_HTOOLS:
+    """Return what another value would give a count that a number of the policy limits.
+
+    None if none does, or if without the limit so many fit that counting them takes long.
+    """
+    cause, most = fit.binding.cause, _MOST_COUNTED // max(1, len(counted.data.nodes))
+    if cause not in OF_HTOOLS or fit.fits > most:
         return None
     free = without_limit(counted, cause, instance)
-    final = free.place(free.initial, instance)
+    final = free.place(free.initial, instance, most + 1)
+    if len(final.placed) > most:
+        return None
     other = needed(counted, cause, instance, final.nodes.values())
-    found = fit if other is None else with_value(counted, cause, other.then).fit(instance)
-    other = other if found.fits > fit.fits else None
-    return PolicyLimit(group, spec, cause, fit.fits, found.fits, other, free.find_binding(final, instance).cause)
+    would_fit = len(final.placed) if other else fit.fits
+    if other is not None and cause is Cause.SPINDLE_RATIO:  # its value is a part of the score
+        would_fit = with_value(counted, cause, other.then).fit(instance).fits
+    other = other if would_fit > fit.fits else None
+    return PolicyLimit(group, spec, cause, fit.fits, would_fit, other, free.find_binding(final, instance).cause)
 
 
 def declared_limit_of(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Group, SpecPair
 from gpolicy.allocator.cluster_score import COMPONENTS, cluster_score, component_values, statistics
@@ -99,6 +101,19 @@ def lost(filled: int, quarters: int, *sizes: int) -> tuple[int, ...]:
     assert isinstance(after, Node)
     pairs = zip(allocation_vector(before, samples), allocation_vector(after, samples), strict=True)
     return tuple(a - b for a, b in pairs)
+
+
+@given(st.integers(0, 4), st.integers(0, 9), st.integers(0, 40), st.integers(1, 9), st.sampled_from([4.0, 0.5]))
+def test_a_vector_counts_what_fits_one_after_the_other(
+    filled: int, memory: int, disk: int, cpus: int, ratio: float
+) -> None:
+    where = dedicated_node(filled, 1)
+    where = where.with_facts(replace(where.facts, vcpu_ratio=ratio))
+    sample = instance(memory * GIB, disk * GIB, cpus, DiskTemplate.PLAIN)
+    count, after = 0, add_primary(where, sample)
+    while isinstance(after, Node):
+        count, after = count + 1, add_primary(after, sample)
+    assert allocation_vector(where, [sample]) == (count,)
 
 
 @pytest.mark.parametrize(("filled", "vector"), [(3, (0, 0, 1)), (1, (0, 0, 1)), (2, (0, 1, 1)), (0, (1, 1, 1))])

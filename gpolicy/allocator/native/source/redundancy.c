@@ -24,7 +24,10 @@ struct evacuating {
     struct buffer residents, targets, unsure, most;
     struct load *moving_load;
     int64_t last_lost[MOST_FAILURES], last_count;
+    int64_t doubts; /* simulations until nodes that are alike are tried again */
 };
+
+enum { DOUBTS = 100 };
 
 bool open_evacuating(struct engine *engine) {
     struct evacuating *evacuating = engine->evacuating = zeroed(engine, 1, sizeof *evacuating);
@@ -200,7 +203,7 @@ static bool copy_residents(struct engine *engine, const struct lost *lost, struc
 }
 
 /* Simulate the evacuation, and take it back. */
-static bool evacuate(struct engine *engine, const struct lost *lost, int64_t *targets) {
+static bool simulate(struct engine *engine, const struct lost *lost, int64_t *targets) {
     struct mark before = engine->journal.top;
     struct resident *residents = residents_of(engine, lost->rows, lost->count);
     int64_t count = 0;
@@ -211,6 +214,19 @@ static bool evacuate(struct engine *engine, const struct lost *lost, int64_t *ta
     bool answer = moved && copy_residents(engine, lost, residents, count, targets);
     take_back(engine, before);
     return answer;
+}
+
+/* The same; where only the answer matters, first with any of nodes that are alike. */
+static bool evacuate(struct engine *engine, const struct lost *lost, int64_t *targets) {
+    struct evacuating *evacuating = engine->evacuating;
+    bool plain = targets == NULL && !engine->doubled && !engine->clashing && engine->missing == 0;
+    if (!plain || evacuating->doubts-- > 0) return simulate(engine, lost, targets);
+    engine->any_alike = true;
+    engine->undecided = false;
+    bool answer = simulate(engine, lost, NULL);
+    engine->any_alike = false;
+    evacuating->doubts = engine->undecided ? DOUBTS : 0;
+    return engine->undecided ? simulate(engine, lost, NULL) : answer;
 }
 
 void lose(struct engine *engine, const int64_t *rows, int64_t count, bool cpus, int64_t *targets) {

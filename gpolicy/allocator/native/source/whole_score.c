@@ -248,6 +248,13 @@ static bool begin_search(struct engine *engine, int64_t scope, const struct inst
     return !failed(engine);
 }
 
+/* Whether two nodes differ only in their names and in the instances that they have. */
+static bool are_alike(const struct engine *engine, int64_t row, int64_t other) {
+    const struct node *node = &engine->nodes[row];
+    return node->tags == 0 && memcmp(node, &engine->nodes[other], sizeof *node) == 0 &&
+           memcmp(&engine->facts[row], &engine->facts[other], offsetof(struct facts, locations)) == 0;
+}
+
 /* Find the best row; its score may not be computed yet. */
 static struct contender find_best(struct engine *engine, int64_t scope, const struct instance *instance,
                                const int64_t *rows, int64_t count) {
@@ -262,7 +269,12 @@ static struct contender find_best(struct engine *engine, int64_t scope, const st
     struct contender best = bound_score(engine, rows[first]);
     for (int64_t number = 0; number < count; number++) {
         if (number == first || lows[number] > best.high + margin) continue;
+        if (engine->any_alike && are_alike(engine, rows[number], best.row)) continue;
         struct contender other = bound_score(engine, rows[number]);
+        if (engine->any_alike && !are_apart(&other, &best)) {
+            engine->undecided = true;
+            return best;
+        }
         if (is_better(engine, &other, &best)) best = other;
     }
     return best;

@@ -21,7 +21,10 @@ bool open_whole_search(struct engine *engine);
 
 /* Return the best of `count` candidate rows, of equals the later one, by the score of all nodes or of group `scope`.
  * There is at least one row, rows ascend, and the instance fits on each. If scores are NaN, the first one is the best,
- * as GHC sorts them. */
+ * as GHC sorts them.
+ *
+ * With `any_alike`, the row may be another one like it: then all that follows is the same but for the names of nodes,
+ * and the last bits of scores. Where these would decide, `undecided` is set, and the row is of no use. */
 int64_t best_row(struct engine *engine, int64_t scope, const struct instance *instance, const int64_t *rows,
                  int64_t count);
 /* The same for the score of all nodes, which is also returned. */
