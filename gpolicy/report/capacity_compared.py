@@ -14,7 +14,7 @@ from gpolicy.report.capacity_answer import told_of
 from gpolicy.report.capacity_json import capacity_data
 from gpolicy.report.capacity_section import WHOLE_CLUSTER, pair_cell, spec_words
 
-FORMAT_VERSION: Final = "1.0"
+FORMAT_VERSION: Final = "2.0"
 _Row = tuple[str | None, str]
 """A group (None: the whole cluster), and a spec, `tiered` or `standard`."""
 

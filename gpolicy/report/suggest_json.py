@@ -11,7 +11,7 @@ from gpolicy.json_values import fields, head
 from gpolicy.report.capacity_json import limits_data
 from gpolicy.suggest.suggestion import Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport
 
-FORMAT_VERSION: Final = "1.5"
+FORMAT_VERSION: Final = "2.0"
 
 
 def suggest_data(report: SuggestReport) -> dict[str, Any]:
@@ -35,7 +35,7 @@ def _group(item: Suggestion) -> dict[str, Any]:
         "pv_size": item.volume,
         "kinds": [_kind(kind) for kind in item.kinds],
         **fields(item, "measure"),
-        "sizes": [_size(size, exclusive=item.exclusive) for size in item.sizes],
+        "sizes": [_size(size) for size in item.sizes],
         "today": [_old(pair) for pair in item.today],
         "stranded": [
             {"kind": left.kind, "size": left.name, **fields(left, "count", "left", "share")} for left in item.stranded
@@ -66,7 +66,7 @@ def _kind(kind: NodeKind) -> dict[str, Any]:
     }
 
 
-def _size(size: Size, *, exclusive: bool) -> dict[str, Any]:
+def _size(size: Size) -> dict[str, Any]:
     return {
         **fields(size, "name", "divisor"),
         "min": spec_values(size.pair.min),
@@ -75,7 +75,6 @@ def _size(size: Size, *, exclusive: bool) -> dict[str, Any]:
         "now": _fit(size.now),
         "then": _fit(size.then),
         "empty": _fit(size.empty),
-        "placeable": _fit(size.then) if exclusive else None,
     }
 
 
