@@ -19,7 +19,8 @@ from gpolicy.writing.first_guards import FIRST_GUARDS, GUARDS_FILE, FirstGuard, 
 
 _ONE_NODE: Final = "it has one node"
 _MOST_NODES: Final = 300
-"""On more nodes only the guard against violations is judged: counting what fits takes long there."""
+"""On more nodes only the guard against violations is judged: counting what fits takes long there. A cluster passes
+`capacity_loss` as it is wherever anything fits."""
 
 
 def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]:
@@ -33,6 +34,7 @@ def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]
     names = file_names(policy.groups)
     few = len(state.nodes) <= _MOST_NODES
     firsts = [guard for guard in FIRST_GUARDS if few or guard.measure[0] == Measure.NEWLY_VIOLATING]
+    unjudged = [guard for guard in FIRST_GUARDS if not few and guard.measure[0] == Measure.CAPACITY_LOSS]
     wanted = [
         guard if group is None else replace(guard, name=f"{guard.name}-{names[group]}", group=group)
         for guard in firsts
@@ -44,7 +46,7 @@ def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]
     verdicts = prospect(policy, state, terms_of(policy, state)).verdicts()
     guards: list[FirstGuard] = []
     failing: dict[tuple[str, str], list[str]] = {}
-    for guard, verdict in zip(wanted, verdicts, strict=True):
+    for guard, verdict in zip(wanted, verdicts, strict=True):  # nothing changes, so no group is emptied
         if guard.group is None:
             whole = verdict.ok
             guards += [guard] if whole else []
@@ -59,5 +61,5 @@ def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]
                 guards.append(guard)
     left_out = [f"{key} of {named('group', of)}: {reason}" for (key, reason), of in failing.items()]
     if not few:
-        left_out.append(f"capacity_loss and node_failures were not judged: there are more than {_MOST_NODES:,} nodes")
-    return {**files, GUARDS_FILE: guards_document(guards, left_out)}
+        left_out.append(f"node_failures: not judged here, there are more than {_MOST_NODES:,} nodes")
+    return {**files, GUARDS_FILE: guards_document([*guards, *unjudged], left_out)}

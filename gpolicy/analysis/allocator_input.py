@@ -133,11 +133,13 @@ def _uses_own_disk(node: observed.Node, state: observed.ClusterState) -> bool:
 
 def _group(index: int, group: observed.Group) -> Group:
     policy = group.effective.get(("alloc_policy",), AllocPolicy.PREFERRED.value)
+    if policy not in [item.value for item in AllocPolicy]:
+        raise GpolicyError(f"group {group.name}: there is no alloc_policy {policy!r}")
     return Group(
         index=index,
         name=group.name,
         uuid=group.identity.uuid or group.name,
-        alloc_policy=AllocPolicy(policy),
+        alloc_policy=AllocPolicy(str(policy)),
         tags=tuple(sorted(group.tags)),
         networks=group.networks,
         policy=policy_of(group.effective, f"group {group.name}"),

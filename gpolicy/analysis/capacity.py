@@ -39,6 +39,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
+_LIMITS_DIFFER = "the whole cluster is not counted: its groups have different limits"
 Observer = Callable[[str], None]
 """Gets messages about the progress of the count."""
 
@@ -79,6 +80,8 @@ class SpecCapacity:
 class GroupCapacity:
     """The capacity of a group, or of the whole cluster if `group` is None.
 
+    `least` are instances at the minimums of the pairs that fit after the tiered run.
+
     `template` is None if no enabled template is allowed. `tiered` are runs of equal sizes in the order of placement;
     `tiered_binding` tells why they ended. `hspace_tiered` and `hspace_standard` are hspace's numbers. `stranded` are
     resources that no allowed instance can use; `limits` are those of the policy, which all figures but hspace's keep.
@@ -92,6 +95,7 @@ class GroupCapacity:
     specs: tuple[SpecCapacity, ...]
     tiered: tuple[PlacedSize, ...]
     tiered_binding: Binding
+    least: Fit
     std: Spec
     standard: Fit
     score: Score
@@ -108,15 +112,15 @@ class GroupCapacity:
 
     @property
     def most_fits(self) -> int:
-        """The greatest number of instances that fit, of one spec, of the standard size or in the tiered run."""
-        return max([self.standard.fits, self.tiered_fit.fits, *(spec.fits for spec in self.specs)])
+        """The greatest number of instances that fit: of a spec, standard or least ones, or in the tiered run."""
+        return max([self.standard.fits, self.tiered_fit.fits, self.least.fits, *(spec.fits for spec in self.specs)])
 
     @property
     def refusal(self) -> Binding | None:
         """Why it takes no new instance at all; None if it takes one, or is closed on purpose."""
         if self.most_fits or not self.nodes:
             return None
-        found = [self.tiered_binding, *(spec.binding for spec in self.specs), self.standard.binding]
+        found = [self.least.binding, self.tiered_binding, *(spec.binding for spec in self.specs), self.standard.binding]
         why = next((one for one in found if one.cause is Cause.BROKEN), found[0])
         return None if why.cause is Cause.CLOSED else why
 
@@ -128,7 +132,7 @@ class GroupCapacity:
             return ""
         said = why.detail or f"{why.cause.key} ({why.cause.sentence})"
         if self.cure is None:
-            return said
+            return f"{said}; gpolicy remedy may find moves" if why.cause is Cause.BROKEN else said
         fits = [
             f"{fits:,} {pair_title(spec.name)}" for spec, fits in zip(self.specs, self.cure.fits, strict=True) if fits
         ]
@@ -161,7 +165,7 @@ class GroupCapacity:
 class CapacityReport(StateReport):
     """The capacity of each known group, and of the whole cluster as hspace counts it.
 
-    `cluster` is None for a request of one group, and where a group is not known.
+    `cluster` is None for a request of one group, and where a group is not known or groups have different limits.
 
     `what_if` says what is counted otherwise than by Ganeti on request, `policy_limits` what other values of the policy
     would give where its numbers limit (on request).
@@ -217,7 +221,8 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
         unknown[name] = Unknown(f"under its limits {error.message}", error.hint or "")
         del chosen[name]
     titles = {cluster: f"group {name}: " for name, cluster in chosen.items()}
-    all_known = group is None and not unknown
+    all_known = group is None and not unknown and not loaded.limits_differ
+    notes += [_LIMITS_DIFFER] if group is None and loaded.limits_differ else []
     whole = {loaded.whole: "the whole cluster: "} if all_known else {}
     found = each_cluster(whole | titles, lambda cluster, title: count_cluster(cluster, prefixed(tell, title)))
     groups = tuple(found[cluster].called(name, called) for name, cluster in chosen.items())
@@ -301,9 +306,8 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
     """Count on one cluster; the names of its spec pairs are their places."""
     policy, std, hspace = counted.policy, counted.policy.std, counted.as_hspace
     ours, theirs = side_by_side([partial(_count, counted, tell), partial(_count, hspace, lambda _what: None)])
-    stranded = Stranded(
-        room(counted.initial.nodes.values()), room(counted.fill_with_minimums(ours.final).nodes.values())
-    )
+    filled, why_full = counted.fill_with_minimums(ours.final)
+    stranded = Stranded(room(counted.initial.nodes.values()), room(filled.nodes.values()))
     specs = [
         SpecCapacity(str(number), pair, counted.spindle_use(pair), fit.fits, fit.binding, placed, as_hspace.fits)
         for number, (pair, fit, placed, as_hspace) in enumerate(
@@ -319,6 +323,7 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
         specs=tuple(specs),
         tiered=_sizes(filter(counted.is_made, reversed(ours.final.placed))),
         tiered_binding=counted.find_tiered_binding(ours.final, last),
+        least=Fit(len(filled.placed) - len(ours.final.placed), why_full),
         hspace_tiered=_sizes(reversed(theirs.final.placed)),
         hspace_standard=theirs.standard.fits,
         std=std,

@@ -276,8 +276,9 @@ class CountedCluster:
         if refusal is not None:
             return Binding(refusal.cause, detail=refusal.sentence)
         made = self._allocator(instance)
-        if made is None:  # what is left after restrict-allocation-to
-            return Binding(Cause.NO_NODES)
+        if made is None:
+            restricted = Binding(Cause.ALLOCATOR, detail="restrict-allocation-to leaves no nodes that may take it")
+            return Binding(Cause.NO_NODES) if self.hail.restriction is None else restricted
         if final.failures == NO_FAILURES:
             return Binding(Cause.NOTHING)
         found = binding(final.nodes, instance, made[0], final.failures)
@@ -318,8 +319,9 @@ class CountedCluster:
         last = final.placed[0] if final.placed else self.largest(pair, self.policy.std.spindle_use)
         return self.find_binding(final, replace(last, primary=NO_NODE, secondary=NO_NODE, location_score=0))
 
-    def fill_with_minimums(self, state: AllocationState) -> AllocationState:
-        """Return `state` with the least size of each pair placed as often as it fits."""
+    def fill_with_minimums(self, state: AllocationState) -> tuple[AllocationState, Binding]:
+        """Return `state` with the least size of each pair placed as often as it fits, and why the last fits no more."""
+        why = Binding(Cause.BOUNDS)
         for pair in self.policy.minmax:
             least = self.instance(replace(pair.min, disk_count=pair.largest.disk_count), pair.min.spindle_use)
             refusal = self.refusal(least)
@@ -327,7 +329,8 @@ class CountedCluster:
                 least = replace(least, disks=tuple(replace(disk, spindles=None) for disk in least.disks))
             if pair.min.memory > 0:
                 state = self.place(state, least)
-        return state
+                why = self.find_binding(state, least)
+        return state, why
 
 
 class HspaceCluster(CountedCluster):

@@ -55,6 +55,11 @@ class LoadedState:
         return self.settled.data
 
     @property
+    def limits_differ(self) -> bool:
+        """Whether groups with nodes have different limits: none are those of requests that name no group."""
+        return len({self.state.terms_of(node.group).limits for node in self.state.nodes.values()}) > 1
+
+    @property
     def clusters(self) -> tuple[CountedCluster, ...]:
         """All clusters: the whole one first."""
         return self.whole, *self.groups.values()

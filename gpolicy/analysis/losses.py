@@ -119,11 +119,11 @@ class FirstLoss:
     @property
     def sentence(self) -> str:
         """The loss in words."""
-        which, item = " + ".join(self.nodes), self.homeless
-        return (
-            f"the loss of {which} cannot be absorbed: no other node takes {item.instance}"
-            f" ({exact_size(self.memory)}; {item.key}: {item.detail})"
-        )
+        item = self.homeless
+        bounds = item.key == Cause.BOUNDS.key
+        why = ", fits no size of the policy" if bounds else f": {item.key}, {item.detail}"
+        what = f"{item.instance}, {exact_size(self.memory)}{why}"
+        return f"the loss of {' + '.join(self.nodes)} cannot be absorbed ({what})"
 
 
 def first_loss(
@@ -195,7 +195,7 @@ def _strain(before: Node, node: Node, instance: Instance) -> list[Homeless]:
 
 
 def _at_most(what: str, wanted: int, free: int) -> str:
-    shown_wanted, shown_free = compared_sizes(wanted, free)
+    shown_wanted, shown_free = compared_sizes(wanted, max(0, free))
     return f"{shown_wanted} {what} wanted, at most {shown_free} free"
 
 

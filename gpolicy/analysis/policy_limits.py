@@ -128,11 +128,13 @@ def limit_of(group: str, spec: str, counted: CountedCluster, instance: Instance,
     if len(final.placed) > most:
         return None
     other = needed(counted, cause, instance, final.nodes.values())
-    would_fit = len(final.placed) if other else fit.fits
-    if other is not None and cause is Cause.SPINDLE_RATIO:  # its value is a part of the score
-        would_fit = with_value(counted, cause, other.then).fit(instance).fits
-    other = other if would_fit > fit.fits else None
-    return PolicyLimit(group, spec, cause, fit.fits, would_fit, other, free.find_binding(final, instance).cause)
+    if other is None:
+        return PolicyLimit(group, spec, cause, fit.fits, fit.fits, None, free.find_binding(final, instance).cause)
+    would_fit, then = len(final.placed), free.find_binding(final, instance).cause
+    if cause is Cause.SPINDLE_RATIO or counted.rules.cpus:  # the value is a part of the score, or of the N+1 test
+        found = with_value(counted, cause, other.then).fit(instance)
+        would_fit, then = found.fits, found.binding.cause if found.binding.cause is not cause else then
+    return PolicyLimit(group, spec, cause, fit.fits, would_fit, other if would_fit > fit.fits else None, then)
 
 
 def declared_limit_of(

@@ -191,6 +191,6 @@ def short_of(node: Node, what: str, wanted: int, free: int) -> str:
     """Return that `node` has too little of something (MiB)."""
     if node.facts.offline:
         return f"offline or drained, so none of its {what.split(maxsplit=1)[0]} counts as free"
-    rest = ", some must stay free" if wanted == free else ""
+    rest = ", of which 1M must stay free" if wanted == free else ""
     shown_wanted, shown_free = compared_sizes(wanted, free)
     return f"{shown_wanted} {what} wanted, {shown_free} free{rest}"

@@ -16,6 +16,7 @@ from gpolicy.analysis.disk_templates import allowed_templates, enabled_templates
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import shared_limits
 from gpolicy.errors import GpolicyError, UsageError, about
+from gpolicy.ganeti.units import exact_size
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 
 NEW: Final = "new"
@@ -79,7 +80,7 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
     memory = std.memory if request.memory is None else request.memory
     amounts = {
         "memory": memory,
-        "minmem": memory if request.minimum_memory is None else min(memory, request.minimum_memory),
+        "minmem": memory if request.minimum_memory is None else request.minimum_memory,
         "vcpus": std.cpus if request.vcpus is None else request.vcpus,
         "spindle-use": std.spindle_use if request.spindle_use is None else request.spindle_use,
         **{f"disk {number}": disk.size for number, disk in enumerate(disks)},
@@ -88,6 +89,8 @@ def wanted_instance(request: PlaceRequest, group: Group | None, state: ClusterSt
     for what, amount in amounts.items():
         if amount < 0 or (amount == 0 and what in ("memory", "minmem", "vcpus")):
             raise UsageError(f"{what} of the instance is {amount}")
+    if amounts["minmem"] > memory:
+        raise UsageError(f"minmem {exact_size(amounts['minmem'])} is more than memory {exact_size(memory)}")
     _check_networks(request, state)
     _check_nodes(request, state)
     made = Instance(

@@ -95,7 +95,8 @@ def load(compared: StateComparison, *, like: Sequence[CountedCluster] = (), decl
         else:
             sides = CountedSides(match, old.groups.get(match.before or ""), new.groups.get(match.after or ""))
             groups.append(sides)
-    whole = None if old.unknown or new.unknown else CountedSides(GroupMatch(None, None), old.whole, new.whole)
+    uncounted = any(side.unknown or side.limits_differ for side in (old, new))
+    whole = None if uncounted else CountedSides(GroupMatch(None, None), old.whole, new.whole)
     return LoadedComparison(old, new, tuple(groups), whole, unavailable)
 
 

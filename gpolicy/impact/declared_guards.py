@@ -201,11 +201,12 @@ class Prospect:
     after: ClusterState
 
     def verdicts(self) -> tuple[GuardResult, ...]:
-        """Return the verdict of every guard of the policy."""
-        guards, known = self.policy.guards, None
-        if need_impact(guards):
-            known = guard_impact(self.before, self.after, guards, pair_names(self.policy, self.after))
-        return declared_guards(guards, self.changes, known)
+        """Return the verdict of every guard of the policy, and then that of `TAKES_INSTANCES`, if it has one."""
+        guards, known, changed = self.policy.guards, None, bool(self.changes)
+        if changed or need_impact(guards):
+            names = pair_names(self.policy, self.after)
+            known = guard_impact(self.before, self.after, guards, names, emptied=changed)
+        return (*declared_guards(guards, self.changes, known), *takes_instances(known, frozenset()))
 
     def impact(self, *parts: str) -> Impact:
         """Return these parts of what the plan does."""
@@ -297,6 +298,13 @@ def _capacity(guard: Guard, capacity: CapacityChange, basis: GroupBasis) -> Iter
         yield _Figure(ok=False, text=f"cannot be measured: {where} has {spec}")
     elif not measured and not capacity.unavailable and groups:
         yield _Figure(ok=True, text="no spec to measure")
+    elif guard.measure is Measure.CAPACITY_LOSS and measured and not any(map(_takes_some, groups)):
+        where = f"group {wanted}" if wanted else "any group"
+        yield _Figure(ok=False, text=f"measures nothing: nothing fits in {where} now, so nothing can be lost")
+
+
+def _takes_some(group: GroupCapacityChange) -> bool:
+    return any(row.before and row.before.fits for row in (*group.rows, group.tiered, group.standard))
 
 
 def _rows(guard: Guard, group: GroupCapacityChange) -> list[FitChange]:
@@ -377,18 +385,14 @@ def _newly_violating(guard: Guard, violations: ViolationChange, _basis: GroupBas
     newly = len(instances) + len(nodes)
     who = violators(len(instances), len(nodes)) or "no instance and no node"
     where = f"group {wanted}: " if wanted else ""
-    unknown = {
-        item.instance: f"without {', '.join(item.parameters)}"
-        for item in violations.unknown
-        if item.before.violation is None
-    }
-    unknown |= {item.node: item.reason for item in violations.nodes_unknown if wanted in (None, item.group)}
+    unknown = violations.uncertain(wanted)
     if newly > guard.limit or newly + len(unknown) <= guard.limit:
         text = f"{where}{who} newly {'violate' if newly > 1 else 'violates'} the policy{names}"
         yield _Figure(newly <= guard.limit, f"{text}, {_compared(newly, guard)}")
     else:
         why = "; ".join(dict.fromkeys(unknown.values()))
-        text = f"{where}cannot be measured: whether {some(list(unknown))} violate the policy is unknown: {why}"
+        verb = "violate" if len(unknown) > 1 else "violates"
+        text = f"{where}cannot be measured: whether {some(list(unknown))} {verb} the policy is unknown: {why}"
         yield _Figure(ok=False, text=text)
 
 

@@ -100,12 +100,12 @@ class GroupCapacityChange:
 
     @property
     def emptied(self) -> str:
-        """Why a group that takes instances today would take none; empty where it is removed or closed."""
+        """Why a group that takes instances today would take none; empty where it takes some or is removed."""
         if self.before is None or self.after is None or not self.before.most_fits or self.after.most_fits:
             return ""
         if any(row.old_size_after and row.old_size_after.fits for row in (*self.rows, self.standard)):
             return ""
-        return self.after.refusal_words if self.after.nodes else "it would have no nodes"
+        return self.after.refusal_words or ("it would be unallocable" if self.after.nodes else "it would have no nodes")
 
 
 @dataclass(frozen=True, slots=True)

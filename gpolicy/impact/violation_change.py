@@ -82,6 +82,12 @@ class ViolationChange:
     nodes_no_longer: tuple[NodeViolation, ...] = ()
     nodes_unknown: tuple[UnknownNodeViolation, ...] = ()
 
+    def uncertain(self, group: str | None = None) -> dict[str, str]:
+        """Return the instances, and the nodes of `group` or of all, that may newly violate, each with the reason."""
+        instances = [item for item in self.unknown if item.before.violation is None]
+        found = {item.instance: f"without {', '.join(item.parameters)}" for item in instances}
+        return found | {item.node: item.reason for item in self.nodes_unknown if group in (None, item.group)}
+
 
 def violators(instances: int, nodes: int) -> str:
     """Return so many instances and nodes in words; nothing for none."""

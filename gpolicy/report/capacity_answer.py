@@ -108,7 +108,9 @@ def _sentences(report: CapacityReport, old: _Old | None) -> Iterator[str]:
     said += [f"{count(len(empty) - _MOST_TOLD, 'more group')} take none either"] if len(empty) > _MOST_TOLD else []
     refused = report.cluster.refusal if report.cluster and told != [report.cluster] else None
     if report.cluster and refused and refused.cause is Cause.BROKEN:  # else it is of the template that is counted
-        said.append(f"requests that name no group are refused: {report.cluster.refusal_words}")
+        told_above = refused.detail in {item.refusal.detail for item in empty[:_MOST_TOLD] if item.refusal}
+        why = ", too" if told_above else f": {report.cluster.refusal_words}"
+        said.append(f"requests that name no group are refused{why}")
     filled = [item for item in told if item.refusal is None]
     templates = {item.template for item in (*report.groups, *told)}
     named = len(templates) > 1 or DiskTemplate.DISKLESS in templates
@@ -130,7 +132,9 @@ def _taken(item: GroupCapacity, was: GroupCapacity | None, *, named: bool) -> st
     now = [f" (now {number:,})" for number in (was.standard.fits, was.tiered_fit.fits)] if was else ["", ""]
     of = f" of {item.template.value}" if named and item.template else ""
     standard = f"{item.standard.fits:,} standard instances{of}{now[0]}"
-    return f"{_place(item)} takes {standard}, or {item.tiered_fit.fits:,} in a tiered run{now[1]}"
+    takes_least = item.least.fits and item.most_fits == item.least.fits
+    least = f", and {item.least.fits:,} of the smallest size" if takes_least else ""
+    return f"{_place(item)} takes {standard}, or {item.tiered_fit.fits:,} in a tiered run{now[1]}{least}"
 
 
 def _now(was: GroupCapacity | None) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
-from gpolicy.analysis.binding import Binding
+from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.ganeti.units import exact_size
 from gpolicy.printable import count
 from gpolicy.report.answer import NOTHING, Answer, Figure, Name, Section, Table, about, supposing
@@ -113,7 +113,8 @@ def _wanted_of(report: SizeReport, title: str) -> int:
 
 
 def _limit(binding: Binding) -> str:
-    return f"the limit is {binding.cause.key}: {binding.cause.sentence}"
+    said = binding.detail if binding.cause is Cause.BROKEN else ""
+    return f"the limit is {binding.cause.key}: {said or binding.cause.sentence}"
 
 
 def _words(instance: Instance) -> str:

@@ -86,7 +86,8 @@ def _counted(
     found = report.groups[0] if group is not None else report.cluster
     if found is None:
         hint = f"say `group:`, one of {', '.join(item.group for item in report.groups if item.group)}"
-        raise CannotRunError("; ".join(report.not_known), scenario.span, hint=hint)
+        reason = "; ".join(report.not_known) or "the groups have different limits"
+        raise CannotRunError(reason, scenario.span, hint=hint)
     return _all_of(found)
 
 

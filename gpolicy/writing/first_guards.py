@@ -46,7 +46,7 @@ def guards_document(guards: Sequence[FirstGuard], left_out: Iterable[str] = ()) 
     """
     lines = [*modelines(SCHEMA_FILE), *comment_lines(_ABOUT)]
     reasons = [line for text in left_out for line in comment_lines(f"- {text}", hanging="  ")]
-    lines += ["# Left out, since the cluster would not pass it as it is:", *reasons] if reasons else []
+    lines += ["# Left out, since the cluster does not pass it as it is, or was not asked:", *reasons] if reasons else []
     lines += [*head("Guards"), "guards:"] if guards else []
     for number, guard in enumerate(guards):
         if number == 0 or guards[number - 1].comment != guard.comment:

@@ -201,7 +201,7 @@ def test_place_by_declaration(tmp_path: Path) -> None:
     refused = place(state, PlaceRequest(name="new", memory=60416))
     assert not refused.ok
     assert {item.detail for item in refused.candidates} == {
-        f"{name}: 59G memory wanted, 59G free, some must stay free" for name in ("node1", "node2")
+        f"{name}: 59G memory wanted, 59G free, of which 1M must stay free" for name in ("node1", "node2")
     }
 
 

@@ -181,7 +181,7 @@ def test_a_node_that_nobody_can_judge_counts_as_one_that_violates(tmp_path: Path
     unknown = UnknownNodeViolation(node="node1", group="a", parameters=("vcpu-ratio",), reason="its CPUs are not known")
     impact = Impact(violations=ViolationChange(nodes_unknown=(unknown,)))
     result = judged(tmp_path, "newly_violating: 0", impact)
-    said = "cannot be measured: whether node1 violate the policy is unknown: its CPUs are not known"
+    said = "cannot be measured: whether node1 violates the policy is unknown: its CPUs are not known"
     assert (result.ok, result.message) == (False, said)
     assert judged(tmp_path, "group: b, newly_violating: 0", impact).ok
 
@@ -195,7 +195,7 @@ def test_an_instance_that_nobody_can_judge_counts_as_one_that_violates(tmp_path:
     result = judged(tmp_path, "newly_violating: 0", impact)
     assert (result.ok, result.message) == (
         False,
-        "cannot be measured: whether web1 violate the policy is unknown: without nic-count",
+        "cannot be measured: whether web1 violates the policy is unknown: without nic-count",
     )
     assert judged(tmp_path, "newly_violating: 1", impact).ok
 

@@ -112,6 +112,7 @@ def counted(
         ),
         tiered=(PlacedSize(65536, 1048576, 16, 0, 2), PlacedSize(12288, 92160, 3, 0, 5)),
         tiered_binding=MEMORY,
+        least=Fit(0, MEMORY),
         hspace_tiered=(PlacedSize(65536, 1048576, 16, 0, 2),),
         hspace_standard=standard + 1,
         std=STANDARD,

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpolicy.fit.desired import Desired
     from gpolicy.ganeti.parameter import Path
     from gpolicy.impact.declared_guards import Prospect
+    from gpolicy.impact.impact import Impact
     from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.policy.guard import Guard
@@ -49,10 +50,14 @@ class PlanRule(Rule):
         return any(finding.severity is Severity.ERROR for finding in found)
 
 
+def _all_verdicts(context: Context) -> tuple[GuardResult, ...]:
+    return context.once(prospect_of).verdicts()
+
+
 def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
     """Return the guards of the policy, each with its verdict on the plan."""
-    guards = context.policy.guards
-    return list(zip(guards, context.once(prospect_of).verdicts(), strict=True)) if guards else []
+    guards, verdicts = context.policy.guards, context.once(_all_verdicts)
+    return list(zip(guards, verdicts, strict=False))
 
 
 def _guarded(most: int) -> str:
@@ -76,6 +81,9 @@ class GuardStopsPlan(PlanRule):
                 name = guard.name.value
                 hint = f"{verdict.message}; if that is meant, override the guard with gpolicy plan --allow {name}"
                 yield self.hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint=hint)
+        for verdict in context.once(_all_verdicts)[len(context.policy.guards) :]:
+            hint = f"if that is meant, override the guard with gpolicy plan --allow {verdict.name}"
+            yield self.hit("cluster", f"guard {verdict.name} would stop the plan: {verdict.message}", None, hint=hint)
 
 
 def _sized(memory: str) -> str:
@@ -101,7 +109,7 @@ class InstancesViolate(PlanRule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         violating = context.once(_violating)
-        verdicts = context.once(_verdicts) if violating else []
+        verdicts = context.once(_verdicts)
         about = [
             (guard.name.value, verdict.ok) for guard, verdict in verdicts if guard.measure is Measure.NEWLY_VIOLATING
         ]
@@ -115,6 +123,8 @@ class InstancesViolate(PlanRule):
         for item in violating:
             place = context.policy.groups.get(item.group, "cluster")
             yield self.hit(place, item.message, item.span, hint=f"{item.cure}{meant}")
+        if not about and (why := _uncertain(context)):
+            yield self.hit("cluster", f"whether the plan makes anything violate the policy is not known: {why}", None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +137,23 @@ class _Violating:
     cure: str
 
 
+def _violations(context: Context) -> Impact:
+    return context.once(prospect_of).impact("violations")
+
+
+def _uncertain(context: Context) -> str:
+    """Return what may newly violate the policy, and why that is not known; nothing where all is known."""
+    if not context.once(prospect_of).changes:
+        return ""
+    known = context.once(_violations).violations
+    return "; ".join(f"{name}: {why}" for name, why in known.uncertain().items()) if known else ""
+
+
 def _violating(context: Context) -> list[_Violating]:
     """Return what would newly violate the policy."""
     if context.state is None or context.desired is None or not context.once(prospect_of).changes:
         return []
-    known = context.once(prospect_of).impact("violations").violations
+    known = context.once(_violations).violations
     if known is None:
         return []
     refused = (
