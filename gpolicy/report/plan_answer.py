@@ -28,13 +28,12 @@ from gpolicy.report.plan_words import (
     amount,
     change_words,
     differs_in_effect,
-    get_worse,
+    full_verdict,
     guard_verdict,
     not_compared,
     pair_changes,
     step_command,
     tag_changes,
-    verdict,
     worst_first,
 )
 from gpolicy.report.spec_picture import spec_pictures
@@ -75,8 +74,7 @@ def plan_answer(
     unknown = unknown_release(running)
     known = impact if plan.changes else None
     effects = impact_section(known) if known else None
-    worse = get_worse(effects.sections) if effects and plan.safe else []
-    emptied = [item.group or "" for item in known.capacity.groups if item.emptied] if known and known.capacity else []
+    worse = effects is not None and any(section.weight is Weight.WORSE for section in effects.sections)
     limits = tuple(item.sentence for item in impact.limits) if impact else ()
     what_if = impact.what_if if impact else ()
     guards = Entries(of="guard", entries=tuple(map(_guard, worst_first(plan.guards))))
@@ -86,10 +84,7 @@ def plan_answer(
         title="Plan for cluster",
         name=plan.cluster or plan.source,
         title_end=f"(Ganeti {plan.version})" if not unknown else f"(Ganeti {running}, judged by {plan.version})",
-        verdict=supposing(what_if)
-        + verdict(plan)
-        + (f"; {_groups(emptied)} would take no new instance" if emptied else "")
-        + (f", but worse: {'; '.join(worse)}" if worse else ""),
+        verdict=supposing(what_if) + full_verdict(plan, known, effects.sections if effects else ()),
         unknown=(
             *(unknown_in(known, effects.sections if effects else ()) if plan.changes else ()),
             *not_compared(plan),

@@ -14,7 +14,7 @@ from gpolicy.plan.plan import Plan
 from gpolicy.report.answer import Section, Weight
 from gpolicy.report.github import Annotation, finding_annotation, github
 from gpolicy.report.impact_sections import impact_sections, unknown_in
-from gpolicy.report.plan_words import amount, not_compared, verdict
+from gpolicy.report.plan_words import amount, full_verdict, not_compared
 from gpolicy.report.violations_section import breach_words
 
 _SIZES: Final = ("minmax", "disk-templates")
@@ -40,7 +40,7 @@ def plan_github(
     if known is not None:
         annotations += [*_violations(plan, known), *_sections(sections)]
     much = f" ({amount(plan)})" if plan.changes else ""
-    return github(annotations, f"{'; '.join((verdict(plan), *unknown))}{much}", locate=locate)
+    return github(annotations, f"{'; '.join((full_verdict(plan, known, sections), *unknown))}{much}", locate=locate)
 
 
 def _guards(plan: Plan, places: Mapping[str, Span]) -> Iterator[Annotation]:

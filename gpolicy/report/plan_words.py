@@ -9,11 +9,12 @@ from collections.abc import Iterable, Iterator
 
 from gpolicy.analysis.pair_names import MINMAX
 from gpolicy.ganeti.grammar import shell_line
+from gpolicy.impact.impact import Impact
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Step
-from gpolicy.printable import count
+from gpolicy.printable import count, named
 from gpolicy.report.answer import Name, Section, Weight, plain_text
 from gpolicy.report.values_text import pair_lines, value_text
 
@@ -46,6 +47,17 @@ def verdict(plan: Plan) -> str:
     allowed = sum(guard.allowed for guard in plan.guards)
     overridden = f", {count(allowed, 'guard')} overridden" if allowed else ""
     return nothing_to_do(plan) or f"Can be applied{overridden}"
+
+
+def full_verdict(plan: Plan, impact: Impact | None, sections: Iterable[Section]) -> str:
+    """Return the verdict with what gets worse; `sections` are those of the impact."""
+    change = impact.capacity if impact else None
+    emptied = [item.group or "" for item in change.groups if item.emptied] if change else []
+    told = [f"{named('group', emptied)} would take no new instance"] if emptied else []
+    if not plan.safe:
+        return "; ".join((verdict(plan), *told))
+    told += get_worse(section for section in sections if not (emptied and section.key == "capacity"))
+    return verdict(plan) + (f", but worse: {'; '.join(told)}" if told else "")
 
 
 def get_worse(sections: Iterable[Section]) -> list[str]:

@@ -31,7 +31,7 @@ SECRETS = dict.fromkeys(
 POLICY = """gpolicy: v1
 kind: NodeGroup
 name: gold
-alloc_policy: unallocable
+alloc_policy: preferred
 """
 DUMP = """#!/bin/sh
 told={root}/told/${{0##*/}}.$$

@@ -14,7 +14,9 @@ def test_a_table_and_an_exit_code() -> None:
     done = gpolicy("capacity", "--state", TEXT)
     assert (done.returncode, done.stderr) == (0, "")
     first = done.stdout.splitlines()[1]
-    assert first.startswith("Group gold takes no new plain instance: disk ")
+    assert first.startswith(
+        "Group gold takes no new instance: the loss of node4 cannot be absorbed (inst5, 2G: memory, "
+    )
     assert first.endswith("Group default takes 184 standard instances of ext, or 4 in a tiered run")
     assert "ipolicy.vcpu-ratio" in done.stdout
 
@@ -78,7 +80,7 @@ def test_limits_that_htools_does_not_know() -> None:
     limits = ["--max-node-failures", "2", "--oversubscription", "1.5"]
     done = gpolicy(*arguments, *limits)
     assert done.stdout.splitlines()[1].startswith(
-        "Group dedicated takes no new instance: the loss of node5.example.org + node6.example.org cannot be absorbed: "
+        "Group dedicated takes no new instance: the loss of node5.example.org + node6.example.org cannot be absorbed ("
     )
     assert (
         "limits of group dedicated: 2 nodes of a group may fail at once (option), memory may be over-subscribed 1.5"

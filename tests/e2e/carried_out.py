@@ -10,7 +10,7 @@ from typing import Final
 from tests.e2e.live_cluster import LiveCluster, Run, gpolicy
 from tests.strategies import Document, yaml_text
 
-RISKS: Final = ("disks-stay", "exclusive-storage", "master-network")
+RISKS: Final = ("disks-stay", "exclusive-storage", "master-network", "takes-instances")
 """Guards against expensive changes, which these tests allow."""
 ROUTES: Final = ("local", "rapi")
 
