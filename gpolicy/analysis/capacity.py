@@ -116,13 +116,17 @@ class GroupCapacity:
         return max([self.standard.fits, self.tiered_fit.fits, self.least.fits, *(spec.fits for spec in self.specs)])
 
     @property
+    def is_closed(self) -> bool:
+        """Whether it takes nothing on purpose: it is unallocable."""
+        return self.least.binding.cause is Cause.CLOSED
+
+    @property
     def refusal(self) -> Binding | None:
         """Why it takes no new instance at all; None if it takes one, or is closed on purpose."""
-        if self.most_fits or not self.nodes:
+        if self.most_fits or not self.nodes or self.is_closed:
             return None
         found = [self.least.binding, self.tiered_binding, *(spec.binding for spec in self.specs), self.standard.binding]
-        why = next((one for one in found if one.cause is Cause.BROKEN), found[0])
-        return None if why.cause is Cause.CLOSED else why
+        return next((one for one in found if one.cause is Cause.BROKEN), found[0])
 
     @property
     def refusal_words(self) -> str:
@@ -257,6 +261,8 @@ def policy_limits(item: GroupCapacity, counted: CountedCluster) -> Iterator[Poli
     group, std = item.group or "", SpecPair(item.std, item.std)
     rows = [(pair_title(one.name), one.pair, one.fit, one.spindle_use) for one in item.specs]
     for title, pair, fit, use in (*rows, ("standard", std, item.standard, item.std.spindle_use)):
+        if fit.binding.cause is Cause.BOUNDS:  # the standard size is often none that the group allows
+            continue
         if fit.binding.cause in OF_HTOOLS:
             found = limit_of(group, title, counted, counted.largest(pair, use), fit)
         else:

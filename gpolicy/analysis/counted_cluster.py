@@ -321,7 +321,7 @@ class CountedCluster:
 
     def fill_with_minimums(self, state: AllocationState) -> tuple[AllocationState, Binding]:
         """Return `state` with the least size of each pair placed as often as it fits, and why the last fits no more."""
-        why = Binding(Cause.BOUNDS)
+        why = self.hindrance or Binding(Cause.BOUNDS)
         for pair in self.policy.minmax:
             least = self.instance(replace(pair.min, disk_count=pair.largest.disk_count), pair.min.spindle_use)
             refusal = self.refusal(least)

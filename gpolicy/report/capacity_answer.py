@@ -93,7 +93,7 @@ def told_of(report: CapacityReport) -> list[GroupCapacity]:
     whole = report.cluster
     if whole is not None and (whole.most_fits or not any(item.most_fits for item in report.groups)):
         return [whole]
-    filled = [item for item in report.groups if item.nodes] or report.groups
+    filled = [item for item in report.groups if item.nodes and not item.is_closed] or report.groups
     return sorted(filled, key=lambda item: -item.most_fits)
 
 

@@ -85,7 +85,7 @@ def test_it_is_counted_on_request_only() -> None:
     )
 
 
-def test_a_size_that_no_spec_allows() -> None:
+def test_a_standard_size_that_no_spec_allows_is_told_by_its_row_alone() -> None:
     state = simulated_state("p,4,4t,64g,8")
     pair = {
         end: {
@@ -93,12 +93,9 @@ def test_a_size_that_no_spec_allows() -> None:
         }
         for end in ("min", "max")
     }  # fmt: skip
-    state = with_value(state, ("ipolicy", "minmax"), [pair])  # type: ignore[arg-type]
-    (found,) = (item for item in capacity(state, other_values=True).policy_limits if item.spec == "standard")
-    assert (found.cause, found.fits) == (Cause.BOUNDS, 0)
-    assert found.would_fit == capacity(simulated_state("p,4,4t,64g,8")).groups[0].standard.fits
-    assert found.other is not None
-    assert found.other.words == "a spec for 128M · 1 CPU · 1G in ipolicy.minmax"
+    report = capacity(with_value(state, ("ipolicy", "minmax"), [pair]), other_values=True)  # type: ignore[arg-type]
+    assert report.groups[0].standard.binding.cause is Cause.BOUNDS
+    assert not [item for item in report.policy_limits if item.spec == "standard"]
 
 
 @pytest.mark.parametrize(
