@@ -25,13 +25,13 @@ from gpolicy.json_values import json_text
 from gpolicy.printable import as_text, count, some
 from gpolicy.report.answer import Answer, Picture
 from gpolicy.report.fleet_report import (
-    INDEX,
     ClusterReport,
     fleet_answer,
     fleet_data,
     fleet_markdown,
     fleet_pages,
     fleet_text,
+    index_page,
     worst_exit_code,
 )
 from gpolicy.report.forms import ANSWER_FORMS, Display
@@ -158,7 +158,7 @@ def _write_pages(directory: Path, index: Answer, reports: Sequence[ClusterReport
     pages = fleet_pages(index, reports)
     for name, text in pages.items():
         write_private(directory / name, text.encode())
-    sys.stderr.write(as_text([f"wrote {count(len(pages), 'page')}: begin with {directory / INDEX}.html"]))
+    sys.stderr.write(as_text([f"wrote {count(len(pages), 'page')}: begin with {directory / index_page(reports)}"]))
 
 
 class ProgressLines:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.errors import UnreachableError
+from gpolicy.opening import real_path, work_tree
 from gpolicy.provenance import FORM, Provenance
 
 _SECONDS: Final = 5.0
@@ -20,8 +21,9 @@ _COMMIT: Final = re.compile(rb"^# branch\.oid ([0-9a-f]{40,64})$", re.MULTILINE)
 def provenance_of(files: Iterable[str | Path]) -> Provenance:
     """Return now, and the commit of `files`: those of a policy. A commit is not known outside of git, or without it."""
     made_at = time.strftime(FORM, time.gmtime(_now()))
-    folders = sorted({path if path.is_dir() else path.parent for path in (Path(file).absolute() for file in files)})
-    answer = _git_status(folders) if folders else b""
+    folders = sorted({path if path.is_dir() else path.parent for path in map(real_path, files)})
+    tree = work_tree(folders[0]) if folders else None
+    answer = _git_status(tree, folders) if tree else b""
     commit = _COMMIT.search(answer)
     if commit is None:
         return Provenance(made_at)
@@ -35,13 +37,13 @@ def _now() -> float:
     return float(fixed) if fixed.isascii() and fixed.isdigit() and len(fixed) < 12 else time.time()
 
 
-def _git_status(folders: list[Path]) -> bytes:
+def _git_status(tree: Path, folders: list[Path]) -> bytes:
     """Return what git says of the commit and of changes below `folders`; nothing if it says nothing."""
-    from gpolicy.cluster.process import GIT, run  # noqa: PLC0415 (few reports are of a policy)
+    from gpolicy.cluster.git import ask_git  # noqa: PLC0415 (few reports are of a policy)
 
-    command = (*GIT, "-C", str(folders[0]), "status", "--porcelain=v2", "--branch", "--", *map(str, folders))
+    words = ("status", "--porcelain=v2", "--branch", "--", *map(str, folders))
     try:
-        answer = run(command, environ=os.environ, seconds=_SECONDS, limit=_LIMIT)
+        answer = ask_git(tree, *words, seconds=_SECONDS, limit=_LIMIT)
     except UnreachableError:
         return b""
     return answer.stdout if answer.code == 0 else b""

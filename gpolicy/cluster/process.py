@@ -26,11 +26,10 @@ _PASSED_ON: Final = frozenset(
         *("SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_SK_PROVIDER", "KRB5CCNAME", "KRB5_CONFIG"),  # how ssh logs in
         *("LC_ALL", "LC_COLLATE", "LC_CTYPE", "LC_MESSAGES", "LC_MONETARY", "LC_NUMERIC", "LC_TIME"),
         *("GANETI_ROOTDIR", "GANETI_HOSTNAME"),  # of a virtual cluster
+        *("GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_GLOBAL"),
     }
 )
 _FOR_PAGERS: Final = frozenset({"LESS", "LESSCHARSET", "LESSKEY", "LV", "MORE", "COLUMNS", "LINES"})
-GIT: Final = ("git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit")
-"""git, without what the configuration of a repository could make it run."""
 _PAGER_DEFAULTS: Final = {"LESS": "FRX", "LV": "-c"}
 
 

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from gpolicy.cluster.process import GIT, run
+from gpolicy.cluster.git import ask_git
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.findings import Severity
 from gpolicy.guessing import did_you_mean_one_of
@@ -113,7 +113,7 @@ def _changed_files(tree: Path, reference: str) -> frozenset[Path]:
 
 
 def _git(tree: Path, *words: str, what: str = "git does not answer") -> bytes:
-    answer = run((*GIT, "-C", str(tree), *words), environ=os.environ, seconds=_SECONDS, limit=_LIMIT)
+    answer = ask_git(tree, *words, seconds=_SECONDS, limit=_LIMIT)
     if answer.code:
         reason = " ".join(answer.stderr.split())[:200]
         hint = "fetch it first: CI often has one commit only (fetch-depth: 0)"

@@ -16,7 +16,6 @@ from gpolicy.report.forms import LEAST_BUDGET, Display
 from gpolicy.report.markdown import CLOSE, code, folded, prose
 from gpolicy.report.prometheus import Samples
 
-INDEX: Final = "index"
 """The name of the page with the table."""
 
 _WORST_FIRST: Final = (ExitCode.COULD_NOT_RUN, ExitCode.FINDINGS, ExitCode.CHANGES)
@@ -216,9 +215,17 @@ def fleet_pages(index: Answer, reports: Sequence[ClusterReport]) -> dict[str, st
     """Return the pages by file name: the index with the table, and one of each cluster that has an answer."""
     there = {item.name for item in reports if item.page}
     return {
-        f"{INDEX}.html": answer_html.render(_linked(index, there), Display(form="html")),
+        index_page(reports): answer_html.render(_linked(index, there), Display(form="html")),
         **{f"{item.name}.html": item.page for item in reports if item.page},
     }
+
+
+def index_page(reports: Sequence[ClusterReport]) -> str:
+    """Return the file name of the index, which no cluster has: a cluster named `index` keeps its page."""
+    name = "index"
+    while any(item.name == name for item in reports):
+        name = f"_{name}"
+    return f"{name}.html"
 
 
 def _linked(index: Answer, there: set[str]) -> Answer:

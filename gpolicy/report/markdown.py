@@ -27,7 +27,8 @@ _ENTITIES: Final = {letter: f"&#{ord(letter)};" for letter in "\\`*[]~|"} | {"<"
 _MARK: Final = re.compile(
     r"(?P<special>[\\`*\[\]~|<>&])"
     r"|(?P<underscore>(?<![^\W_])_|_(?![^\W_]))"  # inside a word it is only itself
-    r"|(?P<reference>[@#!$%](?=\w)|^#)"  # @somebody, #12, !12: a mention only while it is one text
+    # @somebody, #12, !12, GH-12: a mention only while it is one text
+    r"|(?P<reference>[@#!$%](?=\w)|^#|(?<=\bGH)-(?=\d))"
     r"|(?P<scheme>:(?=//))|(?P<www>(?<=www)\.)",
     re.IGNORECASE,
 )

@@ -129,7 +129,9 @@ def run_action(
     files = {name: directory / name.lower() for name in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY")}
     defaults = {name: str(about.get("default", "")) for name, about in ACTION["inputs"].items()}
     context = {f"inputs.{name}": value for name, value in (defaults | inputs).items()}
-    context |= {"github.event.pull_request.head.repo.fork": "true" if fork else "false", "runner.temp": str(directory)}
+    head = "somebody/policies" if fork else "company/policies"
+    context |= {"github.event.pull_request.head.repo.full_name": head, "github.repository": "company/policies"}
+    context |= {"github.event.pull_request.number": "7", "runner.temp": str(directory)}
     context |= {"github.action_path": str(source), "steps.python.outputs.python-path": sys.executable}
     for step in STEPS:
         if "run" not in step or (python is not None and step["name"] in ("Name the cache", "Install gpolicy")):

@@ -9,7 +9,7 @@ import pytest
 from gpolicy.colour import Tone
 from gpolicy.provenance import UNKNOWN
 from gpolicy.report.answer import Answer, Figure
-from gpolicy.report.fleet_report import ClusterReport, fleet_answer
+from gpolicy.report.fleet_report import ClusterReport, fleet_answer, fleet_pages
 
 
 def _of(name: str, *figures: Figure) -> ClusterReport:
@@ -48,3 +48,12 @@ def test_the_table_of_clusters_is_never_cut() -> None:
     (section,) = fleet_answer("plan", [_of(f"c{number}") for number in range(40)], UNKNOWN).sections
     assert section.never_cut
     assert section.tables[0].most == 40
+
+
+def test_a_cluster_named_index_keeps_its_page() -> None:
+    reports = [replace(_of(name), page=f"the page of {name}") for name in ("index", "_index", "a")]
+    pages = fleet_pages(fleet_answer("plan", reports, UNKNOWN), reports)
+    assert {name: text for name, text in pages.items() if len(text) < 100} == {
+        f"{name}.html": f"the page of {name}" for name in ("index", "_index", "a")
+    }
+    assert 'href="index.html"' in pages["__index.html"]

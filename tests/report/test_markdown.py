@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.report.markdown import codes, fence, row, table_head
+from gpolicy.report.markdown import codes, fence, prose, row, table_head
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,9 @@ def test_tables_and_lists_of_names() -> None:
     assert row(["x"]) == "| x |"
     assert codes(["a", "b", "c"], 2) == "`a`, `b` and 1 more"
     assert codes(["a", "b"], 2) == "`a`, `b`"
+
+
+def test_a_reference_is_no_link() -> None:
+    """GitHub and GitLab link what is one text: an element within breaks it."""
+    assert prose("GH-1, a/b#1, @a") == "GH<span>-</span>1, a/b<span>#</span>1, <span>@</span>a"
+    assert prose("HIGH-1 GH-x") == "HIGH-1 GH-x"
