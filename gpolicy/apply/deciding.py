@@ -40,12 +40,16 @@ def seen_progress(effects: Iterable[Effect], sight: Sight) -> Progress | None:
     return progress(shown, sight.contents) if shown else None
 
 
-def effects_there(effects: Iterable[Effect], sight: Sight) -> list[Effect]:
-    """Return those of `effects` that are there already, or cannot be seen: the part of a step that Ganeti accepted."""
+def effects_there(effects: Sequence[Effect], sight: Sight) -> list[Effect]:
+    """Return those of `effects` that are there already: the part of a step that Ganeti accepted.
+
+    One that cannot be seen counts as there, unless those that can be seen show that the step has not begun.
+    """
+    begun = seen_progress(effects, sight) is not Progress.NOT_BEGUN
     return [
         effect
         for effect in effects
-        if not sight.shows(effect.object, effect.path) or found(effect, sight.contents) == effect.after
+        if (found(effect, sight.contents) == effect.after if sight.shows(effect.object, effect.path) else begun)
     ]
 
 
