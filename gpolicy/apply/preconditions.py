@@ -134,7 +134,7 @@ def guards_now(
     allowed = {guard.name: guard.message for guard in plan.guards if guard.allowed}
     verdicts = [
         *judge_again(plan.changes, state, frozenset(allowed)),
-        *judge_declared_again(plan, state, frozenset(allowed), observer),
+        *judge_declared_again(plan, state, frozenset(allowed), observer, begun=begun),
     ]
     hint = "make a fresh plan, with --allow NAME for each guard that may be passed"
     failed = [guard for guard in verdicts if not guard.ok]

@@ -24,7 +24,7 @@ from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import NAME, Change, ChangeAction
 from gpolicy.plan.part import LeftOut
 from gpolicy.plan.plan import Plan, make_plan
-from gpolicy.plan.projection import before_and_after
+from gpolicy.plan.projection import before_and_after, undone
 from gpolicy.policy.guard import ABOUT_GROUPS, Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.printable import count, some
@@ -154,13 +154,22 @@ def takes_instances(impact: Impact | None, allowed: frozenset[str]) -> tuple[Gua
 
 
 def judge_declared_again(
-    plan: Plan, state: ClusterState, allowed: frozenset[str], observer: Callable[[str], None] | None = None
+    plan: Plan,
+    state: ClusterState,
+    allowed: frozenset[str],
+    observer: Callable[[str], None] | None = None,
+    *,
+    begun: bool = False,
 ) -> tuple[GuardResult, ...]:
-    """Return the verdicts on a plan that was made earlier, for the cluster as `state` shows it now."""
+    """Return the verdicts on a plan that was made earlier, for the cluster as `state` shows it now.
+
+    Once the plan has `begun`, they compare with the cluster before its first step.
+    """
     guards, names, emptied = plan.declared_guards, names_by_object(plan.pair_names), _emptied(plan)
     if not measures_nodes(plan):
         return declared_guards(guards, plan.changes, None, allowed=allowed)
-    before, after = before_and_after(state, plan.changes, plan.terms)
+    first = undone(state, plan.changes) if begun else state
+    before, after = before_and_after(first, plan.changes, plan.terms)
     known = guard_impact(before, after, guards, names, observer, emptied=emptied)
     extent = extent_of(plan.left_out, before, after, names)
     verdicts = declared_guards(guards, plan.changes, known, allowed=allowed, extent=extent)

@@ -54,6 +54,35 @@ def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | Non
     return _measured(state, under_terms(after, terms) if terms else after)
 
 
+def undone(state: ClusterState, changes: Sequence[Change]) -> ClusterState:
+    """Return the cluster as it was before `changes`, of which `state` may show some or all.
+
+    A removed group comes back without values of its own: it had no nodes.
+    """
+    old = {str(change.after): str(change.before) for change in changes if change.action is ChangeAction.RENAME}
+    found = []
+    for change in changes:
+        made = str(change.after) in state.groups
+        if change.action in (ChangeAction.CREATE, ChangeAction.RENAME) and not made:
+            continue
+        if change.action is ChangeAction.REMOVE and str(change.before) in state.groups:
+            continue
+        name = change.object_name
+        if change.level is Level.GROUP and name is not None:
+            name = old.get(name, name)
+        found.append(
+            replace(
+                change,
+                object_name=name,
+                before=change.after,
+                after=change.before,
+                effective_before=change.effective_after,
+                effective_after=change.effective_before,
+            )
+        )
+    return projected(state, found)
+
+
 def before_and_after(state: ClusterState, changes: Sequence[Change], terms: Terms) -> tuple[ClusterState, ClusterState]:
     """Return the cluster as it is and as it will be, both under the terms of a policy."""
     names = {str(change.before): str(change.after) for change in changes if change.action is ChangeAction.RENAME}

@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from gpolicy.analysis.basis import BasisKind
 from gpolicy.analysis.capacity import capacity
 from gpolicy.analysis.pair_names import pair_names
@@ -61,6 +63,14 @@ def test_judged_again_on_the_same_cluster_the_verdicts_are_the_same() -> None:
     plan = replace(make_plan(POLICY, STATE), declared_guards=POLICY.guards, pair_names=NAMES.by_object)
     again = judge_declared_again(plan, STATE, frozenset())
     assert again == declared_guards(POLICY.guards, CHANGES, guard_impact(STATE, AFTER, POLICY.guards, NAMES))
+
+
+@pytest.mark.parametrize("done", range(0, len(CHANGES) + 1, 4))
+def test_a_resumed_plan_is_judged_as_it_was_at_first(done: int) -> None:
+    """Guards compare with the cluster before the first step: else a plan could not be resumed, or would lose little."""
+    plan = replace(make_plan(POLICY, STATE), declared_guards=POLICY.guards, pair_names=NAMES.by_object)
+    half = projected(STATE, CHANGES[:done])
+    assert judge_declared_again(plan, half, frozenset(), begun=True) == judge_declared_again(plan, STATE, frozenset())
 
 
 def test_guards_count_on_the_basis_of_the_report() -> None:

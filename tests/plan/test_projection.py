@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hypothesis import Phase, event, find, given, settings
+from hypothesis import strategies as st
 
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.state import ClusterState, Group, Unreadable
@@ -13,7 +14,7 @@ from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.plan.change import ChangeAction
 from gpolicy.plan.diff import diff
-from gpolicy.plan.projection import projected
+from gpolicy.plan.projection import projected, undone
 from tests.plan.planned import CLUSTERS, cluster, plan_for, recorded
 from tests.plan.test_plan_laws import _told, carried_out, cases, differences, law, loaded, plan_of
 from tests.strategies import GeneratedPolicy, cluster_states, instance
@@ -50,6 +51,23 @@ def test_the_projection_equals_the_result_of_ganetis_jobs(case: tuple[ClusterSta
     assert list(differences(after, made)) == []
     for name, group in after.groups.items():
         assert _told(group.effective) == _told(fill(made.groups[name].own, made.cluster.own, Level.GROUP))
+
+
+@law
+@given(cases(), st.floats(0, 1))
+def test_a_plan_is_undone_from_any_of_its_steps(case: tuple[ClusterState, GeneratedPolicy], part: float) -> None:
+    state, generated = case
+    plan = plan_of(generated, state)
+    if not plan.safe:
+        return
+    steps = plan.steps[: round(part * len(plan.steps))]
+    event(f"steps: {'none' if not steps else 'all' if len(steps) == len(plan.steps) else 'some'}")
+    before = undone(carried_out(replace(plan, steps=steps), state).as_state(), plan.changes)
+    removed = {str(change.before) for change in plan.changes if change.action is ChangeAction.REMOVE}
+    made_again = {name: group for name, group in before.groups.items() if name not in removed}
+    kept = {name: group for name, group in state.groups.items() if name not in removed}
+    assert before.groups.keys() == state.groups.keys()
+    assert list(differences(replace(state, groups=kept), replace(before, groups=made_again))) == []
 
 
 def hidden(state: ClusterState, gaps: tuple[Unreadable, ...]) -> ClusterState:
