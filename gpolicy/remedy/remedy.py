@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import floor
 from typing import Final
 
@@ -97,7 +98,8 @@ class RemedyReport(StateReport):
     @property
     def new(self) -> tuple[Fault, ...]:
         """The faults that the moves bring: fewer than they end."""
-        return tuple(fault for fault in self.faults_after if fault not in self.faults)
+        known = set(self.faults)
+        return tuple(fault for fault in self.faults_after if fault not in known)
 
     @property
     def copied(self) -> int:
@@ -166,7 +168,7 @@ def find_remedy(  # noqa: PLR0913 (each is a choice of its own)
     measured = {item.name: item.status for item in loaded.data.instances}
     done = [_as_measured(step, measured[step.instance.name]) for step in found.steps]
     steps, total = _steps(state, start, before, replace(found, steps=tuple(done)), movers, rate)
-    reasons = _left(before, found, movers, state) if explain else ()
+    reasons = _left(before, found, movers, state, _MOST_TRIES if search.exhaustive else _FEW_TRIES) if explain else ()
     left = tuple(Left(fault=fault, reason=reason) for fault, reason in reasons)
     return RemedyReport(
         source=state.source,
@@ -258,7 +260,7 @@ def _steps(
     """Return the steps in their job sets, and the time for all."""
     made: list[RemedyStep] = []
     total, here = 0.0, start
-    to_end = {fault for fault in before.faults if fault not in found.faults}
+    to_end = set(before.faults) - set(found.faults)
     for job_set, jobs in enumerate(sets_of(start, found.steps, movers), 1):
         total += max(copied_by(job.move) for job in jobs) / rate
         for job in jobs:
@@ -320,7 +322,9 @@ def _refused(nodes: Nodes, move: InstanceMove, reason: FailReason) -> str:
     return _REFUSED.get(reason, reason.title)
 
 
-def _left(before: Moves, found: Moves, movers: Movers, state: ClusterState) -> Iterator[tuple[Fault, str]]:
+def _left(
+    before: Moves, found: Moves, movers: Movers, state: ClusterState, most_tries: int
+) -> Iterator[tuple[Fault, str]]:
     crowded = tuple(LocationFacts(state, {}).unsatisfiable())
     numbers = {item.name: index for index, item in found.layout.instances.items()}
     known, tries = set(before.faults), 0
@@ -331,10 +335,10 @@ def _left(before: Moves, found: Moves, movers: Movers, state: ClusterState) -> I
             (_crowding(item) for item in crowded if _explains(item, fault)), _excess(fault, found.layout)
         ):
             yield fault, reason
-        elif tries > _MOST_TRIES:
+        elif tries > most_tries:
             yield fault, "why was not looked into: too much is left"
         else:
-            reason, tried = _reason([numbers[name] for name in fault.instances], found.layout, movers)
+            reason, tried = _reason([numbers[name] for name in fault.instances], found.layout, movers, most_tries)
             tries += tried
             yield fault, reason
 
@@ -370,24 +374,25 @@ def _excess(fault: Fault, layout: Layout) -> str:
     return f"{used:,} {what} are in use, {may}"
 
 
-def _reason(numbers: Sequence[int], layout: Layout, movers: Movers) -> tuple[str, int]:
-    """Return why no move of the instances cures a fault, and the number of moves that were tried."""
+def _reason(numbers: Sequence[int], layout: Layout, movers: Movers, most: int) -> tuple[str, int]:
+    """Return why no move of the instances cures a fault, and the number of moves that were tried, at most `most`."""
     fixed = {movers.fixed[number]: layout.instances[number].name for number in numbers if number in movers.fixed}
     free = [number for number in numbers if number not in movers.fixed][:_MOST_EXPLAINED]
     if not free:
         return "; ".join(f"{name}: {reason}" for reason, name in fixed.items()) or "there is no instance to move", 0
     refused: Counter[str] = Counter()
-    for number in free:
-        for move in movers.moves(layout, number):
-            trial = movers.try_move(layout, move)
-            if isinstance(trial, FailReason):
-                refused[_refused(layout.nodes, move, trial)] += 1
-            elif trial.gain.units > 0:
-                refused["would make N+1 worse on the way"] += 1
-            elif trial.gain.helps:
-                refused["would lessen it at most, or make N+1 worse on the way"] += 1
-            else:
-                refused["would end nothing, or do as much harm"] += 1
+    for move in islice((move for number in free for move in movers.moves(layout, number)), most):
+        trial = movers.try_move(layout, move)
+        if isinstance(trial, FailReason):
+            refused[_refused(layout.nodes, move, trial)] += 1
+        elif trial.gain.helps and movers.is_safe(layout, trial):
+            refused["would help, but was not reached: the search ended before"] += 1
+        elif trial.gain.units > 0:
+            refused["would make N+1 worse on the way"] += 1
+        elif trial.gain.helps:
+            refused["would lessen it at most, or make N+1 worse on the way"] += 1
+        else:
+            refused["would end nothing, or do as much harm"] += 1
     names = some([layout.instances[number].name for number in free], 3)
     if not refused:
         return f"there is no other node for {names}", 0
@@ -398,6 +403,8 @@ def _reason(numbers: Sequence[int], layout: Layout, movers: Movers) -> tuple[str
 
 _MOST_EXPLAINED: Final = 20
 _MOST_TRIES: Final = 20_000
+_FEW_TRIES: Final = 1_000
+"""Moves that are tried to explain what is left where the search was ended: who ended it does not wait for more."""
 
 
 def _sizes(state: ClusterState, names: PairNames, layout: Layout) -> Iterator[SizeCure]:

@@ -70,6 +70,7 @@ class Trials:
         """Return the moves that may help, the best first."""
         known = self._of(layout, part)
         if known.candidates is None:
+            self.spend(0)  # it may be time to end
             known.candidates = self._judged(layout, known)
         return known.candidates
 
