@@ -25,6 +25,9 @@ _HINT_TRUST = "name a file with the cluster's certificate (on the master: rapi.p
 _HINT_REFUSED = "nothing listens there: is ganeti-rapi running, and the port right? (5080, if none is given)"
 
 
+_CONNECTING = 10.0  # seconds: a host that is down, or behind a firewall, may not even refuse
+
+
 @dataclass(frozen=True, slots=True)
 class Trust:
     """How a server is verified: by `context`; the certificates in `pinned` are trusted under any name."""
@@ -142,7 +145,7 @@ def ask(request: HttpsRequest, *, trust: Trust | None, seconds: float, limit: in
 
 def _connect(host: str, port: int, trust: Trust | None, seconds: float) -> socket.socket:
     if trust is None:
-        return socket.create_connection((host, port), timeout=seconds)
+        return _dial(host, port, seconds)
     try:
         return _handshake(host, port, trust.context, seconds)
     except ssl.SSLCertVerificationError as error:
@@ -158,8 +161,18 @@ def _connect(host: str, port: int, trust: Trust | None, seconds: float) -> socke
     return connection
 
 
+def _dial(host: str, port: int, seconds: float) -> socket.socket:
+    patience = min(seconds, _CONNECTING)
+    try:
+        connection = socket.create_connection((host, port), timeout=patience)
+    except TimeoutError:
+        raise UnreachableError(f"{host}:{port}: cannot be reached: no reply in {patience:.0f} seconds") from None
+    connection.settimeout(seconds)
+    return connection
+
+
 def _handshake(host: str, port: int, context: ssl.SSLContext, seconds: float) -> ssl.SSLSocket:
-    raw = socket.create_connection((host, port), timeout=seconds)
+    raw = _dial(host, port, seconds)
     try:
         connection = context.wrap_socket(raw, server_hostname=host, do_handshake_on_connect=False)
     except BaseException:

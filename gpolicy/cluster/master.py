@@ -121,7 +121,7 @@ class SshMaster:
         """
         port = ["-p", str(self.port)] if self.port else []
         target = f"{self.user}@{self.host}" if self.user else self.host
-        options = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=15", *port]
+        options = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15", *port]
         return ["ssh", *options, "--", target, shlex.join(command)]
 
     def config_data(self) -> bytes:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
+from gpolicy.cluster import https
 from gpolicy.cluster.https import HttpsRequest, Trust, ask, make_trust
 from gpolicy.errors import UnreachableError
 from tests.cluster import rapi_server
@@ -70,3 +73,20 @@ def test_without_a_ca_file_no_certificate_for_another_host_is_trusted(company: P
     with rapi_server.serve("full", company / "elsewhere.pem") as server, refused:
         _ask(server, trust)
     assert server.asked == []
+
+
+@pytest.mark.parametrize("trust", [None, make_trust(ca_file=None, insecure=True)], ids=["http", "https"])
+def test_a_host_that_does_not_even_refuse_is_given_up_before_the_time_for_an_answer(
+    monkeypatch: pytest.MonkeyPatch, trust: Trust | None
+) -> None:
+    monkeypatch.setattr(https, "_CONNECTING", 0.4)
+    with ExitStack() as stack:
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        for _ in range(4):  # nobody accepts: Linux answers no further connection
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            with suppress(BlockingIOError):
+                waiting.connect(listening.getsockname())
+        request = HttpsRequest("GET", "127.0.0.1", listening.getsockname()[1], "/2/info")
+        with pytest.raises(UnreachableError, match=r"cannot be reached: no reply in 0 seconds$"):
+            ask(request, trust=trust, seconds=60, limit=1024)

@@ -120,7 +120,7 @@ class TestSsh:
         master = parse_ssh_address("ssh://root@host:2222", {})
         argv = master.argv(["gnt-node", "list", "--separator=|", "a b;reboot"])
         assert argv[-2:] == ["root@host", "gnt-node list '--separator=|' 'a b;reboot'"]
-        options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=15", "-o", "ServerAliveInterval=15", "-p", "2222"]
+        options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=15", "-p", "2222"]
         assert argv[:-3] == ["ssh", "-T", *options]
         assert argv[-3] == "--"
 
