@@ -27,6 +27,11 @@ def takes_in(wide: str, narrow: str) -> bool:
     return bool(examples) and all(matches(wide, name) for name in examples)
 
 
+def an_example(entry: str) -> str:
+    """Return a name that a pattern matches, as far as one is known; else the entry, as of a name."""
+    return next(iter(_examples(entry)), entry) if is_glob(entry) else entry
+
+
 def share_nodes(one: str, other: str) -> bool:
     """Return whether two patterns surely mean common nodes: one takes all, or some written out, of the other."""
     first, second = written_out(one), written_out(other)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from gpolicy.checking.members import Members
-from gpolicy.checking.node_patterns import takes_in
+from gpolicy.checking.node_patterns import an_example, takes_in
 from gpolicy.findings import Span
 from gpolicy.fit.desired import is_glob
 from gpolicy.ganeti.parameter import Level
@@ -126,16 +126,16 @@ def tagged_groups(policy: Policy, known: Collection[str]) -> dict[str, TaggedNod
 def tagged_entries(policy: Policy, known: Collection[str]) -> Iterator[TaggedNode]:
     """Yield what nodes have by the names and patterns of node sets, those not among the nodes that are `known`."""
     sets = _Sets.of(policy, likely=True)
-    patterns = [pattern for items in sets.by_pattern.values() for _, pattern, _ in items]
-    groups: _ByLetters[str] = {}
+    patterns = sets.by_pattern.all
+    groups = _Patterns[str]()
     for group in policy.groups.values():
         for pattern in (group.nodes or ()) if group.removed is None else ():
-            _add(groups, pattern.value, group.name)
+            groups.add(pattern.value, group.name)
     left = _MOST_COMPARED // (len(patterns) + len(policy.groups) + 1)
     written = (name for text in patterns for name in written_out(text) or (text,))
     for entry in islice(dict.fromkeys((*sets.by_name, *islice(written, left))), left):
         if entry not in known and not unlikely(entry):
-            home = next(_taking_in(groups, entry), "")
+            home = next(groups.taking_in(entry), "")
             yield TaggedNode(entry, sets.tags(entry, home), several=is_glob(entry))
 
 
@@ -144,20 +144,34 @@ _MOST_COMPARED: Final = 500_000
 
 
 _Owner = TypeVar("_Owner")
-_ByLetters = dict[str, list[tuple[str, str, _Owner]]]
-"""Patterns with whose they are, by their first letters and with their last ones: others need not be compared."""
+_LETTERS: Final = 8
 
 
-def _add(patterns: _ByLetters[_Owner], pattern: str, owner: _Owner) -> None:
-    parts = _WILDCARD.split(pattern)
-    patterns.setdefault(parts[0], []).append(("" if "[" in pattern else parts[-1], pattern, owner))
+@dataclass(slots=True)
+class _Patterns(Generic[_Owner]):
+    """Patterns with whose they are, by letters that each name that they match has: others need not be compared.
 
+    They have an order: by the number of letters that they begin with, then by place.
+    """
 
-def _taking_in(patterns: _ByLetters[_Owner], entry: str) -> Iterator[_Owner]:
-    """Yield whose patterns surely match all that a name or pattern matches."""
-    for begin in (entry[:end] for end in range(len(entry) + 1)):
-        for end, pattern, owner in patterns.get(begin, ()):
-            if entry.endswith(end) and takes_in(pattern, entry):
+    by_letters: dict[str, list[tuple[tuple[int, int], str, _Owner]]] = field(default_factory=dict)
+    all: list[str] = field(default_factory=list)
+
+    def add(self, pattern: str, owner: _Owner) -> None:
+        """Add a pattern of `owner`."""
+        parts = _WILDCARD.split(pattern.partition("[")[0])
+        order = len(parts[0]), len(self.all)
+        self.all.append(pattern)
+        self.by_letters.setdefault(max(parts, key=len)[:_LETTERS], []).append((order, pattern, owner))
+
+    def taking_in(self, entry: str) -> Iterator[_Owner]:
+        """Yield whose patterns surely match all that a name or pattern matches."""
+        text = an_example(entry)
+        ends = range(1, len(text) + 1)
+        parts = {text[begin:end] for end in ends for begin in range(max(0, end - _LETTERS), end)}
+        near = [item for letters in {"", *parts} & self.by_letters.keys() for item in self.by_letters[letters]]
+        for _, pattern, owner in sorted(near, key=lambda item: item[0]):
+            if takes_in(pattern, entry):
                 yield owner
 
 
@@ -167,17 +181,17 @@ class _Sets:
 
     by_name: dict[str, list[NodeSetPolicy]]
     by_group: dict[str, list[NodeSetPolicy]]
-    by_pattern: _ByLetters[NodeSetPolicy]
+    by_pattern: _Patterns[NodeSetPolicy]
 
     @classmethod
     def of(cls, policy: Policy, *, likely: bool = False) -> _Sets:
         """Return the node sets of a policy; `likely`: without patterns that have a slip."""
-        sets = cls({}, {}, {})
+        sets = cls({}, {}, _Patterns())
         for node_set in policy.node_sets:
             for pattern in node_set.nodes if node_set.tags else ():
                 if is_glob(pattern.value):
                     if not (likely and unlikely(pattern.value)):
-                        _add(sets.by_pattern, pattern.value, node_set)
+                        sets.by_pattern.add(pattern.value, node_set)
                 else:
                     sets.by_name.setdefault(pattern.value, []).append(node_set)
             for group in node_set.groups if node_set.tags else ():
@@ -192,7 +206,7 @@ class _Sets:
     def tags(self, node: str, group: str) -> dict[str, tuple[str, Span] | None]:
         """Return the tags that the sets declare for a node, or for all that a pattern matches."""
         found: dict[str, tuple[str, Span] | None] = {}
-        by_pattern = _taking_in(self.by_pattern, node)
+        by_pattern = self.by_pattern.taking_in(node)
         for node_set in (*self.by_group.get(group, ()), *by_pattern, *self.by_name.get(node, ())):
             found |= {tag.value: (node_set.label, tag.span) for tag in node_set.tags or ()}
         return found
