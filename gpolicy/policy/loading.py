@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -227,15 +228,25 @@ class _Loader:
         return EXTENDS_UNKNOWN.finding(message, name.span, hint=hint, missing=missing)
 
     def _base_objects(self, path: Path) -> Bases:
+        if not self._bases:
+            self._bases = self._own_files()
         resolved = real_path(path)
         if resolved not in self._bases:
-            is_here = any(real_path(file) == resolved for file in self._files.files)
-            objects = self._objects if is_here else self._load_base(path)
-            self._bases[resolved] = Bases(
-                [item for item in objects if real_path(item.document.file) == resolved],
-                [item for item in self._broken if real_path(item.file) == resolved],
-            )
+            before = len(self._broken)
+            objects = [item for item in self._load_base(path) if real_path(item.document.file) == resolved]
+            broken = [item for item in self._broken[before:] if real_path(item.file) == resolved]
+            self._bases[resolved] = Bases(objects, broken)
         return self._bases[resolved]
+
+    def _own_files(self) -> dict[Path, Bases]:
+        """Return what each file of the policy holds, by its path without links."""
+        real = {name: real_path(name) for name in self._files.files}
+        objects, broken = defaultdict[Path, list[Declared]](list), defaultdict[Path, list[YamlDocument]](list)
+        for item in self._objects:
+            objects[real[item.document.file]].append(item)
+        for document in self._broken:
+            broken[real[document.file]].append(document)
+        return {path: Bases(objects[path], broken[path]) for path in real.values()}
 
     def _load_base(self, path: Path) -> list[Declared]:
         unreadable = FileSet()
