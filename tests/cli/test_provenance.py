@@ -117,7 +117,7 @@ def test_a_repository_runs_nothing(policy: Path, tmp_path: Path) -> None:
     git(policy, "clone", "-q", "--bare", ".", "bare")
     git(bare, "config", "core.fsmonitor", str(hook))
     git(bare, "config", "core.worktree", str(bare))
-    assert provenance_of([bare]).commit is None
+    assert provenance_of([bare]).commit == git(policy, "rev-parse", "HEAD")  # its files are those of the policy
     assert not (tmp_path / "ran").exists()
 
 
