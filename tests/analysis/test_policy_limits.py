@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import event, given
+from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from gpolicy.analysis.binding import Cause
@@ -15,6 +15,7 @@ from gpolicy.cluster.simulated import simulated_state
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits
 from gpolicy.ganeti.parameter import Path
+from tests.laws import examples
 
 PATHS: dict[Cause, Path] = {
     Cause.VCPU_RATIO: ("ipolicy", "vcpu-ratio"),
@@ -49,6 +50,7 @@ def check_claim(state: ClusterState, found: PolicyLimit) -> None:
     assert fits(capacity(with_value(state, path, value * 1000)), found.spec) == found.would_fit
 
 
+@settings(max_examples=examples(10))
 @given(
     st.integers(1, 6), st.integers(64, 2048), st.integers(8, 256), st.integers(1, 64), st.integers(1, 24),
     st.sampled_from([1.0, 2.0, 4.0]), st.sampled_from([1.0, 3.0, 32.0]),

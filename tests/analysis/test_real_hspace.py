@@ -89,7 +89,7 @@ def test_the_first_template_of_the_policy_is_counted(order: tuple[str, ...], tmp
         assert str(sum(run.count for run in item.hspace_tiered)) == keys["HTS_TRL_INST_CNT"]
 
 
-@pytest.mark.parametrize("part", [pytest.param(slice(0, 200, 20)), pytest.param(slice(200), marks=pytest.mark.full)])
+@pytest.mark.parametrize("part", [pytest.param(slice(0, 200, 40)), pytest.param(slice(200), marks=pytest.mark.full)])
 def test_every_number_equals_hspace(part: slice, tmp_path: Path) -> None:
     file = tmp_path / "cluster.data"
     texts = [FULL, *(case["data"] for case in recorded_cases()[part])]
