@@ -43,10 +43,10 @@ def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]
     findings: list[Finding] = []
     (document,) = read_yaml(guards_document(wanted), GUARDS_FILE).documents
     policy = replace(policy, guards=tuple(build_guards(document, findings.append)))
-    verdicts = prospect(policy, state, terms_of(policy, state)).verdicts()
+    verdicts, _ = prospect(policy, state, terms_of(policy, state)).verdicts()
     guards: list[FirstGuard] = []
     failing: dict[tuple[str, str], list[str]] = {}
-    for guard, verdict in zip(wanted, verdicts, strict=True):  # nothing changes, so no group is emptied
+    for guard, verdict in zip(wanted, verdicts, strict=True):
         if guard.group is None:
             whole = verdict.ok
             guards += [guard] if whole else []

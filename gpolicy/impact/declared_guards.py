@@ -209,13 +209,13 @@ class Prospect:
     before: ClusterState
     after: ClusterState
 
-    def verdicts(self) -> tuple[GuardResult, ...]:
-        """Return the verdict of every guard of the policy, and then that of `TAKES_INSTANCES`, if it has one."""
+    def verdicts(self) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
+        """Return the verdict of every guard of the policy, and that of `TAKES_INSTANCES`, if it has one."""
         guards, known, changed = self.policy.guards, None, bool(self.changes)
         if changed or need_impact(guards):
             names = pair_names(self.policy, self.after)
             known = guard_impact(self.before, self.after, guards, names, emptied=changed)
-        return (*declared_guards(guards, self.changes, known), *takes_instances(known, frozenset()))
+        return declared_guards(guards, self.changes, known), takes_instances(known, frozenset())
 
     def impact(self, *parts: str) -> Impact:
         """Return these parts of what the plan does."""

@@ -28,7 +28,7 @@ def adopted(state: ClusterState, directory: Path) -> tuple[Policy, str]:
     files = adopt(state).files
     write_files(files, directory)
     policy = load_policy(directory)
-    verdicts = prospect(policy, state, terms_of(policy, state)).verdicts()
+    verdicts, _ = prospect(policy, state, terms_of(policy, state)).verdicts()
     assert [item for item in verdicts if not item.ok] == []
     found = check_policy(policy, state=state, today=date(2026, 1, 1))
     assert [item for item in found if item.span and item.span.file.endswith(GUARDS_FILE)] == []

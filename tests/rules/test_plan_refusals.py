@@ -120,7 +120,8 @@ def _adopted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _refuses(directory: Path, state: ClusterState) -> list[str]:
     policy = load_policy(directory)
     plan = make_plan(policy, state)
-    verdicts = (*plan.guards, *prospect(policy, state, terms_of(policy, state)).verdicts())
+    declared, built_in = prospect(policy, state, terms_of(policy, state)).verdicts()
+    verdicts = (*plan.guards, *declared, *built_in)
     errors = [item.code for item in plan.findings if item.severity is Severity.ERROR]
     return [*errors, *(guard.name for guard in verdicts if not guard.ok)]
 

@@ -50,14 +50,14 @@ class PlanRule(Rule):
         return any(finding.severity is Severity.ERROR for finding in found)
 
 
-def _all_verdicts(context: Context) -> tuple[GuardResult, ...]:
+def _all_verdicts(context: Context) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
     return context.once(prospect_of).verdicts()
 
 
 def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
     """Return the guards of the policy, each with its verdict on the plan."""
-    guards, verdicts = context.policy.guards, context.once(_all_verdicts)
-    return list(zip(guards, verdicts, strict=False))
+    declared, _ = context.once(_all_verdicts)
+    return list(zip(context.policy.guards, declared, strict=True))
 
 
 def _guarded(most: int) -> str:
@@ -81,7 +81,8 @@ class GuardStopsPlan(PlanRule):
                 name = guard.name.value
                 hint = f"{verdict.message}; if that is meant, override the guard with gpolicy plan --allow {name}"
                 yield self.hit(f"guard/{name}", f"guard {name} would stop the plan", guard.span, hint=hint)
-        for verdict in context.once(_all_verdicts)[len(context.policy.guards) :]:
+        _, built_in = context.once(_all_verdicts)
+        for verdict in built_in:
             hint = f"if that is meant, override the guard with gpolicy plan --allow {verdict.name}"
             yield self.hit("cluster", f"guard {verdict.name} would stop the plan: {verdict.message}", None, hint=hint)
 
