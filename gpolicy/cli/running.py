@@ -60,6 +60,9 @@ def _run(arguments: list[str]) -> int:
         where = "the output" if error.filename is None else repr(str(error.filename))
         _complain(f"{where}: {error.strerror or error}", None)
         return int(ExitCode.COULD_NOT_RUN)
+    except MemoryError:
+        _complain("there is not enough memory for this", None)
+        return int(ExitCode.COULD_NOT_RUN)
     except KeyboardInterrupt:
         result = int(ExitCode.INTERRUPTED)
     if result == ExitCode.INTERRUPTED:

@@ -1,4 +1,4 @@
-"""JSON from files and servers, read with bounds.
+"""Text and JSON from files, programs and servers, read with bounds.
 
 Every error is an `InputError` with the place. Input is never trusted: `Record` (`record.py`) checks the type of each
 field.
@@ -11,13 +11,10 @@ import math
 from pathlib import Path
 from typing import NoReturn
 
-from gpolicy.cluster.record import LONGEST_QUOTE, shown
+from gpolicy.cluster.record import LARGEST_FILE, LONGEST_QUOTE, refuse_too_many_values, shown
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.opening import OutsideError, path_meant, read_named, reason
-
-LARGEST_FILE = 256 * 1024**2
-"""Bytes: about ten times the configuration of the largest known Ganeti clusters."""
 
 _DEEPEST = 100  # levels; Ganeti's own JSON has a dozen
 
@@ -40,13 +37,14 @@ def read_bytes(path: Path, *, limit: int = LARGEST_FILE) -> bytes:
 
 
 def decode_text(data: bytes, where: str) -> str:
-    """Return `data` as text. Raise InputError if it is binary."""
+    """Return `data` as text. Raise InputError if it is binary, or has more than MOST_VALUES values."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{where}: not text (byte {error.start} is not UTF-8)") from None
     if "\0" in text:
         raise InputError(f"{where}: not text (null byte at {text.index(chr(0))})")
+    refuse_too_many_values(text, where)
     return text
 
 

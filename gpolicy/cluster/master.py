@@ -15,11 +15,11 @@ from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from gpolicy.cluster.config_data import parse_config
-from gpolicy.cluster.json_input import LARGEST_FILE, decode_text, read_bytes
+from gpolicy.cluster.json_input import decode_text, read_bytes
 from gpolicy.cluster.live import NO_RUN_TIME, NODE_FIELDS, missing_notes
 from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.process import Output, run
-from gpolicy.cluster.record import shown
+from gpolicy.cluster.record import LARGEST_FILE, shown
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError, about
 from gpolicy.opening import real_path

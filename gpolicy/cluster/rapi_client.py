@@ -8,18 +8,17 @@ import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 from urllib.parse import urlsplit
 
 from gpolicy.cluster import https
 from gpolicy.cluster.credentials import PASSWORD_VARIABLE, USER_VARIABLE, Credentials
 from gpolicy.cluster.json_input import parse_json
+from gpolicy.cluster.record import LARGEST_FILE
 from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.vocabulary import RAPI_PORT
 from gpolicy.printable import one_line
 
-LARGEST_ANSWER: Final = 256 * 1024**2
 _LONGEST_REASON = 400
 
 
@@ -36,7 +35,7 @@ class Client:
     trust: https.Trust | None
     credentials: Credentials | None = None
     timeout: float = 60.0  # seconds for each answer: nodes that are down make the node list slow
-    limit: int = LARGEST_ANSWER
+    limit: int = LARGEST_FILE
 
     def get(self, path: str, *, until: float | None = None) -> Value:
         """Return the JSON answer to a GET that comes before the monotonic time `until`.

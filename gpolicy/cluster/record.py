@@ -1,4 +1,4 @@
-"""Typed access to the fields of a JSON object."""
+"""Typed access to the fields of a JSON object, and the bounds of untrusted input."""
 
 from __future__ import annotations
 
@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
     _Word = TypeVar("_Word", bound=StrEnum)
 
+LARGEST_FILE: Final = 128 * 1024**2
+"""Bytes: about five times the configuration of the largest known Ganeti clusters."""
+
+MOST_VALUES: Final = 10_000_000
+"""Of one text. They take up to about 1 GB; a cluster of 20,000 instances has two and a half million."""
+
+_VALUE_ENDS: Final = ",:|[{\n"  # at least one for each value, in JSON, lines and columns
+
 LONGEST_QUOTE: Final = 60
 _LARGEST_NUMBER = 2**63  # the limit of Ganeti's own daemons
 
@@ -24,6 +32,12 @@ def shown(text: str) -> str:
     """Return `text` fit for a message: short, on one line, without control characters."""
     cut = text if len(text) <= LONGEST_QUOTE else text[:LONGEST_QUOTE] + "…"
     return cut if cut.isprintable() else repr(cut)
+
+
+def refuse_too_many_values(text: str, where: str) -> None:
+    """Raise InputError, which begins with `where`, if `text` may hold more than MOST_VALUES values."""
+    if len(text) > MOST_VALUES and sum(map(text.count, _VALUE_ENDS)) > MOST_VALUES:
+        raise InputError(f"{where}: more than {MOST_VALUES:,} values; no cluster has so many")
 
 
 def kind_of(value: Value) -> str:

@@ -128,6 +128,8 @@ def _do(job: Callable[[], object], answers: Connection) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that began it
         signal.signal(signal.SIGTERM, _interrupt)  # so that programs that it started are ended as well
         answers.send(job())
+    except MemoryError:
+        answers.send(Failed("there is not enough memory for it"))
     except KeyboardInterrupt:
         os._exit(1)
     answers.close()

@@ -8,6 +8,7 @@ from functools import partial
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.ghc_numbers import DivisionError, floor
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge, no_loads
+from gpolicy.cluster.record import LARGEST_FILE
 from gpolicy.errors import InputError
 from gpolicy.htools.program_options import Options, Stop, read_options
 from gpolicy.light_dataclasses import replace
@@ -15,6 +16,7 @@ from gpolicy.light_dataclasses import replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from typing import TextIO
 
     from gpolicy.allocator.cluster_data import ClusterData, Instance, Load
     from gpolicy.allocator.node import Node
@@ -31,11 +33,18 @@ def read_file(path: str) -> str:
     """Return a file's text. Raises UnopenedError."""
     try:
         with open(path, encoding="utf-8", errors="surrogateescape") as file:  # noqa: PTH123 - pathlib is slow to import
-            return file.read()
+            return _whole(file, path)
     except IsADirectoryError:
         raise UnopenedError(f"{path}: openFile: inappropriate type (is a directory)") from None
     except (OSError, ValueError) as error:
         raise UnopenedError(f"{path}: openFile: {_reason(error)}") from None
+
+
+def _whole(file: TextIO, name: str) -> str:
+    text = file.read(LARGEST_FILE + 1)
+    if len(text) > LARGEST_FILE:
+        raise InputError(f"{name}: larger than {LARGEST_FILE // 1024**2} MiB")
+    return text
 
 
 def _reason(error: Exception) -> str:
@@ -58,7 +67,7 @@ def read_input(name: str) -> str:
         return read_file(name)
     try:
         with open(_STANDARD_INPUT, encoding="utf-8", errors="surrogateescape", closefd=False) as file:
-            return file.read()
+            return _whole(file, "standard input")
     except OSError as error:
         raise InputError(f"standard input: {error.strerror}") from None
 

@@ -6,7 +6,7 @@ import json
 
 from gpolicy.allocator.cluster_data import InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
-from gpolicy.cluster.record import Record
+from gpolicy.cluster.record import Record, refuse_too_many_values
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_values import named, wrapped
 from gpolicy.htools.haskell_text import shown_strings
@@ -34,6 +34,7 @@ def parse_json(what: str, text: str) -> Json:
     def refuse(token: str) -> NoReturn:
         raise InputError(f"Parsing {what}: Malformed JSON: invalid token in this context {token}")
 
+    refuse_too_many_values(text, f"Parsing {what}")
     stripped = text.lstrip()
     if not stripped.startswith(("{", "[")):
         raise InputError(f"Parsing {what}: Invalid JSON: a JSON text a serialized object or array at the top level.")

@@ -257,3 +257,13 @@ def test_colour_is_for_terminals(tmp_path: Path, env: dict[str, str], coloured: 
     assert (b"\x1b[" in said) is coloured
     assert b"candidate_pool_size" in said
     assert "\x1b" not in gpolicy("plan", file, "--state", STATE, env={"TERM": "xterm"}).stdout
+
+
+def test_too_little_memory_is_said_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "lists.json").write_text("[" + "[]," * 4_000_000 + "[]]")
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (300 * 2**20, 300 * 2**20));"
+        "from gpolicy.cli.running import run; sys.exit(run(['capacity', '-s', 'snapshot:lists.json']))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (COULD_NOT_RUN, "gpolicy: there is not enough memory for this\n")

@@ -33,6 +33,7 @@ def test_a_key_may_not_stand_twice_where_that_is_asked_for() -> None:
         (b"[" + b"1" * 5000 + b"]", "x: holds a number with thousands of digits"),
         (b'["\\ud800"]', "x: holds an unpaired surrogate, which is not valid text"),
         (b"[" * 5000 + b"]" * 5000, "x: nested too deeply"),
+        (b"[" + b"[]," * 5_000_000 + b"[]]", "x: more than 10,000,000 values; no cluster has so many"),
     ],
 )
 def test_what_is_no_json_is_refused(data: bytes, message: str) -> None:

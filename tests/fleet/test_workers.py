@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -45,9 +46,15 @@ def leave() -> object:
     sys.exit(7)
 
 
+def fill() -> object:
+    resource.setrlimit(resource.RLIMIT_AS, (2**31, 2**31))
+    return len(bytes(2**40))
+
+
 def test_one_that_hangs_one_that_dies_and_one_that_leaves() -> None:
     began = time.monotonic()
-    hung, dead, left, well = work([hang, die, leave, lambda: "well"], most=2, seconds=2)
+    hung, full, dead, left, well = work([hang, fill, die, leave, lambda: "well"], most=2, seconds=2)
+    assert full == Failed("there is not enough memory for it")
     assert hung == Failed("did not end within 2 seconds")
     assert dead == Failed("its process ended without an answer (signal 9)")
     assert left == Failed("its process ended without an answer (exit code 7)")
