@@ -14,6 +14,7 @@ from gpolicy.light_dataclasses import dataclass, replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import ctypes
+    from typing import Final
 
     from gpolicy.allocator.cluster_data import Instance
     from gpolicy.allocator.native.library import NativeEngine
@@ -22,15 +23,36 @@ if TYPE_CHECKING:
     from gpolicy.allocator.repeated_allocation import AllocationState
 
 
+MOST_STEPS: Final = 150_000_000
+"""Of one count: half a minute, at 5 million steps a second."""
+
+
+class Budget:
+    """How many steps of work the counts that share it may still take, and each of them."""
+
+    def __init__(self, left: int = 2**62, each: int = MOST_STEPS) -> None:
+        self.left = left
+        self.each = each
+
+
 def make_allocator(
-    candidates: Candidates, rules: CapacityRules, *, capacity_checks: bool, each: bool = False, force: bool = False
+    candidates: Candidates,
+    rules: CapacityRules,
+    *,
+    capacity_checks: bool,
+    each: bool = False,
+    force: bool = False,
+    budget: Budget | None = None,
 ) -> Allocator:
-    """Return an allocator for `candidates` (`Allocator`); `force` ignores soft limits of primaries."""
+    """Return an allocator for `candidates` (`Allocator`); `force` ignores soft limits of primaries.
+
+    It raises TooLongError when the work goes beyond `budget`.
+    """
     law = ReferenceEngine(candidates, rules, force)
     library = loaded_library()
     if library is None:
         return Allocator(law, capacity_checks, each)
-    return CompiledAllocator(law, library, capacity_checks=capacity_checks, each=each)
+    return CompiledAllocator(law, library, capacity_checks=capacity_checks, each=each, budget=budget)
 
 
 @dataclass(slots=True)
@@ -51,8 +73,11 @@ class CompiledAllocator(Allocator):
 
     engine: ReferenceEngine
 
-    def __init__(self, law: ReferenceEngine, library: ctypes.CDLL, *, capacity_checks: bool, each: bool) -> None:
+    def __init__(
+        self, law: ReferenceEngine, library: ctypes.CDLL, *, capacity_checks: bool, each: bool, budget: Budget | None
+    ) -> None:
         super().__init__(law, capacity_checks, each)
+        self._budget = budget
         self._library = library
         self._opened: _Opened | None = None
         self._lock = threading.Lock()
@@ -83,7 +108,11 @@ class CompiledAllocator(Allocator):
             opened, keep = self._follow(state, instance)
             wanted = opened.cluster.instance(instance)
             opened.known = {key: (known, count) for key, (known, count) in opened.known.items() if count <= keep}
+            if self._budget is not None:
+                opened.engine.allow(min(self._budget.left, self._budget.each))
             status, result = opened.engine.ask(question, wanted, keep=keep, limit=limit)
+            if self._budget is not None:
+                self._budget.left -= opened.engine.steps
             answered(status, opened.engine, state.nodes, fit=True)
         except UnfitError:
             refuse_absurd_numbers(state.nodes.values(), (*state.instances.values(), instance))

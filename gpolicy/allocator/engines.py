@@ -42,6 +42,10 @@ MOST_LEVELS = 1 << 18
 """The greatest number of pending sizes of a run (tiered.c)."""
 
 
+class TooLongError(InputError):
+    """A count takes more steps of work than it may."""
+
+
 class SlowAllocatorWarning(UserWarning):
     """There is no compiled allocator; answers are the same, but slow."""
 
@@ -248,6 +252,11 @@ def answered(status: Status, engine: NativeEngine, nodes: Nodes, *, fit: bool = 
         raise InputError(
             f"counting takes more than {MOST_LEVELS:,} steps from the greatest size down to those that fit",
             hint="lower the upper bounds of the spec",
+        )
+    if status is Status.TOO_LONG:
+        raise TooLongError(
+            "counting takes too long: too many instances of this size fit on so many nodes",
+            hint="count a greater size, or fewer nodes",
         )
     if fit and status is not Status.DONE:
         raise UnfitError("the engine refuses the cluster")

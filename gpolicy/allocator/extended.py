@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import Budget, make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import truncate
 from gpolicy.allocator.placement import NO_FAILURES, PairCandidates, SingleCandidates, add_counts
@@ -55,20 +55,22 @@ class ExtendedRules:
         return CapacityRules(failures=max(1, self.max_node_failures), cpus=self.cpus, weights=self.weights)
 
 
-def limited_allocator(candidates: Candidates, rules: ExtendedRules) -> Allocator:
+def limited_allocator(candidates: Candidates, rules: ExtendedRules, budget: Budget | None = None) -> Allocator:
     """Return an allocator that tests each placement against `rules`, as hail does against one failure."""
+    if rules.oversubscription is not None:
+        return _OversubscribedAllocator(candidates, rules, budget)
     checks = rules.max_node_failures > 0
-    if rules.oversubscription is None:
-        return make_allocator(candidates, rules.redundancy, capacity_checks=checks, each=True, force=rules.force)
-    return _OversubscribedAllocator(candidates, rules)
+    return make_allocator(
+        candidates, rules.redundancy, capacity_checks=checks, each=True, force=rules.force, budget=budget
+    )
 
 
 class _OversubscribedAllocator(Allocator):
     """Places as many at a time as fit on any one node, on nodes with memory left for the burst of the instance."""
 
-    def __init__(self, candidates: Candidates, rules: ExtendedRules) -> None:
+    def __init__(self, candidates: Candidates, rules: ExtendedRules, budget: Budget | None) -> None:
         super().__init__(ReferenceEngine(candidates, rules.redundancy))
-        self._candidates, self._rules = candidates, rules
+        self._candidates, self._rules, self._budget = candidates, rules, budget
 
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`)."""
@@ -81,7 +83,7 @@ class _OversubscribedAllocator(Allocator):
             if instance.burst > 0:
                 steps += [int(left[index] // instance.burst) for index in _primaries(fewer)]
             step = min(steps, default=None)
-            state = limited_allocator(fewer, rules).standard(state, instance, step)
+            state = limited_allocator(fewer, rules, self._budget).standard(state, instance, step)
             placed = len(state.placed) - count
             if not step or placed < step or len(state.placed) - first == limit:
                 return replace(state, failures=add_counts(state.failures, refused))

@@ -18,6 +18,7 @@ from functools import partial
 
 from gpolicy.allocator.cluster_data import Instance, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
+from gpolicy.allocator.engines import TooLongError
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.repeated_allocation import AllocationState
 from gpolicy.analysis.basis import StateReport
@@ -25,7 +26,14 @@ from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
 from gpolicy.analysis.cure import Cure, find_cure
 from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
-from gpolicy.analysis.loaded_state import basis_notes, check_group, counted_on_primary, load_state, split_instances
+from gpolicy.analysis.loaded_state import (
+    LoadedState,
+    basis_notes,
+    check_group,
+    counted_on_primary,
+    load_state,
+    split_instances,
+)
 from gpolicy.analysis.metadata_room import MetadataRoom, metadata_rooms
 from gpolicy.analysis.pair_names import PairNames, pair_title
 from gpolicy.analysis.policy_limits import OF_HTOOLS, PolicyLimit, declared_limit_of, limit_of
@@ -203,11 +211,9 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     template that is not enabled, and GpolicyError if nothing is known of the group, or of any, or counting takes
     minutes.
     """
-    check_group(state, group)
-    wanted = wanted_template(template, enabled_templates(state)) if template else None
     in_force = limits_in_force(state, limits, group)
+    loaded = load_to_count(state, group, template=template, limits=limits, declared=declared)
     state = limited(state, limits)
-    loaded = load_state(state, template=wanted, declared=declared, group=group)
     if weights != WEIGHTS:
         loaded = loaded.with_weights(weights)
     notes = basis_notes(loaded.settled, loaded.whole.cluster, group, declared=declared)
@@ -228,12 +234,23 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     all_known = group is None and not unknown and not loaded.limits_differ
     notes += [_LIMITS_DIFFER] if group is None and loaded.limits_differ else []
     whole = {loaded.whole: "the whole cluster: "} if all_known else {}
-    found = each_cluster(whole | titles, lambda cluster, title: count_cluster(cluster, prefixed(tell, title)))
-    groups = tuple(found[cluster].called(name, called) for name, cluster in chosen.items())
-    as_a_whole = None
-    if all_known:
-        same = groups[0] if loaded.whole in titles else found[loaded.whole].called(None, called)
-        as_a_whole = replace(same, group=None)
+    found = each_cluster(whole | titles, lambda cluster, title: count_in_time(cluster, prefixed(tell, title)))
+    groups: list[GroupCapacity] = []
+    for name, cluster in list(chosen.items()):
+        counted = found[cluster]
+        if isinstance(counted, GroupCapacity):
+            groups.append(counted.called(name, called))
+        elif len(titles) == 1:
+            raise counted
+        else:
+            unknown[name] = Unknown(counted.message, counted.hint or "")
+            del chosen[name]
+    as_a_whole = found.get(loaded.whole) if all_known and not unknown else None
+    if isinstance(as_a_whole, TooLongError):
+        notes.append(f"the whole cluster is not counted: {as_a_whole.message}")
+        as_a_whole = None
+    elif as_a_whole is not None:
+        as_a_whole = replace(groups[0] if loaded.whole in titles else as_a_whole.called(None, called), group=None)
     metadata = metadata_rooms(state, group)
     notes += [said for item in groups for room in metadata if (said := _beyond(item, room))]
     numbers: list[PolicyLimit] = []
@@ -244,7 +261,7 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
         source=state.source,
         cluster_name=state.name,
         basis=loaded.basis(group),
-        groups=groups,
+        groups=tuple(groups),
         cluster=as_a_whole,
         notes=tuple(notes),
         snapshot=state.snapshot,
@@ -254,6 +271,15 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
         what_if=(*state.supposed, *other_weights(weights)),
         unknown=unknown,
     )
+
+
+def load_to_count(
+    state: ClusterState, group: str | None, *, template: str | None, limits: Limits, declared: bool
+) -> LoadedState:
+    """Return the clusters to count on; the arguments, and what is raised, are those of `capacity`."""
+    check_group(state, group)
+    wanted = wanted_template(template, enabled_templates(state)) if template else None
+    return load_state(limited(state, limits), template=wanted, declared=declared, group=group)
 
 
 def policy_limits(item: GroupCapacity, counted: CountedCluster) -> Iterator[PolicyLimit]:
@@ -308,6 +334,14 @@ class _Counts:
     sizes: tuple[tuple[PlacedSize, ...], ...]
 
 
+def count_in_time(counted: CountedCluster, tell: Observer) -> GroupCapacity | TooLongError:
+    """Count on one cluster, or return why that takes too long."""
+    try:
+        return count_cluster(counted, tell)
+    except TooLongError as error:
+        return error
+
+
 def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
     """Count on one cluster; the names of its spec pairs are their places."""
     policy, std, hspace = counted.policy, counted.policy.std, counted.as_hspace
@@ -344,13 +378,13 @@ def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
 
 def _count(counted: CountedCluster, tell: Observer) -> _Counts:
     policy = counted.policy
-    final, sizes = _tiered_run(counted, tell)
+    final, sizes = tiered_run(counted, tell)
     tell("standard instances")
     specs = tuple(counted.fit_pair(pair) for pair in policy.minmax)
     return _Counts(counted.standard(policy.std, policy.std.spindle_use), specs, final, tuple(sizes))
 
 
-def _tiered_run(counted: CountedCluster, tell: Observer) -> tuple[AllocationState, list[tuple[PlacedSize, ...]]]:
+def tiered_run(counted: CountedCluster, tell: Observer) -> tuple[AllocationState, list[tuple[PlacedSize, ...]]]:
     """Return the state after the tiered run, and the sizes that were placed for each pair."""
     policy, state, sizes = counted.policy, counted.initial, []
     for number, pair in enumerate(policy.minmax, start=1):

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import Budget, make_allocator
 from gpolicy.allocator.configured_resources import NodeResources, configured_cluster
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
 from gpolicy.allocator.extended import ExtendedRules, memory_left, refuse_minutes
@@ -96,6 +96,7 @@ class CountedCluster:
     limits: Limits = NO_LIMITS
     hspace_data: ClusterData | None = None
     hail: HailParameters = field(default_factory=HailParameters)
+    budget: Budget = field(default_factory=Budget, compare=False)
 
     def __post_init__(self) -> None:
         self._known: dict[Instance, Fit] = {}
@@ -103,7 +104,7 @@ class CountedCluster:
 
     def gives_the_same(self, other: CountedCluster) -> bool:
         """Return whether `other` is made of the same, and so gives the same numbers."""
-        return all(getattr(self, item.name) == getattr(other, item.name) for item in fields(self))
+        return all(getattr(self, item.name) == getattr(other, item.name) for item in fields(self) if item.compare)
 
     @cached_property
     def as_hspace(self) -> HspaceCluster:
@@ -196,7 +197,7 @@ class CountedCluster:
             return None
         together = parts[0] if len(parts) == 1 else without_nodes(self._candidates(), refused)
         assert together is not None  # noqa: S101 (its parts are not empty)
-        return together, hail_allocator(parts, self.rules, dedicated=self.dedicated)
+        return together, hail_allocator(parts, self.rules, self.budget, dedicated=self.dedicated)
 
     def instance(self, spec: Spec, spindle_use: int) -> Instance:
         """Return a new instance of `spec` as Ganeti asks hail for it: running, its disks with their metadata."""
@@ -301,7 +302,7 @@ class CountedCluster:
         rules, top = self.rules, max(FailReason, key=lambda reason: final.failures[reason])
         if top is FailReason.N1 and rules.cpus:
             strict = replace(rules.redundancy, cpus=False)
-            allocator = make_allocator(candidates, strict, capacity_checks=True, each=True)
+            allocator = make_allocator(candidates, strict, capacity_checks=True, each=True, budget=self.budget)
             if len(allocator.standard(final, instance, 1).placed) > len(final.placed):
                 return replace(found, cause=Cause.CPUS_AFTER_FAILURE)
         if top is FailReason.N1 and rules.max_node_failures > 1:
@@ -318,6 +319,14 @@ class CountedCluster:
         """Return why the last instance did not fit in the tiered run that ended with `pair`."""
         last = final.placed[0] if final.placed else self.largest(pair, self.policy.std.spindle_use)
         return self.find_binding(final, replace(last, primary=NO_NODE, secondary=NO_NODE, location_score=0))
+
+    @property
+    def surely_takes_one(self) -> bool:
+        """Whether a standard instance, or one at the minimum or maximum of a pair fits; if not, another size may."""
+        policy = self.policy
+        sizes = [(policy.std, policy.std.spindle_use), *((pair.min, pair.min.spindle_use) for pair in policy.minmax)]
+        wanted = [self.instance(size, use) for size, use in sizes if size.memory > 0]
+        return any(self.place(self.initial, one, 1).placed for one in (*wanted, *map(self.largest, policy.minmax)))
 
     def fill_with_minimums(self, state: AllocationState) -> tuple[AllocationState, Binding]:
         """Return `state` with the least size of each pair placed as often as it fits, and why the last fits no more."""
@@ -352,7 +361,9 @@ class HspaceCluster(CountedCluster):
     def _make(self, refused: frozenset[int]) -> tuple[Candidates, Allocator] | None:  # noqa: ARG002
         found = self._candidates(self._usable.groups)
         rules = replace(self._usable.rules, weights=self.weights)
-        return None if found is None else (found, make_allocator(found, rules, capacity_checks=True))
+        return (
+            None if found is None else (found, make_allocator(found, rules, capacity_checks=True, budget=self.budget))
+        )
 
     def instance(self, spec: Spec, spindle_use: int) -> Instance:
         """Return the instance that hspace places for `spec`: one disk, without its metadata."""

@@ -12,6 +12,7 @@ from heapq import heapify, heappop, heappush
 from itertools import groupby
 
 from gpolicy.allocator.cluster_data import Instance
+from gpolicy.allocator.compiled_allocation import Budget
 from gpolicy.allocator.dedicated_nodes import try_each_dedicated
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.extended import ExtendedRules, limited_allocator, memory_left
@@ -38,12 +39,14 @@ def rules_of(limits: Limits, *, tests: bool) -> ExtendedRules:
     return ExtendedRules(failures, limits.cpus_after_failure is True, limits.oversubscription)
 
 
-def hail_allocator(candidates: Sequence[Candidates], rules: ExtendedRules, *, dedicated: bool) -> Allocator:
+def hail_allocator(
+    candidates: Sequence[Candidates], rules: ExtendedRules, budget: Budget, *, dedicated: bool
+) -> Allocator:
     """Return the allocator for candidates, of which hail takes the later ones only where none of the first fits."""
     made = [
-        _DedicatedAllocator(one, rules)
+        _DedicatedAllocator(one, rules, budget)
         if dedicated and isinstance(one, SingleCandidates)
-        else limited_allocator(one, rules)
+        else limited_allocator(one, rules, budget)
         for one in candidates
     ]
     return made[0] if len(made) == 1 else _InTurn(made)
@@ -75,11 +78,11 @@ class _InTurn(Allocator):
 class _DedicatedAllocator(Allocator):
     """Places by lost allocations: the smallest loss wins, then the least disk left, then the last node."""
 
-    def __init__(self, candidates: SingleCandidates, rules: ExtendedRules) -> None:
+    def __init__(self, candidates: SingleCandidates, rules: ExtendedRules, budget: Budget) -> None:
         checks = rules.max_node_failures > 0
         super().__init__(ReferenceEngine(candidates, rules.redundancy), capacity_checks=checks)
         self._candidates, self._rules = candidates.nodes, rules
-        self._by_score = limited_allocator(candidates, rules)
+        self._by_score = limited_allocator(candidates, rules, budget)
 
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`). Only a node that has changed is tried again."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from gpolicy.checking.members import Members
 from gpolicy.checking.pairs import Pair, pairs_of
@@ -30,6 +30,8 @@ MINMAX: Path = ("ipolicy", "minmax")
 DISK_TEMPLATES: Path = ("ipolicy", "disk-templates")
 ENABLED_TEMPLATES: Path = ("enabled_disk_templates",)
 ENABLED_HYPERVISORS: Path = ("enabled_hypervisors",)
+MOST_COMPARED: Final = 20_000
+"""Of the specs that are compared with what nodes give, group by group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +159,20 @@ class Context:
 
     @cached_property
     def excesses(self) -> dict[str, tuple[Excess, ...]]:
-        """The bounds of specs that are above what the largest node of a group gives, by group."""
+        """The bounds of specs that are above what the largest node of a group gives, by group.
+
+        Groups beyond MOST_COMPARED specs are left out.
+        """
         from gpolicy.checking.node_limits import excesses  # noqa: PLC0415 (it asks the context)
 
-        return {group.name: tuple(excesses(self, group)) for group in self.groups}
+        found: dict[str, tuple[Excess, ...]] = {}
+        compared = 0
+        for group in self.groups:
+            compared += len(self.pairs(group))
+            if compared > MOST_COMPARED:
+                break
+            found[group.name] = tuple(excesses(self, group))
+        return found
 
     # --- leaves ------------------------------------------------------------------------------------------------
 

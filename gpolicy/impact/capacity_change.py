@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from gpolicy.allocator.cluster_data import InstancePolicy, SpecPair
 from gpolicy.allocator.dedicated_nodes import allocation_vector, biggest_first, sample_instances
+from gpolicy.allocator.engines import TooLongError
 from gpolicy.allocator.node import Node
-from gpolicy.analysis.capacity import GroupCapacity, Observer, count_cluster, prefixed
+from gpolicy.analysis.capacity import GroupCapacity, Observer, count_in_time, prefixed
 from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.impact.comparison import CountedSides, LoadedComparison, measure_sides
@@ -36,16 +37,27 @@ def capacity_change(compared: LoadedComparison, names: PairNames, tell: Observer
     sides = [item for item in compared.groups if item.match.name not in slow]
     sides += [compared.whole] if compared.whole and not slow else []
 
-    def count(cluster: CountedCluster, title: str) -> GroupCapacity:
-        return count_cluster(cluster, prefixed(tell, title))
+    def count(cluster: CountedCluster, title: str) -> GroupCapacity | TooLongError:
+        return count_in_time(cluster, prefixed(tell, title))
 
-    found = measure_sides(sides, count)
-    changes = [_group_change(item, before, after, names) for item, (before, after) in zip(sides, found, strict=True)]
-    whole = changes.pop() if compared.whole and not slow else None
+    changes: list[GroupCapacityChange] = []
+    for item, (before, after) in zip(sides, measure_sides(sides, count), strict=True):
+        try:
+            changes.append(_group_change(item, _counted(before), _counted(after), names))
+        except TooLongError as error:
+            slow[item.match.name] = error.message
+    whole = changes.pop() if changes and changes[-1].group is None else None
     unavailable = {**compared.unavailable, **slow}
-    if whole is None and unavailable:
+    if unavailable:
+        whole = None
         unavailable[""] = next(iter(unavailable.values()))
     return CapacityChange(tuple(changes), whole, tuple(dict.fromkeys(compared.notes)), unavailable)
+
+
+def _counted(side: GroupCapacity | TooLongError | None) -> GroupCapacity | None:
+    if isinstance(side, TooLongError):
+        raise side
+    return side
 
 
 def _too_slow(sides: CountedSides) -> str:

@@ -15,7 +15,10 @@ from gpolicy.analysis.node_losses import GroupRedundancy
 from gpolicy.analysis.pair_names import MINMAX, PairNames, names_by_object, pair_names, pair_title
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Terms
+from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.units import exact_size
+from gpolicy.impact.capacity_change import capacity_change
+from gpolicy.impact.comparison import compare, load
 from gpolicy.impact.fit_change import CapacityChange, FitChange, GroupCapacityChange
 from gpolicy.impact.impact import Impact, impact
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
@@ -197,7 +200,8 @@ def guard_impact(
     """Return what `guards` are judged by; `emptied`: also the built-in one against groups that take nothing."""
     parts = {_JUDGES[guard.measure][0] for guard in guards if guard.measure in _JUDGES}
     parts |= {"capacity"} if emptied else set()
-    return impact(before, after, names=names, failures=failures_asked(guards), parts=parts, observer=observer)
+    failures = failures_asked(guards)
+    return impact(before, after, names=names, failures=failures, parts=parts, whole=False, observer=observer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +215,23 @@ class Prospect:
 
     def verdicts(self) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
         """Return the verdict of every guard of the policy, and that of `TAKES_INSTANCES`, if it has one."""
-        guards, known, changed = self.policy.guards, None, bool(self.changes)
-        if changed or need_impact(guards):
-            names = pair_names(self.policy, self.after)
-            known = guard_impact(self.before, self.after, guards, names, emptied=changed)
-        return declared_guards(guards, self.changes, known), takes_instances(known, frozenset())
+        guards, known = self.policy.guards, None
+        if need_impact(guards):
+            known = guard_impact(self.before, self.after, guards, pair_names(self.policy, self.after))
+        return declared_guards(guards, self.changes, known), takes_instances(self._doubtful(), frozenset())
+
+    def _doubtful(self) -> Impact | None:
+        """Return the capacity of the groups that may take nothing any more; None if all take some, or are not known."""
+        if not self.changes:
+            return None
+        try:
+            loaded = load(compare(self.before, self.after))
+            known = [one for one in loaded.groups if one.after and one.after.too_slow is None]
+            found = [one for one in known if one.before and one.after and not one.after.surely_takes_one]
+        except GpolicyError:
+            return None
+        doubtful = replace(loaded, groups=tuple(found), whole=None)
+        return Impact(capacity=capacity_change(doubtful, pair_names(self.policy, self.after), lambda _what: None))
 
     def impact(self, *parts: str) -> Impact:
         """Return these parts of what the plan does."""

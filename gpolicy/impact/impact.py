@@ -6,7 +6,7 @@ A wrong number is worse than no number.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Final, TypeVar
 
@@ -56,11 +56,13 @@ class _Input:
     failures: int
     tell: Callable[[str], None]
     on_declared: bool
+    whole: bool
 
     @cached_property
     def loaded(self) -> LoadedComparison:
         """The states to count on. Raise GpolicyError where no group of one of them is known."""
-        return load(self.states, declared=self.on_declared)
+        found = load(self.states, declared=self.on_declared)
+        return found if self.whole else replace(found, whole=None)
 
     @property
     def declares(self) -> bool:
@@ -120,7 +122,7 @@ PARTS: Final = tuple(_MEASURES)
 """The parts of an impact, as `Impact` and `unavailable` name them."""
 
 
-def impact(
+def impact(  # noqa: PLR0913 (each is a choice of its own)
     before: ClusterState,
     after: ClusterState,
     *,
@@ -129,13 +131,15 @@ def impact(
     failures: int = 1,
     parts: Collection[str] = PARTS,
     declared: bool = False,
+    whole: bool = True,
     observer: Callable[[str], None] | None = None,
 ) -> Impact:
     """Return what it does to a cluster that it becomes `after`, with `names` for its spec pairs.
 
     `hardware` is what a policy promises of the nodes of a group; `failures`: how many nodes of a group may fail at once
     in the test of redundancy. Only `parts` are worked out. With `declared`, what hv_state and disk_state
-    declare goes before measured figures. `observer` is told what is being computed.
+    declare goes before measured figures; without `whole` only groups are counted, not all of them together. `observer`
+    is told what is being computed.
     """
     given = _Input(
         states=compare(before, after),
@@ -144,6 +148,7 @@ def impact(
         failures=failures,
         tell=observer or (lambda _what: None),
         on_declared=declared,
+        whole=whole,
     )
     found: dict[str, Any] = {}
     unavailable: dict[str, str] = {}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from gpolicy.analysis.capacity import GroupCapacity, capacity
+from gpolicy.allocator.compiled_allocation import Budget
+from gpolicy.analysis.capacity import load_to_count, tiered_run
+from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.pair_names import PairNames, pair_names
 from gpolicy.analysis.score_weights import with_weights
 from gpolicy.cluster.state import ClusterState
@@ -16,17 +19,8 @@ from gpolicy.policy.scenario import CapacityQuestion, Expectation, Scenario
 from gpolicy.testing.outcome import CannotRunError, Check, checked, errors_at, group_with_nodes
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """The number of instances that fit and the binding resource, by spec (its name, or `standard`)."""
-
-    fits: dict[str, int]
-    binding: dict[str, str]
-    tiered: dict[str, int] | None
-
-
-def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario) -> list[Check]:
-    """Return the checks of a capacity test."""
+def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario, budget: Budget) -> list[Check]:
+    """Return the checks of a capacity test, which counts what it expects and nothing else, within `budget`."""
     question = scenario.capacity
     assert question is not None  # noqa: S101 (the schema asks for it)
     if question.resource_model and any(node.filled for part in scenario.stage.simulated for node in part.nodes):
@@ -36,8 +30,8 @@ def check_capacity(policy: Policy, state: ClusterState, scenario: Scenario) -> l
     names = pair_names(policy, state)
     state = _with_standard(state, question)
     with errors_at(question.template.span if question.template else scenario.span):
-        counted = _counted(state, group, scenario, question, names)
-    return [_check(counted, expectation) for expectation in scenario.expectations]
+        counts = _Counts(_cluster(state, group, scenario, question, budget), names, group)
+        return [_check(counts, expectation) for expectation in scenario.expectations]
 
 
 def _group(state: ClusterState, scenario: Scenario, question: CapacityQuestion) -> str | None:
@@ -60,66 +54,70 @@ def _with_standard(state: ClusterState, question: CapacityQuestion) -> ClusterSt
     return replace(state, cluster=replace(state.cluster, own=own), groups=groups)
 
 
-def _counted(
-    state: ClusterState, group: str | None, scenario: Scenario, question: CapacityQuestion, names: PairNames
-) -> Counted:
-    template = question.template.value if question.template else None
+def _cluster(
+    state: ClusterState, group: str | None, scenario: Scenario, question: CapacityQuestion, budget: Budget
+) -> CountedCluster:
+    """Return the cluster to count on."""
     weights = with_weights({**dict(question.weights), **dict.fromkeys(question.without, 0.0)})
     limits = Limits(
         max_node_failures=question.max_node_failures,
         oversubscription=question.oversubscription,
         cpus_after_failure=question.cpus_after_failure,
     )
+    names = sorted({node.group for node in state.nodes.values()})
     if limits.beyond_htools and group is None:
-        groups = ", ".join(sorted({node.group for node in state.nodes.values()}))
-        hint = f"say `group:`, one of {groups}"
+        hint = f"say `group:`, one of {', '.join(names)}"
         raise CannotRunError("such limits apply to the nodes of one group: which one?", scenario.span, hint=hint)
-    report = capacity(
-        state,
-        group=group,
-        template=template,
-        names=names,
-        limits=limits,
-        declared=question.resource_model,
-        weights=weights,
-    )
-    found = report.groups[0] if group is not None else report.cluster
-    if found is None:
-        hint = f"say `group:`, one of {', '.join(item.group for item in report.groups if item.group)}"
-        reason = "; ".join(report.not_known) or "the groups have different limits"
-        raise CannotRunError(reason, scenario.span, hint=hint)
-    return _all_of(found)
+    template = question.template.value if question.template else None
+    loaded = load_to_count(state, group, template=template, limits=limits, declared=question.resource_model)
+    if group is None and (loaded.unknown or loaded.limits_differ):
+        hint = f"say `group:`, one of {', '.join(names)}"
+        reason = "; ".join(f"group {name}: {why.reason}" for name, why in loaded.unknown.items())
+        raise CannotRunError(reason or "the groups have different limits", scenario.span, hint=hint)
+    found = loaded.whole if group is None else loaded.groups[group]
+    return replace(found, weights=weights, budget=budget)
 
 
-def _all_of(found: GroupCapacity) -> Counted:
-    fits = {spec.name: spec.fits for spec in found.specs} | {"standard": found.standard.fits}
-    binding = {spec.name: spec.binding.cause.key for spec in found.specs}
-    binding["standard"] = found.standard.binding.cause.key
-    tiered = {spec.name: sum(size.count for size in spec.tiered) for spec in found.specs}
-    return Counted(fits, binding, tiered)
+@dataclass(eq=False)
+class _Counts:
+    """The counts on one cluster; each is worked out when it is asked for."""
+
+    cluster: CountedCluster
+    names: PairNames
+    group: str | None
+
+    def fit(self, name: str) -> Fit | None:
+        """Return how many of the pair (or `standard`) of this name fit; None if there is none."""
+        policy = self.cluster.policy
+        if name == "standard":
+            return self.cluster.standard(policy.std, policy.std.spindle_use)
+        pair = dict(zip(self.pairs, policy.minmax, strict=True)).get(name)
+        return self.cluster.fit_pair(pair) if pair else None
+
+    @cached_property
+    def pairs(self) -> tuple[str, ...]:
+        """The names of the pairs."""
+        return self.names.of(self.group, len(self.cluster.policy.minmax))
+
+    @cached_property
+    def tiered(self) -> dict[str, int]:
+        """How many fit in the tiered run, by the name of the pair."""
+        _, sizes = tiered_run(self.cluster, lambda _what: None)
+        return {name: sum(size.count for size in placed) for name, placed in zip(self.pairs, sizes, strict=True)}
 
 
-def _check(counted: Counted, expectation: Expectation) -> Check:
+def _check(counts: _Counts, expectation: Expectation) -> Check:
     match expectation.path:
-        case ("specs", name):
-            return checked(expectation, counted.fits.get(name), detail=_bound(counted, name))
-        case ("standard",):
-            return checked(expectation, counted.fits["standard"], detail=_bound(counted, "standard"))
-        case ("tiered",):
-            total = None if counted.tiered is None else sum(counted.tiered.values())
-            return checked(expectation, total, detail=_by_spec(counted))
-        case ("tiered", name):
-            return checked(expectation, (counted.tiered or {}).get(name), detail=_by_spec(counted))
-        case ("binding", name):
-            return checked(expectation, counted.binding.get(name), detail=_bound(counted, name))
-    return checked(expectation, counted.binding["standard"], detail=_bound(counted, "standard"))
-
-
-def _bound(counted: Counted, name: str) -> str:
-    return f"{counted.fits[name]} fit, bound by {counted.binding[name]}" if name in counted.fits else ""
-
-
-def _by_spec(counted: Counted) -> str:
-    if counted.tiered is None:
-        return "not counted under limits"
-    return ", ".join(f"{name} {count}" for name, count in counted.tiered.items())
+        case ("tiered", *name):
+            found = counts.tiered.get(name[0]) if name else sum(counts.tiered.values())
+            detail = ", ".join(f"{pair} {fits}" for pair, fits in counts.tiered.items())
+            return checked(expectation, found, detail=detail)
+        case ("specs" | "binding", name):
+            fit = counts.fit(name)
+        case _:
+            fit = counts.fit("standard")
+    if fit is None:
+        return checked(expectation, None)
+    cause = fit.binding.cause.key
+    is_binding = expectation.path[0] == "binding"
+    return checked(expectation, cause if is_binding else fit.fits, detail=f"{fit.fits} fit, bound by {cause}")

@@ -32,6 +32,7 @@ class Status(IntEnum):
     ASK_THE_LAW = 6
     TOO_MANY_PLACED = 7
     TOO_DEEP = 8
+    TOO_LONG = 9
 
 
 class Question(IntEnum):
@@ -149,6 +150,10 @@ def _declare(library: ctypes.CDLL) -> None:
     library.gpolicy_close.restype = None
     library.gpolicy_stop.argtypes = (engine, ctypes.c_int)
     library.gpolicy_stop.restype = None
+    library.gpolicy_allow.argtypes = (engine, ctypes.c_int64)
+    library.gpolicy_allow.restype = None
+    library.gpolicy_steps.argtypes = (engine,)
+    library.gpolicy_steps.restype = ctypes.c_int64
     library.gpolicy_ask.argtypes = (
         engine,
         ctypes.c_int64,
@@ -300,6 +305,15 @@ class NativeEngine:
     def stop(self) -> None:
         """End the present question without an answer; later questions are answered."""
         self._library.gpolicy_stop(self._handle, 1)
+
+    def allow(self, steps: int) -> None:
+        """Let each later question take so much work; then it ends with TOO_LONG."""
+        self._library.gpolicy_allow(self._handle, steps)
+
+    @property
+    def steps(self) -> int:
+        """How much work the last question took."""
+        return int(self._library.gpolicy_steps(self._handle))
 
     @property
     def placed(self) -> int:

@@ -37,7 +37,7 @@ class SpecBeyondNodes(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
-            for excess in context.excesses[group.name]:
+            for excess in context.excesses.get(group.name, ()):
                 if excess.limit.span is None:
                     message = excess.sentence(f"any node of {name_of(group)}")
                     hint = "make the spec smaller" if excess.bound == "min" else "lower the maximum"

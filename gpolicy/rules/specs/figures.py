@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -100,13 +101,10 @@ class FigureRefusesSpecs(Rule):
         for group in _refused_groups(context, about)[:_MOST_GROUPS]:
             for figure, gone in _deciding(context, group, judges, about):
                 refusals = decided.setdefault(figure.span, _Refusals(figure))
-                pairs = context.pairs(group)
                 refusals.groups.append(group)
-                refusals.specs += len(pairs)
-                for finding in gone:
-                    refusals.findings[finding] = None
-                    inside = (pair.span for pair in pairs if finding.span and _inside(finding.span, pair.span))
-                    refusals.refused.update((group.name, span) for span in inside)
+                refusals.specs += len(context.pairs(group))
+                refusals.findings.update(dict.fromkeys(gone))
+                refusals.refused.update((group.name, span) for span in _refused(_pairs(context, group), gone))
         said: set[Finding] = set()
         for span, refusals in decided.items():
             findings = [finding for finding in refusals.findings if finding not in said]
@@ -133,17 +131,33 @@ class FigureRefusesSpecs(Rule):
 
 def _refused_groups(context: Context, about: Sequence[Finding]) -> list[GroupPolicy]:
     """Return the groups some of whose specs are refused; none if it is one spec alone."""
-    spans = {finding.span for finding in about if finding.span is not None}
-    refused: dict[str, set[Span]] = {}
-    for group in context.groups if len(spans) > 1 else ():
-        pairs = [pair.span for pair in context.pairs(group)]
-        refused[group.name] = {pair for pair in pairs if any(_inside(span, pair) for span in spans)}
+    refused: dict[int, set[Span]] = {}  # by the list of pairs, which groups may share
+    for group in context.groups if len({finding.span for finding in about if finding.span}) > 1 else ():
+        if id(context.pairs(group)) not in refused:
+            refused[id(context.pairs(group))] = _refused(_pairs(context, group), about)
     several = len(set().union(*refused.values())) > 1
-    return [group for group in context.groups if several and refused[group.name]]
+    return [group for group in context.groups if several and refused[id(context.pairs(group))]]
 
 
-def _inside(span: Span, around: Span) -> bool:
-    return span.file == around.file and span.lies_within(around)
+def _pairs(context: Context, group: GroupPolicy) -> list[Span]:
+    """Return the places of a group's pairs in their order; none lies within another."""
+    return sorted(pair.span for pair in context.pairs(group))
+
+
+def _around(place: Span | None, pairs: Sequence[Span]) -> Span | None:
+    """Return the pair that a place lies within."""
+    number = 0 if place is None else bisect_right(pairs, (place.file, place.line, place.column), key=_start)
+    pair = pairs[number - 1] if number else None
+    return pair if place and pair and place.file == pair.file and place.lies_within(pair) else None
+
+
+def _start(span: Span) -> tuple[str, int, int]:
+    return span.file, span.line, span.column
+
+
+def _refused(pairs: Sequence[Span], findings: Iterable[Finding]) -> set[Span]:
+    """Return the pairs that the findings are about."""
+    return {pair for finding in findings if (pair := _around(finding.span, pairs))}
 
 
 def _deciding(
@@ -154,7 +168,7 @@ def _deciding(
     Of what is taken from a node first; only where nothing of that decides, of what the node has. Where two figures
     do the same, neither decides.
     """
-    pairs = [pair.span for pair in context.pairs(group)]
+    pairs = _pairs(context, group)
     alone = _judged(context, replace(context.policy, groups={group.name: group}), judges)
     here = {(finding.span, finding.message) for finding in alone}
     own = [finding for finding in about if (finding.span, finding.message) in here]
@@ -162,9 +176,8 @@ def _deciding(
         gone: dict[int, list[_Figure]] = defaultdict(list)
         without: dict[Span, list[Finding]] = {}
         for figure in figures:
-            still = {finding.span for finding in _judged(context, figure.without, judges) if finding.span}
-            fit = [pair for pair in pairs if not any(_inside(span, pair) for span in still)]
-            cured = [finding for finding in own if finding.span and any(_inside(finding.span, pair) for pair in fit)]
+            still = _refused(pairs, _judged(context, figure.without, judges))
+            cured = [finding for finding in own if (pair := _around(finding.span, pairs)) and pair not in still]
             without[figure.span] = cured
             gone[len(cured)].append(figure)
         most = max(gone, default=0)

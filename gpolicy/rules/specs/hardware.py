@@ -35,13 +35,16 @@ class SpecBeyondHardware(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
-            for excess in context.excesses[group.name]:
+            for excess in context.excesses.get(group.name, ()):
                 by_spindles = context.exclusive(group) and excess.parameter in ("disk-size", "spindle-use")  # GP405
                 if excess.bound == "min" and excess.limit.span is not None and not by_spindles:
                     related = excess.limit.places
                     hint = "make the spec smaller, or correct the hardware"
                     message = f"{excess.sentence('a node')}: no instance of it fits"
                     yield self.hit(group, message, excess.place, hint=hint, related=related)
+        if left_out := len(context.groups) - len(context.excesses):
+            message = f"{in_words(left_out, 'group')} were not compared with their specs, as there are too many of both"
+            yield self.hit("cluster", message, None)
 
 
 class SpecMaxBeyondHardware(Rule):
@@ -57,7 +60,7 @@ class SpecMaxBeyondHardware(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
-            for excess in context.excesses[group.name]:
+            for excess in context.excesses.get(group.name, ()):
                 if excess.bound == "max" and excess.limit.span is not None:
                     hint = "lower the maximum to what a node can give"
                     message, related = excess.sentence("a node"), excess.limit.places

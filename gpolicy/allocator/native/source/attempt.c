@@ -150,7 +150,7 @@ static void choose_secondary(struct engine *engine, const struct instance *insta
                              const bool *allowed, struct attempt *attempt) {
     struct scored *order = reserve(engine, &engine->scored, engine->node_count, sizeof *order);
     int64_t count = 0, rejected = 0;
-    if (ended(engine)) return;
+    if (ended_after(engine, engine->node_count)) return;
     for (int64_t row = 0; row < engine->node_count; row++) {
         if (!pair_fits(engine, instance, primary, row)) continue;
         order[count++] = (struct scored){pair_score(engine, primary, row), row};
@@ -277,7 +277,7 @@ static void choose_pair(struct engine *engine, const struct instance *instance, 
 void try_allocate(struct engine *engine, const struct instance *instance, int64_t number, enum test test,
                   struct attempt *attempt) {
     *attempt = (struct attempt){.primary = NOWHERE, .secondary = NOWHERE};
-    if (ended(engine)) return;
+    if (ended_after(engine, engine->mirrored ? engine->node_count / 2 : 2 * engine->node_count)) return;
     attempt->counts = *look_at_candidates(engine, instance, 0);
     if (attempt->counts.successes == 0) return;
     if (engine->mirrored) {

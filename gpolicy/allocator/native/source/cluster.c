@@ -9,7 +9,9 @@ void fail(struct engine *engine, enum status status) {
     if (engine->status == DONE) engine->status = status;
 }
 
-bool ended(struct engine *engine) {
+bool ended_after(struct engine *engine, int64_t steps) {
+    engine->steps_left -= steps;
+    if (engine->steps_left < 0) fail(engine, TOO_LONG);
     if (atomic_load_explicit(&engine->stop, memory_order_relaxed)) fail(engine, STOPPED);
     return failed(engine);
 }

@@ -29,7 +29,7 @@ enum component {
 
 /* How a call ended. */
 enum status {
-    DONE, OUT_OF_MEMORY, INVALID, STOPPED, DIVISION_BY_ZERO, MISSING_NODE, ASK_THE_LAW, TOO_MANY_PLACED, TOO_DEEP
+    DONE, OUT_OF_MEMORY, INVALID, STOPPED, DIVISION_BY_ZERO, MISSING_NODE, ASK_THE_LAW, TOO_MANY_PLACED, TOO_DEEP, TOO_LONG
 };
 
 /* How the N+1 test treats an instance: fail over, move, or place a copy elsewhere. */
@@ -130,6 +130,7 @@ struct engine {
     bool balanced; /* moves of balancing were taken, and nothing else */
     enum status status;
     atomic_int stop; /* set by another thread */
+    int64_t allowed, steps_left; /* steps of work: of each call, and of this one; one takes about 0.2 µs */
     int64_t missing_index;
     int64_t last_failing;   /* the node that could not be evacuated in the last failed test */
     bool last_was_simulated; /* whether that took a simulation */
@@ -187,8 +188,9 @@ static inline bool is_strict(const struct engine *engine) { return engine->failu
 
 void fail(struct engine *engine, enum status status);
 static inline bool failed(const struct engine *engine) { return engine->status != DONE; }
-/* Whether the call must end: the caller has stopped it, or there is an error. */
-bool ended(struct engine *engine);
+/* Whether the call must end, now that so many steps come: the caller has stopped it, there is an error, or none are left. */
+bool ended_after(struct engine *engine, int64_t steps);
+static inline bool ended(struct engine *engine) { return ended_after(engine, 1); }
 
 /* Return zeroed memory for `count` items, or NULL after fail(). It lives until release() or the end of the engine. */
 void *zeroed(struct engine *engine, int64_t count, size_t size);

@@ -38,6 +38,7 @@ EXPORTED int gpolicy_open(const int64_t *integers, int64_t integer_count, const 
     struct numbers numbers = {integers, integer_count, reals, real_count};
     struct engine *engine = *opened = calloc(1, sizeof *engine);
     if (engine == NULL) return OUT_OF_MEMORY;
+    engine->allowed = engine->steps_left = INT64_MAX;
     read_cluster(engine, &numbers);
     if (failed(engine)) return (int)engine->status;
     bool open = open_outcomes(engine) && open_pair_search(engine) && open_whole_search(engine) &&
@@ -51,6 +52,12 @@ EXPORTED void gpolicy_close(struct engine *engine) {
     release_all(engine);
     free(engine);
 }
+
+/* Let each later call do so many steps of work; it then ends with TOO_LONG. */
+EXPORTED void gpolicy_allow(struct engine *engine, int64_t steps) { engine->allowed = steps; }
+
+/* Return how many steps the last call has done. */
+EXPORTED int64_t gpolicy_steps(const struct engine *engine) { return engine->allowed - engine->steps_left; }
 
 /* Make the call that another thread is in end without an answer (1), or allow calls again (0). */
 EXPORTED void gpolicy_stop(struct engine *engine, int stop) {
@@ -96,6 +103,7 @@ static void answer_run(struct engine *engine, enum kind kind, const struct insta
 static bool begin(struct engine *engine, int64_t keep) {
     if (!engine->open || keep < 0 || keep > engine->placements.count) return false;
     engine->status = DONE;
+    engine->steps_left = engine->allowed;
     unplace(engine, keep);
     return true;
 }

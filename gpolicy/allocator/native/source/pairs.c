@@ -643,7 +643,7 @@ static void search_close(struct engine *engine) {
     keep_close(search, p, s->rows[s->best].low, (const char *)search->sides->items, sizeof *search->sides->items);
     keep_close(search, s, p->rows[p->best].low, (const char *)search->secondaries, sizeof *search->secondaries);
     refine_bounds(engine);
-    for (int64_t i = 0; i < p->close_count && !ended(engine); i++) {
+    for (int64_t i = 0; i < p->close_count && !ended_after(engine, s->close_count); i++) {
         int64_t primary = p->close[i].row;
         for (int64_t j = 0; j < s->close_count; j++) {
             int64_t secondary = s->close[j].row;
@@ -669,7 +669,7 @@ static void guess(struct engine *engine) {
 /* Score all pairs: the bounds do not cover offline nodes, which count in other components. */
 static void search_all(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
-    for (int64_t i = 0; i < search->p.count && !ended(engine); i++) {
+    for (int64_t i = 0; i < search->p.count && !ended_after(engine, search->s.count); i++) {
         for (int64_t j = 0; j < search->s.count; j++) {
             int64_t primary = search->p.rows[i].row, secondary = search->s.rows[j].row;
             if (!pair_fits(engine, search->instance, primary, secondary)) continue;

@@ -4,7 +4,7 @@
 
 #include "node_changes.h"
 
-enum { MOST_PLACEMENTS = 1 << 20 };
+enum { MOST_PLACEMENTS = 1 << 20, STEPS_OF_PLACEMENT = 50 /* for its memory */ };
 
 /* Return the slot of the record with this number. */
 static int64_t slot_of(const struct table *table, int64_t number) {
@@ -26,11 +26,12 @@ bool own_number(const struct engine *engine, const struct instance *instance, in
            (instance->index < 0 || instance->index == number);
 }
 
-static bool reserve_placement(struct engine *engine, struct list *primaries) {
+/* `saved`: how many shares the journal will keep. */
+static bool reserve_placement(struct engine *engine, struct list *primaries, int64_t saved) {
     struct placements *placements = &engine->placements;
     struct table *table = &engine->table;
     if (placements->count == MOST_PLACEMENTS) fail(engine, TOO_MANY_PLACED);
-    if (failed(engine)) return false;
+    if (ended_after(engine, STEPS_OF_PLACEMENT + saved)) return false;
     int64_t capacity = table->capacity;
     return grow(engine, &placements->items, &placements->capacity, placements->count + 1, sizeof *placements->items) &&
            grow(engine, &primaries->items, &primaries->capacity, primaries->count + 1, sizeof *primaries->items) &&
@@ -64,7 +65,8 @@ void place(struct engine *engine, const struct instance *instance, int64_t numbe
     bool called_otherwise = instance->index >= 0 && instance->index != number;
     bool listed_nowhere = listed == table->count || table->items[listed].primary == NOWHERE;
     if (called_otherwise && listed_nowhere && !instance->forthcoming) fail(engine, ASK_THE_LAW);
-    if (!reserve_placement(engine, primaries)) return;
+    int64_t saved = instance->secondary == NOWHERE ? 0 : engine->peers[instance->secondary].count;
+    if (!reserve_placement(engine, primaries, saved)) return;
     struct placed placed = {.slot = slot, .version = engine->version, .missing = engine->missing,
                             .clashing = engine->clashing, .before = engine->journal.top};
     /* For one group, hail's table has gaps, and the new instance may take the number of another one. For a new

@@ -99,7 +99,7 @@ static int64_t move(struct engine *engine, const struct lost *lost, const struct
     int64_t count = 0, source = instance->primary;
     int64_t *targets = reserve(engine, &engine->evacuating->targets, engine->node_count, sizeof *targets);
     if (source == NOWHERE) fail(engine, ASK_THE_LAW);
-    if (ended(engine)) return NOWHERE;
+    if (ended_after(engine, engine->node_count / 4)) return NOWHERE;
     if (!is_lost(lost, source)) return move_from_elsewhere(engine, lost, resident);
     for (int64_t other = 0; other < engine->node_count; other++) {
         if (!may_take(engine, lost, other, instance) || !may_migrate(engine, source, other)) continue;
@@ -120,7 +120,7 @@ static int64_t move(struct engine *engine, const struct lost *lost, const struct
 static int64_t copy(struct engine *engine, const struct lost *lost, const struct instance *instance) {
     int64_t count = 0, *targets = reserve(engine, &engine->evacuating->targets, engine->node_count, sizeof *targets);
     enum reason verdicts[2] = {INTERNAL, INTERNAL}; /* of the one policy; INTERNAL: not yet asked */
-    if (ended(engine)) return NOWHERE;
+    if (ended_after(engine, engine->node_count / 4)) return NOWHERE;
     for (int64_t other = 0; other < engine->node_count; other++) {
         if (!may_take(engine, lost, other, instance)) continue;
         enum reason *verdict = &verdicts[engine->facts[other].exclusive];
@@ -236,7 +236,7 @@ void lose(struct engine *engine, const int64_t *rows, int64_t count, bool cpus, 
 
 static bool can_evacuate_all(struct engine *engine, const int64_t *rows, int64_t count) {
     struct lost lost = {rows, count, engine->facts[rows[0]].group, engine->cpus};
-    return !ended(engine) && evacuate(engine, &lost, NULL);
+    return !ended_after(engine, 1 + engine->primaries[rows[0]].count) && evacuate(engine, &lost, NULL);
 }
 
 static bool can_evacuate(struct engine *engine, int64_t row) { return can_evacuate_all(engine, &row, 1); }
