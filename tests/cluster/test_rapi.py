@@ -24,6 +24,7 @@ from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageErro
 from gpolicy.ganeti.parameter import Level
 from tests.cluster import rapi_server, recorded
 from tests.cluster.rapi_server import Server, send
+from tests.cluster.test_possible_numbers import changed
 
 PASSWORD = "a password"  # noqa: S105 (of this test)
 
@@ -187,6 +188,40 @@ def test_a_malformed_answer_is_one_clear_error(client: Client, server: Server, b
 
     server.behave = behave
     _fails(client, message)
+
+
+@pytest.mark.parametrize(
+    ("part", "place", "value", "message"),
+    [
+        ("info", ("ipolicy",), None, "/2/info: ipolicy should be a mapping, but is null"),
+        ("info", ("ipolicy", "std"), True, "/2/info: ipolicy.std should be a mapping, but is true"),
+        ("info", ("beparams", "default"), None, "/2/info: beparams: default should be a mapping, but is null"),
+        ("info", ("compression_tools",), [None], "/2/info: compression_tools should be of type"),
+        ("groups", (2, "custom_ipolicy"), None, "/2/groups: gold: custom_ipolicy should be a mapping, but is null"),
+        ("nodes", (0, "tags"), None, "/2/nodes: node1: tags should be a list, but is null"),
+        ("instances", (0, "name"), False, "/2/instances: False: name should be text, but is false"),
+        ("instances", (1, "snodes"), None, "/2/instances: inst2: snodes should be a list, but is null"),
+        ("instances", (1, "snodes"), ["node2"], "at last: .* 'inst2' has its primary node as secondary node, too"),
+        ("instances", (1, "pnode"), "gone", "at last: .* instance 'inst2' is on an unknown node: 'gone'"),
+    ],
+)
+def test_a_field_without_sense_is_named(
+    client: Client, server: Server, part: str, place: tuple[str | int, ...], value: object, message: str
+) -> None:
+    path = f"/2/{part}{'' if part == 'info' else '?bulk=1'}"
+    server.answers[path] = changed(server.answers[path], place, value)
+    _fails(client, message)
+
+
+def test_an_older_server_shows_what_its_groups_have_and_not_what_they_own(client: Client, server: Server) -> None:
+    effective = read_rapi(client).groups["gold"].effective
+    for group in server.answers["/2/groups?bulk=1"]:
+        del group["custom_ipolicy"]
+    state = read_rapi(client)
+    assert not state.readable(Level.GROUP, ("ipolicy", "vcpu-ratio"))
+    assert state.readable(Level.GROUP, ("ndparams", "spindle_count"))
+    same = {path: value for path, value in state.groups["gold"].effective.items() if path[:2] != ("ipolicy", "std")}
+    assert same == {path: value for path, value in effective.items() if path[:2] != ("ipolicy", "std")}
 
 
 def test_an_answer_that_is_too_large_is_cut_off(client: Client, server: Server) -> None:
