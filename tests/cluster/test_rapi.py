@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -13,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpolicy.cluster import rapi, unreadable
+from gpolicy.cluster import https, rapi, unreadable
 from gpolicy.cluster.config_data import forthcoming_note
 from gpolicy.cluster.credentials import Credentials
 from gpolicy.cluster.rapi import read_rapi
@@ -235,6 +236,31 @@ def test_an_answer_that_ends_early(client: Client, server: Server) -> None:
 
     server.behave = behave
     _fails(client, "ended early")
+
+
+def test_an_answer_in_chunks_that_ends_early(client: Client, server: Server) -> None:
+    def behave(handler: BaseHTTPRequestHandler) -> bool:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{}")
+        return True
+
+    server.behave = behave
+    _fails(client, "the answer ended early")
+
+
+def test_tiny_chunks_take_no_more_memory_than_their_content(
+    client: Client, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def behave(handler: BaseHTTPRequestHandler) -> bool:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"2\r\nxy\r\n" * 50_000)
+        return True
+
+    server.behave = behave
+    monkeypatch.setattr(https, "_PIECE", 1000)
+    tracemalloc.start()
+    _fails(client, "the answer ended early")
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert used < 2_000_000  # bytes; 6,300,000 if each chunk is kept by itself
 
 
 @pytest.mark.parametrize("part", ["headers", "body", "nothing"])
