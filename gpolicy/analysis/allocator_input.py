@@ -107,12 +107,15 @@ def _in_order(objects: Mapping[str, _Listed]) -> list[_Listed]:
 
 
 def missing_figures(node: observed.Node, state: observed.ClusterState) -> tuple[str, ...]:
-    """Return the figures that a node does not show, in words. An offline node needs none."""
+    """Return the figures that a node does not show, in words. An offline node needs none.
+
+    A node without any memory does not show it: the score of the cluster would be no number.
+    """
     if not node.is_measured:
         return ()
     measured = node.resources
     found = []
-    if None in (measured.memory_total, measured.memory_node, measured.memory_free):
+    if not measured.memory_total or None in (measured.memory_node, measured.memory_free):
         found.append("memory")
     if None in (measured.disk_total, measured.disk_free) and _uses_own_disk(node, state):
         found.append("disk")
@@ -201,9 +204,10 @@ def _instance(index: int, instance: observed.Instance, nodes: Mapping[str, int])
 def _status(instance: observed.Instance) -> InstanceStatus:
     shown = instance.status
     try:
-        return _BY_ADMIN_STATE[instance.admin_state] if shown is None else InstanceStatus(shown)
-    except (ValueError, KeyError):
-        status = instance.admin_state if shown is None else shown
+        found = _BY_ADMIN_STATE[instance.admin_state]
+        return found if shown is None else InstanceStatus(shown)
+    except (ValueError, KeyError) as error:
+        status = instance.admin_state if isinstance(error, KeyError) else shown
         raise GpolicyError(f"instance {instance.name}: no such status: {status!r}") from None
 
 

@@ -24,6 +24,7 @@ from gpolicy.apply.runner import (
     StopRequests,
     Watch,
     pause,
+    told_if_slow,
 )
 from gpolicy.apply.staleness import ClusterIdentity, LeafDifference, Sight, filled_in, hidden_leaves, leaf_differences
 from gpolicy.apply.tasks import Task
@@ -180,7 +181,7 @@ class Carrier:
                 raise self._left_alone(task, so_far)
             try:
                 if job is None:
-                    found = self.runner.marked_jobs(mark)
+                    found = self._asked(partial(self.runner.marked_jobs, mark))
                     if found:
                         job = found[0].number
                         self._watch(task).job(job)
@@ -193,7 +194,7 @@ class Carrier:
                         continue
                 outcome = self.runner.follow(job, self._watch(task))
                 if outcome is None:
-                    found = self.runner.marked_jobs(mark)
+                    found = self._asked(partial(self.runner.marked_jobs, mark))
                     if job in [item.number for item in found] or not found:  # archived: the look decides
                         return JobOutcome(JobResult.UNKNOWN, so_far.text, job)
                     job = found[0].number  # what answered our request gave another number
@@ -204,6 +205,7 @@ class Carrier:
                 so_far = outcome
             except (UnreachableError, InputError) as error:
                 so_far = JobOutcome(JobResult.UNKNOWN, error.message, job)
+                self.progressing.note(f"{error.message}; asking again")
             if time.monotonic() >= until:
                 raise self._left_alone(task, so_far)
             poll.wait()
@@ -217,18 +219,18 @@ class Carrier:
         for job in jobs:
             if job.status is JobStatus.PENDING:
                 self.progressing.note(f"job {job.number}, of a request that got no answer, came late: waiting for it")
-                ignored = Watch(lambda _: None, self.progressing.message)
+                ignored = Watch(lambda _: None, self.progressing.message, self.progressing.note)
                 outcome = self._reaching(partial(self.runner.follow, job.number, ignored))
                 if outcome is not None and outcome.result is JobResult.UNKNOWN:
                     raise StoppedError(f"job {job.number}, of a request that got no answer, goes on in Ganeti")
 
     def marked_jobs(self) -> list[MarkedJob]:
         """Return the jobs of this journal that Ganeti's queue holds."""
-        return self._reaching(lambda: self.runner.marked_jobs(self.mark))
+        return self._reaching(lambda: self._asked(partial(self.runner.marked_jobs, self.mark)))
 
     def _left_alone(self, task: Task, outcome: JobOutcome) -> StoppedError:
         job = f"job {outcome.job}" if outcome.job is not None else "its job, if there is one,"
-        why = "" if outcome.waiting or not outcome.text else f": {outcome.text}"
+        why = f": {outcome.text}" if outcome.text else ""
         return StoppedError(
             f"step {task.key} ({task.title}) has begun, but we no longer wait for it{why}; {job} goes on in Ganeti"
         )
@@ -242,13 +244,13 @@ class Carrier:
             self.journal.write(EventName.MESSAGE, step=task.key, text=text)
             self.progressing.message(text)
 
-        return Watch(job, message)
+        return Watch(job, message, self.progressing.note)
 
     # --- looking ---------------------------------------------------------------------------------------------------
 
     def glance(self) -> Sight:
         """Return a new look at the cluster, as soon as possible."""
-        state = self._reaching(partial(self.runner.glance, instances=self.instances))
+        state = self._reaching(lambda: self._asked(partial(self.runner.glance, instances=self.instances)))
         if other := self.cluster.other(state):
             hint = "is --to still the right address? --resume goes on once it is"
             raise CarryingError(f"{other}; no further step was begun", hint=hint)
@@ -262,6 +264,10 @@ class Carrier:
                 f"step {key}: whether Ganeti accepted one of its requests is unknown; no job of it was found"
             )
         return self.glance()
+
+    def _asked(self, ask: Callable[[], _T]) -> _T:
+        with told_if_slow(self.progressing.note, self.runner.destination):
+            return ask()
 
     def _reaching(self, ask: Callable[[], _T]) -> _T:
         """Return the answer to a question, asked again until it comes. Raise StoppedError if it does not in time."""
@@ -277,6 +283,7 @@ class Carrier:
                         for key, title in self._unanswered.items()
                     )
                     raise StoppedError(f"the cluster cannot be read: {error.message}{begun}") from None
+                self.progressing.note(f"{error.message}; asking again")
             poll.wait()
 
     def look(self, task: Task, outcome: JobOutcome) -> Sight:

@@ -94,7 +94,8 @@ class CommandRunner:
         except (UnreachableError, InputError) as error:
             return JobOutcome(JobResult.UNKNOWN, error.message, job)
         if status is JobStatus.PENDING or ended.code is None:
-            return JobOutcome(JobResult.UNKNOWN, _text(ended), job, waiting=ended.code is None)
+            text = "" if ended.code is None else _text(ended)
+            return JobOutcome(JobResult.UNKNOWN, text, job, waiting=ended.code is None)
         return JobOutcome(JobResult.SUCCESS if status is JobStatus.SUCCESS else JobResult.FAILED, _text(ended), job)
 
     def marked_jobs(self, start: str) -> list[MarkedJob]:

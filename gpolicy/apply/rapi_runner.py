@@ -24,6 +24,7 @@ from gpolicy.apply.runner import (
     job_number,
     job_status,
     pause,
+    told_if_slow,
 )
 from gpolicy.cluster.https import NoAnswerError
 from gpolicy.cluster.json_input import parse_json
@@ -68,7 +69,8 @@ class RapiRunner:
         assert call is not None  # noqa: S101 (said before the first step)
         path = f"{call.path}{'&' if '?' in call.path else '?'}reason={quote(mark, safe='')}"
         try:
-            answer = self.client.send(call.method, path, call.body)
+            with told_if_slow(watch.note, self.destination):
+                answer = self.client.send(call.method, path, call.body)
         except NoAnswerError as error:
             return JobOutcome(JobResult.UNKNOWN, error.message)
         except UnreachableError as error:
@@ -121,16 +123,19 @@ class RapiRunner:
         shown = -1
         while True:
             try:
-                found = self._job(job)
+                with told_if_slow(watch.note, self.destination):
+                    found = self._job(job)
                 if found is None:
                     return None
                 status = job_status(found.text_or_none("status"))
                 failure = _failure(found)
                 shown = _tell(found, shown, watch)
             except (UnreachableError, InputError) as error:
-                lost_until = lost_until or time.monotonic() + self.patience.contact
+                if lost_until is None:
+                    watch.note(f"{error.message}; asking again for up to {self.patience.contact:.0f} s")
+                    lost_until = time.monotonic() + self.patience.contact
                 if time.monotonic() >= lost_until or self.stop.at_once:
-                    return JobOutcome(JobResult.UNKNOWN, error.message, job)
+                    return JobOutcome(JobResult.UNKNOWN, error.message, job, waiting=True)
                 pause(self.patience.first_pause, self.stop)
                 continue
             lost_until = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
@@ -26,7 +28,7 @@ class JobResult(StrEnum):
 class JobOutcome:
     """A result, and what Ganeti said. `job` is None where none was submitted, or its number is not known.
 
-    `waiting` tells of a job that is known to be under way still: the time was up, or we were told to stop waiting.
+    `waiting` tells of a job that we no longer wait for: the time was up, or we were told to stop waiting.
     """
 
     result: JobResult
@@ -78,10 +80,14 @@ class FailedJob:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Who is told while a job runs. `job` is called with its number as soon as that is known, `message` with lines."""
+    """Who is told while a job runs. `job` is called with its number as soon as that is known, `message` with lines.
+
+    `note` hears of what comes between us and Ganeti.
+    """
 
     job: Callable[[int], None]
     message: Callable[[str], None]
+    note: Callable[[str], None] = lambda _: None
 
 
 @dataclass(slots=True)
@@ -103,6 +109,9 @@ class StopRequests:
     def at_once(self) -> bool:
         """Whether the job that runs is not to be waited for."""
         return self.requests > 1
+
+
+_SILENCE: Final = 10.0  # seconds that we say nothing while nobody answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +153,18 @@ def pause(seconds: float, stop: StopRequests) -> None:
     until = time.monotonic() + seconds
     while not stop.at_once and (left := until - time.monotonic()) > 0:
         time.sleep(min(left, 0.2))
+
+
+@contextmanager
+def told_if_slow(note: Callable[[str], None], who: str) -> Iterator[None]:
+    """Tell `note` once when an answer of `who` takes long."""
+    timer = threading.Timer(_SILENCE, note, [f"{who}: no answer for {_SILENCE:.0f} s, still waiting"])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 class Runner(Protocol):

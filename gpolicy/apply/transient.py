@@ -21,6 +21,7 @@ _PASSING: Final = (
     "cannot communicate with the master daemon",
     "error while connecting to luxi",
     "connect timed out",
+    "cannot be reached: no reply",
     "connection refused",
     "connection reset",
     "connection was cut",

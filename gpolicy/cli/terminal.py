@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Final, TextIO
 
 from gpolicy.colour import Painter, Tone
-from gpolicy.printable import control, printable, wrapped
+from gpolicy.findings import LONGEST_MESSAGE
+from gpolicy.printable import clipped, control, printable, wrapped
 
 _NAME: Final = "gpolicy:"
 _PATIENCE_SECONDS = 1.0
@@ -27,7 +28,7 @@ def complain(message: str, hint: str | None) -> None:
     """Write one line about the error to standard error, and one with the hint; longer ones are broken on a terminal."""
     paint = Painter(wants_colour(sys.stderr))
     room = _room(f"{_NAME} ") if sys.stderr.isatty() else 0
-    said = "\n  ".join(wrapped(printable(message), room))
+    said = "\n  ".join(wrapped(clipped(printable(message), LONGEST_MESSAGE), room))
     sys.stderr.write(f"{paint(Tone.ALARM, _NAME)} {said}\n")
     for line in wrapped(printable(hint), room) if hint else ():
         sys.stderr.write(f"{paint(Tone.QUIET, f'  {line}')}\n")

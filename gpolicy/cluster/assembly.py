@@ -80,6 +80,8 @@ def check_references(state: ClusterState, where: str) -> None:
         if node.group not in state.groups:
             raise InputError(f"{where}: node {node.name!r} is in an unknown group: {node.group!r}")
     for instance in state.instances.values():
+        if instance.primary_node in instance.secondary_nodes:  # the allocator would not end
+            raise InputError(f"{where}: instance {instance.name!r} has its primary node as secondary node, too")
         for name in (instance.primary_node, *instance.secondary_nodes):
             if name not in state.nodes:
                 raise InputError(f"{where}: instance {instance.name!r} is on an unknown node: {name!r}")

@@ -25,6 +25,7 @@ _HINT_TRUST = "name a file with the cluster's certificate (on the master: rapi.p
 _HINT_REFUSED = "nothing listens there: is ganeti-rapi running, and the port right? (5080, if none is given)"
 
 
+_PIECE = 2**20  # bytes read at once: http.client keeps each chunk of a read as an object of its own
 _CONNECTING = 10.0  # seconds: a host that is down, or behind a firewall, may not even refuse
 
 
@@ -127,20 +128,22 @@ def ask(request: HttpsRequest, *, trust: Trust | None, seconds: float, limit: in
     try:
         with _cut_after(connection, max(until - time.monotonic(), 0), cut):
             plain.request(request.method, path, request.body, headers)
+            pieces: list[bytes] = []
             with closing(plain.getresponse()) as response:
-                answer = response.read(limit + 1)
+                while sum(map(len, pieces)) <= limit and (piece := response.read(_PIECE)):
+                    pieces.append(piece)
     except (OSError, ValueError, http.client.HTTPException) as error:
         failure = _too_slow(where, seconds) if cut.is_set() else _unreachable(where, error, seconds)
         raise NoAnswerError(failure.message, hint=failure.hint) from None
     finally:
         plain.close()
-    if len(answer) > limit:
+    if sum(map(len, pieces)) > limit:
         raise NoAnswerError(f"{where}: the answer to {path} is larger than {limit // 1024**2} MiB")
     if cut.is_set():
         raise NoAnswerError(_too_slow(where, seconds).message)
     if response.length:  # bytes of Content-Length that are missing
         raise NoAnswerError(f"{where}: the answer to {path} ended early")
-    return HttpsAnswer(response.status, answer)
+    return HttpsAnswer(response.status, b"".join(pieces))
 
 
 def _connect(host: str, port: int, trust: Trust | None, seconds: float) -> socket.socket:
@@ -229,5 +232,7 @@ def _unreachable(where: str, error: Exception, seconds: float) -> UnreachableErr
             return UnreachableError(f"{where}: {error.strerror}", hint=_HINT_REFUSED)
         case OSError():
             return UnreachableError(f"{where}: {error.strerror or 'the connection was cut'}")
+        case http.client.IncompleteRead():
+            return UnreachableError(f"{where}: the answer ended early")
         case _:
             return UnreachableError(f"{where}: does not answer in HTTP ({type(error).__name__})")

@@ -30,7 +30,7 @@ def own_values(stored: Mapping[str, Value], where: str) -> Values:
     """
     values: Values = {}
     for path, value in flatten({key: value for key, value in stored.items() if value is not None}).items():
-        if path[0] in FAMILIES and len(path) < _DEPTH.get(path[0], 2):
+        if path[0] in FAMILIES and len(path) < _DEPTH.get(path[0], 3 if path == ("ipolicy", "std") else 2):
             raise InputError(f"{where}: {shown('.'.join(path))} should be a mapping, but is {kind_of(value)}")
         parameter = parameter_at(path)
         if value is None:

@@ -35,6 +35,12 @@ def _check_node(node: Node, where: str) -> None:
         number = getattr(node.resources, name)
         if _is_refused(name, number):
             _refuse(where, name, name, number)
+    for name in ("disk", "spindles"):
+        total, free = getattr(node.resources, f"{name}_total"), getattr(node.resources, f"{name}_free")
+        if None not in (total, free) and free > total + 1:  # figures are rounded
+            raise InputError(
+                f"{where}: {name}_free is {free}, but {name}_total {total}", hint="correct it at its source"
+            )
     for volume in node.physical_volumes or ():
         for name in _OF_VOLUME:
             number = getattr(volume, name)

@@ -46,17 +46,18 @@ def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
         node_own = client.get_if_allowed(_NODE_OWN, until=until)
         instances = client.get(_INSTANCES, until=until)
         last = _frame(client, until)
+        why = ""
         if first == last:
             try:
                 state = state_of(Answers(*first, nodes, instances, node_own), source)
-            except ChangedError:
-                pass
+            except ChangedError as error:
+                why = f" (at last: {error.message})"
             else:
                 notes = ("the server's TLS certificate was not verified",) if insecure else ()
                 return replace(state, notes=(*notes, *state.notes))
         first = last
     raise UnreachableError(
-        f"{source}: the cluster changed while it was read, {_ATTEMPTS} times in a row",
+        f"{source}: the cluster changed while it was read, {_ATTEMPTS} times in a row{why}",
         hint="try again when fewer jobs are running",
     )
 
@@ -75,9 +76,9 @@ def read_rapi_configuration(client: Client, *, instances: bool = False) -> Clust
         placed = client.get(_INSTANCE_PLACES) if instances else None
         try:
             return configuration_of(*answers, placed, source)
-        except ChangedError:
-            pass
-    raise UnreachableError(f"{source}: the cluster changed while it was read", hint="try again")
+        except ChangedError as error:
+            why = error.message
+    raise UnreachableError(f"{source}: the cluster changed while it was read (at last: {why})", hint="try again")
 
 
 def _frame(client: Client, until: float) -> tuple[Value, Value]:

@@ -53,6 +53,13 @@ NO_NODE_OWN: Final = (
 )
 
 
+class _Answer(Record):
+    """An object of an answer. Ganeti sends each list and mapping, if only an empty one."""
+
+    __slots__ = ()
+    absent_is_empty = False
+
+
 class ChangedError(InputError):
     """The answers do not belong together: something changed between two of them."""
 
@@ -75,7 +82,7 @@ def state_of(answers: Answers, source: str) -> ClusterState:
     node_own = None if answers.node_own is None else _node_own(answers.node_own, f"{source}: /2/query/node")
     nodes = [_node(record, by_uuid, node_own) for record in records_of(answers.nodes, f"{source}: /2/nodes")]
     records = records_of(answers.instances, f"{source}: /2/instances")
-    placed = [record for record in records if record.fields.get("name") and record.fields.get("pnode")]
+    placed = [record for record in records if _has_place(record)]
     state = replace(
         frame,
         nodes=by_name(numbered(nodes), f"{source}: /2/nodes"),
@@ -106,25 +113,31 @@ def configuration_of(
     state = replace(frame, nodes=by_name((_configured(record, by_uuid) for record in nodes), where))
     if instances_answer is not None:
         where = f"{source}: /2/query/instance"
-        placed = [record for record in _rows(instances_answer, PLACE_FIELDS, where) if record.fields["pnode"]]
+        placed = [record for record in _rows(instances_answer, PLACE_FIELDS, where) if _has_place(record)]
         state = replace(state, instances=by_name(map(_placed, placed), where))
     check_numbers(state, source)
     return state
 
 
+def _has_place(instance: Record) -> bool:
+    """Return whether an instance has a name and a node; a forthcoming one may have neither yet."""
+    return bool(instance.text_or_none("name") and instance.text_or_none("pnode"))
+
+
 def _frame(info_answer: Value, groups_answer: Value, source: str) -> ClusterState:
     """Return the cluster and its groups, without nodes and instances."""
-    info = Record.of(info_answer, f"{source}: /2/info")
+    info = _Answer.of(info_answer, f"{source}: /2/info")
     own, where = _cluster_own(info), f"{source}: /2/groups"
+    groups = records_of(groups_answer, where)
     return ClusterState(
         source=source,
         name=info.name("name"),
         software_version=info.text_or_none("software_version"),
         cluster=ClusterObject(own=own, tags=info.tags(), identity=identity(info)),
-        groups=by_name(numbered(_group(record, own) for record in records_of(groups_answer, where)), where),
+        groups=by_name(numbered(_group(record, own) for record in groups), where),
         nodes={},
         instances={},
-        unreadable=_gaps(info),
+        unreadable=_gaps(info, groups),
     )
 
 
@@ -155,7 +168,7 @@ def records_of(value: Value, where: str) -> list[Record]:
     """Return the objects of a list, each with its name in messages. Raise InputError that begins with `where`."""
     if not isinstance(value, list):
         raise InputError(f"{where}: should be a list, but is {kind_of(value)}")
-    records = [Record.of(item, where) for item in value]
+    records: list[Record] = [_Answer.of(item, where) for item in value]
     return [replace(record, where=f"{where}: {shown(str(record.fields.get('name')))}") for record in records]
 
 
@@ -164,6 +177,7 @@ def _mixed_note(state: ClusterState) -> tuple[str, ...]:
     return (f"the disks of {some(mixed)} have several templates; the remote API does not tell which",) * bool(mixed)
 
 
+_OF_GROUPS = ("ipolicy", "diskparams", "ndparams")
 _SENT_FAMILIES = sorted(FAMILIES - {"hv_state", "disk_state"})
 
 
@@ -172,23 +186,30 @@ def _not_shown(info: Record) -> list[str]:
     return [key for key in (*CLUSTER_SINGLES, *_SENT_FAMILIES) if key not in info.fields and key != "modify_etc_hosts"]
 
 
-def _gaps(info: Record) -> tuple[Unreadable, ...]:
+def _gaps(info: Record, groups: list[Record]) -> tuple[Unreadable, ...]:
     missing = (Unreadable(level=Level.CLUSTER, prefix=(key,)) for key in _not_shown(info))
-    return (*unreadable.RAPI, *missing)
+    hidden = [family for family in _OF_GROUPS if any(f"custom_{family}" not in group.fields for group in groups)]
+    return (*unreadable.RAPI, *missing, *(Unreadable(level=Level.GROUP, prefix=(family,)) for family in hidden))
 
 
 def _cluster_own(info: Record) -> Values:
-    families: dict[str, Value] = {family: info.record(family).fields for family in _SENT_FAMILIES}
-    defaults = {family: default_of(info, family) for family in ("beparams", "nicparams")}
+    families: dict[str, Value] = {
+        family: info.record(family).fields for family in _SENT_FAMILIES if family in info.fields
+    }
+    defaults: dict[str, Value] = {
+        family: default_of(info, family) for family in ("beparams", "nicparams") if family in families
+    }
     return cluster_values(info, {**families, **defaults})
 
 
 def _group(record: Record, cluster: Values) -> Group:
-    families: dict[str, Value] = {
-        family: record.record(f"custom_{family}").fields for family in ("ipolicy", "diskparams", "ndparams")
-    }
+    sent = [family for family in _OF_GROUPS if f"custom_{family}" in record.fields]
+    families: dict[str, Value] = {family: record.record(f"custom_{family}").fields for family in sent}
     own = own_values({**families, "alloc_policy": record.text("alloc_policy")}, record.where)
-    return filled_group(record.name("name"), own, cluster, record)
+    group = filled_group(record.name("name"), own, cluster, record)
+    hidden = [family for family in _OF_GROUPS if family in record.fields and family not in sent]
+    shown_filled = own_values({family: record.record(family).fields for family in hidden}, record.where)
+    return replace(group, effective={**group.effective, **shown_filled})
 
 
 def _node_own(answer: Value, where: str) -> dict[str, tuple[int, Values]]:
@@ -203,12 +224,12 @@ def _node_own(answer: Value, where: str) -> dict[str, tuple[int, Values]]:
 def _rows(answer: Value, names: tuple[str, ...], where: str) -> list[Record]:
     """Return the rows of a query. Every field comes as [status, value]; status 0 is good."""
     rows: list[Record] = []
-    for row in Record.of(answer, where).items("data"):
+    for row in _Answer.of(answer, where).items("data"):
         cells = [cell[1] for cell in row if isinstance(cell, list) and len(cell) == 2 and cell[0] == 0] if isinstance(
             row, list) else []  # fmt: skip
         if len(cells) != len(names):
             raise InputError(f"{where}: should answer with {', '.join(names)} of every object")
-        rows.append(Record(where, dict(zip(names, cells, strict=True))))
+        rows.append(_Answer(where, dict(zip(names, cells, strict=True))))
     return rows
 
 
@@ -257,7 +278,8 @@ def _instance(record: Record) -> Instance:
     beparams = record.record("beparams")
     template = record.name("disk_template")
     sizes = Record(record.where, {f"disk {number}": size for number, size in enumerate(record.items("disk.sizes"))})
-    spindles = Record(record.where, dict(zip(sizes.fields, record.items("disk.spindles"), strict=False)))
+    counts = record.items("disk.spindles") if "disk.spindles" in record.fields else []  # releases before 2.9: none
+    spindles = Record(record.where, dict(zip(sizes.fields, counts, strict=False)))
     return instance_of(
         record,
         beparams,

@@ -173,7 +173,9 @@ class Record:
     def record(self, key: str) -> Record:
         """Return a field that is a mapping."""
         value = self.fields.get(key)
-        return Record.of({} if value is None else value, f"{self.where}: {key}")
+        if value is None and not self.absent_is_empty:
+            self.refuse(key, "a mapping")
+        return self.of({} if value is None else value, f"{self.where}: {key}")
 
     def records(self, key: str) -> Iterator[tuple[str, Record]]:
         """Yield the keys and values of a field that is a mapping of mappings."""

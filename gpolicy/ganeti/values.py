@@ -58,8 +58,8 @@ def canonical(path: Path, value: Value) -> Value:
             return int(value)
         case Type.STRING, None:
             return ""
-        case Type.SET, list():
-            return sorted({str(item) for item in value})  # type: ignore[return-value]
+        case Type.SET, list() if all(isinstance(item, str) for item in value):
+            return sorted(set(value))  # type: ignore[type-var]
         case Type.DICT, dict():
             return dict(sorted(value.items()))
         case Type.UID_RANGES, list():

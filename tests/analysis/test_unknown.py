@@ -68,6 +68,13 @@ def test_an_instance_that_htools_cannot_read_takes_its_own_group_only() -> None:
         check_others_are_the_same(state, state.nodes[instance.primary_node].group)
 
 
+def test_an_unknown_admin_state_is_no_state() -> None:
+    state = cluster()
+    odd = replace(state.instances["web1.example.org"], admin_state="x", status="running")
+    state = replace(state, instances={**state.instances, odd.name: odd})
+    assert unknown(state) == {"default": "instance web1.example.org: no such status: 'x'"}
+
+
 def test_the_reason_names_the_nodes_and_what_they_do_not_show() -> None:
     one, two, *_, last = NODES
     assert unknown(cluster()) == {}
@@ -79,6 +86,8 @@ def test_the_reason_names_the_nodes_and_what_they_do_not_show() -> None:
     state = cluster()
     no_disk = replace(state.nodes[two].resources, disk_total=None, disk_free=None)
     assert unknown(showing(state, no_disk, two)) == {"default": f"{two} shows no disk"}
+    no_memory = replace(state.nodes[two].resources, memory_total=0)
+    assert unknown(showing(state, no_memory, two)) == {"default": f"{two} shows no memory"}
     assert unknown(showing(silent(one), no_disk, two)) == {"default": f"{one} does not answer; {two} shows no disk"}
     assert unknown(with_mixed_disks(state, "web1.example.org", "web2.example.org")) == {
         "default": "instance web1.example.org has disks of several templates, which htools cannot read"

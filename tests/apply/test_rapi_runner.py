@@ -7,8 +7,10 @@ from typing import Any, cast
 
 import pytest
 
+from gpolicy.apply import runner
 from gpolicy.apply.rapi_runner import RapiRunner
 from gpolicy.apply.runner import FailedJob, JobOutcome, JobResult, JobStatus, Patience, StopRequests, Watch
+from gpolicy.apply.transient import passes
 from gpolicy.cluster.rapi_client import Client, NotFoundError
 from gpolicy.errors import UnreachableError
 
@@ -39,8 +41,10 @@ def _job(status: str, *log: list[Any], result: list[Any] | None = None) -> dict[
 def _follow(*answers: Any, patience: Patience = QUICK, stop: StopRequests | None = None) -> tuple[Any, list[str]]:
     messages: list[str] = []
     client = cast(Client, _Answers(*answers))
-    runner = RapiRunner(client, patience=patience, stop=stop or StopRequests())
-    return runner.follow(7, Watch(lambda _: None, messages.append)), messages
+    following = RapiRunner(client, patience=patience, stop=stop or StopRequests())
+    return following.follow(
+        7, Watch(lambda _: None, messages.append, lambda text: messages.append(f"note: {text}"))
+    ), messages
 
 
 def test_a_job_is_followed_to_its_end_and_each_message_told_once() -> None:
@@ -66,9 +70,28 @@ def test_a_job_that_fails_says_why(result: list[Any], text: str) -> None:
 
 def test_a_server_that_is_lost_for_a_while_is_asked_again() -> None:
     lost = UnreachableError("gone")
-    assert _follow(lost, lost, _job("success"))[0] == JobOutcome(JobResult.SUCCESS, job=7)
+    outcome, messages = _follow(lost, lost, _job("success"))
+    assert outcome == JobOutcome(JobResult.SUCCESS, job=7)
+    assert messages == ["note: gone; asking again for up to 20 s"]
     impatient = Patience(first_pause=0.001, contact=0, job=20)
-    assert _follow(lost, patience=impatient)[0] == JobOutcome(JobResult.UNKNOWN, "gone", 7)
+    assert _follow(lost, patience=impatient)[0] == JobOutcome(JobResult.UNKNOWN, "gone", 7, waiting=True)
+
+
+def test_a_server_that_does_not_answer_is_said_while_we_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_SILENCE", 0.01)
+    notes: list[str] = []
+
+    class Slow(_Answers):
+        def get(self, path: str) -> Any:
+            until = time.monotonic() + 10
+            while not notes and time.monotonic() < until:
+                time.sleep(0.01)
+            return super().get(path)
+
+    RapiRunner(cast(Client, Slow(_job("success"))), patience=QUICK).follow(
+        7, Watch(lambda _: None, lambda _: None, notes.append)
+    )
+    assert notes == ["rapi://host:5080: no answer for 0 s, still waiting"]
 
 
 def test_patience_ends() -> None:
@@ -96,8 +119,12 @@ def test_jobs_are_found_by_their_marks() -> None:
 
     mine = ["gnt:client", "gpolicy:a:1", 17]
     answer = [listed("12", ["x", "other"], mine, status="error"), listed(3, mine), listed(4, ["short"], "odd", [])]
-    runner = RapiRunner(cast(Client, _Answers(answer)))
-    found = [(job.number, job.mark, job.status) for job in runner.marked_jobs("gpolicy:a")]
+    listing = RapiRunner(cast(Client, _Answers(answer)))
+    found = [(job.number, job.mark, job.status) for job in listing.marked_jobs("gpolicy:a")]
     assert found == [(3, "gpolicy:a:1", JobStatus.PENDING), (12, "gpolicy:a:1", JobStatus.FAILED)]
-    assert runner.failed_jobs(3) == [FailedJob(12, "OP, B")]
-    assert runner.failed_jobs(12) == []
+    assert listing.failed_jobs(3) == [FailedJob(12, "OP, B")]
+    assert listing.failed_jobs(12) == []
+
+
+def test_a_master_that_could_not_be_reached_is_tried_again() -> None:
+    assert passes("host:5080: cannot be reached: no reply in 10 seconds")

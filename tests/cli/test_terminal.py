@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from gpolicy.cli.running import run
+from gpolicy.cli.terminal import complain
 from tests.cli.command_line import CONFIG, STATE
 
 PAYLOAD = (
@@ -211,3 +212,8 @@ def test_long_numbers_of_settings_and_names_of_files(said: Run, tmp_path: Path) 
     said("init", tmp_path / f"new{PAYLOAD}".replace("/", ""))
     for verb in ("check", "plan", PAYLOAD):
         said(verb, f"--{PAYLOAD}")
+
+
+def test_a_word_of_a_cluster_cannot_fill_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    complain(f"no such disk template: {'A' * 1_000_000}", None)
+    assert len(capsys.readouterr().err) < 2100

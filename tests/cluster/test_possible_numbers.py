@@ -71,6 +71,17 @@ def test_free_amounts_may_be_below_zero(name: str) -> None:
     assert getattr(parse_snapshot(json.dumps(tree).encode(), "file").nodes["node1"].resources, name) == -5
 
 
+@pytest.mark.parametrize("name", ["disk", "spindles"])
+def test_no_more_is_free_than_there_is(name: str) -> None:
+    tree = changed(snapshot(), ("nodes", "node1", "resources", f"{name}_total"), 100)
+    for free, good in ((101, True), (102, False)):  # figures are rounded
+        tree = changed(tree, ("nodes", "node1", "resources", f"{name}_free"), free)
+        if good:
+            parse_snapshot(json.dumps(tree).encode(), "file")
+        else:
+            assert refused(tree) == f"file: node node1: {name}_free is 102, but {name}_total 100"
+
+
 @pytest.mark.parametrize("name", ["minmem", "maxmem", "vcpus", "spindle_use", "oper_ram", "nic_count"])
 def test_numbers_of_an_instance(name: str) -> None:
     for number in (-1, BOUNDS[name].most + 1):

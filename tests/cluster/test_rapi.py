@@ -4,6 +4,7 @@ import json
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -13,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gpolicy.cluster import rapi, unreadable
+from gpolicy.cluster import https, rapi, unreadable
 from gpolicy.cluster.config_data import forthcoming_note
 from gpolicy.cluster.credentials import Credentials
 from gpolicy.cluster.rapi import read_rapi
@@ -24,6 +25,7 @@ from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageErro
 from gpolicy.ganeti.parameter import Level
 from tests.cluster import rapi_server, recorded
 from tests.cluster.rapi_server import Server, send
+from tests.cluster.test_possible_numbers import changed
 
 PASSWORD = "a password"  # noqa: S105 (of this test)
 
@@ -189,6 +191,40 @@ def test_a_malformed_answer_is_one_clear_error(client: Client, server: Server, b
     _fails(client, message)
 
 
+@pytest.mark.parametrize(
+    ("part", "place", "value", "message"),
+    [
+        ("info", ("ipolicy",), None, "/2/info: ipolicy should be a mapping, but is null"),
+        ("info", ("ipolicy", "std"), True, "/2/info: ipolicy.std should be a mapping, but is true"),
+        ("info", ("beparams", "default"), None, "/2/info: beparams: default should be a mapping, but is null"),
+        ("info", ("compression_tools",), [None], "/2/info: compression_tools should be of type"),
+        ("groups", (2, "custom_ipolicy"), None, "/2/groups: gold: custom_ipolicy should be a mapping, but is null"),
+        ("nodes", (0, "tags"), None, "/2/nodes: node1: tags should be a list, but is null"),
+        ("instances", (0, "name"), False, "/2/instances: False: name should be text, but is false"),
+        ("instances", (1, "snodes"), None, "/2/instances: inst2: snodes should be a list, but is null"),
+        ("instances", (1, "snodes"), ["node2"], "at last: .* 'inst2' has its primary node as secondary node, too"),
+        ("instances", (1, "pnode"), "gone", "at last: .* instance 'inst2' is on an unknown node: 'gone'"),
+    ],
+)
+def test_a_field_without_sense_is_named(
+    client: Client, server: Server, part: str, place: tuple[str | int, ...], value: object, message: str
+) -> None:
+    path = f"/2/{part}{'' if part == 'info' else '?bulk=1'}"
+    server.answers[path] = changed(server.answers[path], place, value)
+    _fails(client, message)
+
+
+def test_an_older_server_shows_what_its_groups_have_and_not_what_they_own(client: Client, server: Server) -> None:
+    effective = read_rapi(client).groups["gold"].effective
+    for group in server.answers["/2/groups?bulk=1"]:
+        del group["custom_ipolicy"]
+    state = read_rapi(client)
+    assert not state.readable(Level.GROUP, ("ipolicy", "vcpu-ratio"))
+    assert state.readable(Level.GROUP, ("ndparams", "spindle_count"))
+    same = {path: value for path, value in state.groups["gold"].effective.items() if path[:2] != ("ipolicy", "std")}
+    assert same == {path: value for path, value in effective.items() if path[:2] != ("ipolicy", "std")}
+
+
 def test_an_answer_that_is_too_large_is_cut_off(client: Client, server: Server) -> None:
     _fails(replace(client, limit=1000), "larger than")
 
@@ -200,6 +236,31 @@ def test_an_answer_that_ends_early(client: Client, server: Server) -> None:
 
     server.behave = behave
     _fails(client, "ended early")
+
+
+def test_an_answer_in_chunks_that_ends_early(client: Client, server: Server) -> None:
+    def behave(handler: BaseHTTPRequestHandler) -> bool:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{}")
+        return True
+
+    server.behave = behave
+    _fails(client, "the answer ended early")
+
+
+def test_tiny_chunks_take_no_more_memory_than_their_content(
+    client: Client, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def behave(handler: BaseHTTPRequestHandler) -> bool:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"2\r\nxy\r\n" * 50_000)
+        return True
+
+    server.behave = behave
+    monkeypatch.setattr(https, "_PIECE", 1000)
+    tracemalloc.start()
+    _fails(client, "the answer ended early")
+    used = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert used < 2_000_000  # bytes; 6,300,000 if each chunk is kept by itself
 
 
 @pytest.mark.parametrize("part", ["headers", "body", "nothing"])

@@ -98,7 +98,12 @@ def states(draw: st.DrawFn) -> ClusterState:
     nodes: dict[str, Node] = {}
     flags = st.booleans()
     for name in draw(st.lists(names, min_size=1, max_size=3, unique=True)):
-        measured = Resources(**{key: draw(maybe(st.none(), bounded(key))) for key in Resources.__slots__})
+        figures = {key: draw(maybe(st.none(), bounded(key))) for key in Resources.__slots__}
+        for kind in ("disk", "spindles"):
+            total, free = figures[f"{kind}_total"], figures[f"{kind}_free"]
+            if total is not None and free is not None:
+                figures[f"{kind}_free"] = min(total, free)
+        measured = Resources(**figures)
         nodes[name] = Node(
             name=name,
             group=draw(st.sampled_from(sorted(groups))),
@@ -114,11 +119,12 @@ def states(draw: st.DrawFn) -> ClusterState:
             ),
         )
     some_node = st.sampled_from(sorted(nodes))
+    places = st.lists(some_node, min_size=1, max_size=2, unique=True)
     instances = {
         name: Instance(
             name=name,
-            primary_node=draw(some_node),
-            secondary_nodes=tuple(draw(st.lists(some_node, max_size=1))),
+            primary_node=(place := draw(places))[0],
+            secondary_nodes=tuple(place[1:]),
             disk_template=draw(names),
             disks=tuple(
                 draw(
@@ -247,6 +253,12 @@ class TestReader:
     def test_errors_of_a_snapshot_name_their_place(self, document: Any, key: str, value: Any, message: str) -> None:
         document[key] = value
         with pytest.raises(InputError, match=message):
+            parse_snapshot(json.dumps(document).encode(), "file")
+
+    def test_no_instance_has_one_node_twice(self, document: Any) -> None:
+        instance = document["instances"]["inst2"]
+        instance["secondary_nodes"] = [instance["primary_node"]]
+        with pytest.raises(InputError, match="'inst2' has its primary node as secondary node, too"):
             parse_snapshot(json.dumps(document).encode(), "file")
 
 
