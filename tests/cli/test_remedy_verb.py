@@ -43,8 +43,8 @@ esac
 
 
 @cache
-def answered(*words: str) -> dict[str, object]:
-    done = gpolicy("remedy", *words, *SNAPSHOT, "--format", "json")
+def answered(*words: str, source: tuple[str, str] = SNAPSHOT) -> dict[str, object]:
+    done = gpolicy("remedy", *words, *source, "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     data: dict[str, object] = json.loads(done.stdout)
     Draft7Validator(SCHEMA).validate(data)
@@ -69,6 +69,15 @@ def plan(planned: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("words", [(), (str(POLICY),), (str(POLICY), "--lost", "node1")])
 def test_the_json_is_what_the_schema_promises(words: tuple[str, ...]) -> None:
     answered(*words)
+
+
+def test_the_score_of_a_node_without_cpus_is_null(tmp_path: Path) -> None:
+    state = json.loads((ROOT / "policies" / "two-groups.snapshot.json").read_text(encoding="utf-8"))
+    state["nodes"]["node8.example.org"]["resources"]["cpu_total"] = 0
+    file = tmp_path / "state.json"
+    file.write_text(json.dumps(state), encoding="utf-8")
+    steps = answered(str(POLICY), source=("--state", f"snapshot:{file}"))["steps"]
+    assert {step["score"] for step in steps} == {None}  # type: ignore[attr-defined]
 
 
 def test_the_text_says_what_is_cured_and_what_is_left() -> None:
