@@ -48,13 +48,11 @@ def decode_text(data: bytes, where: str) -> str:
     return text
 
 
-def parse_json(data: bytes, where: str, *, unique_keys: bool = False) -> Value:
+def parse_json(data: bytes, where: str) -> Value:
     """Return the JSON value that `data` holds. Raise InputError that begins with `where`.
 
-    With `unique_keys`, a mapping with a duplicate key is refused: another reader may take the other value.
-
     NaN, infinite numbers, numbers with thousands of digits, excessive nesting and text that cannot be printed are
-    always refused.
+    refused, and a mapping with a duplicate key: another reader may take the other value.
     """
     text = decode_text(data, where)
     if not text.strip():
@@ -64,7 +62,7 @@ def parse_json(data: bytes, where: str, *, unique_keys: bool = False) -> Value:
             text,
             parse_constant=_refuse_constant,
             parse_float=_finite,
-            object_pairs_hook=_unique if unique_keys else None,
+            object_pairs_hook=_unique,
         )
         if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode()

@@ -261,7 +261,7 @@ def _verdict(
     figures = list(_figures(guard, changes, impact, extent))
     wrong = [figure for figure in figures if not figure.ok]
     shown = wrong or figures
-    message = "; ".join(figure.text for figure in shown[:_MOST_REASONS])
+    message = "; ".join(figure.text for figure in shown[:_MOST_REASONS]) or "nothing to measure"
     if len(shown) > _MOST_REASONS:
         message += f"; and {len(shown) - _MOST_REASONS} more"
     override = bool(wrong) and guard.name.value in allowed

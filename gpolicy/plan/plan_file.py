@@ -65,7 +65,7 @@ def read_procedure_file(
         data = read_bytes(path)
         signer = signer_of(data, signers) if signers is not None else None
         digest = f"sha256:{hashlib.sha256(data).hexdigest()}"
-        read = make(Record.of(parse_json(data, str(path), unique_keys=True), str(path)))
+        read = make(Record.of(parse_json(data, str(path)), str(path)))
         return replace(read, digest=digest, signer=signer)
     except InputError as error:
         message = one_line(error.message, _LONGEST_MESSAGE)

@@ -43,8 +43,8 @@ esac
 
 
 @cache
-def answered(*words: str) -> dict[str, object]:
-    done = gpolicy("remedy", *words, *SNAPSHOT, "--format", "json")
+def answered(*words: str, source: tuple[str, str] = SNAPSHOT) -> dict[str, object]:
+    done = gpolicy("remedy", *words, *source, "--format", "json")
     assert (done.returncode, done.stderr) == (0, "")
     data: dict[str, object] = json.loads(done.stdout)
     Draft7Validator(SCHEMA).validate(data)
@@ -69,6 +69,20 @@ def plan(planned: Path, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("words", [(), (str(POLICY),), (str(POLICY), "--lost", "node1")])
 def test_the_json_is_what_the_schema_promises(words: tuple[str, ...]) -> None:
     answered(*words)
+
+
+def test_a_score_that_is_no_number_is_null_and_a_command_that_only_rapi_has(tmp_path: Path) -> None:
+    state = json.loads((ROOT / "policies" / "two-groups.snapshot.json").read_text(encoding="utf-8"))
+    state["nodes"]["node8.example.org"]["resources"]["cpu_total"] = 0
+    state["instances"]["web1.example.org"] |= {"minmem": 17, "maxmem": 17}  # the command line rounds sizes up to 4M
+    file = tmp_path / "state.json"
+    file.write_text(json.dumps(state), encoding="utf-8")
+    answer: dict[str, Any] = answered(str(POLICY), source=("--state", f"snapshot:{file}"))
+    assert {step["score"] for step in answer["steps"]} == {None}
+    back = {item["instance"]: item["back"] for item in answer["sizes"]}["web1.example.org"]
+    assert [(command["argv"], command["rapi"]["body"]) for command in back] == [
+        (None, {"beparams": {"minmem": 17, "maxmem": 17}})
+    ]
 
 
 def test_the_text_says_what_is_cured_and_what_is_left() -> None:

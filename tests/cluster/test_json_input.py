@@ -10,16 +10,8 @@ from gpolicy.errors import InputError
 NESTED = b'{"a": {"b": [1, {"c": null}]}, "d": {}}'
 
 
-@pytest.mark.parametrize("unique", [True, False])
-def test_mappings_are_read(*, unique: bool) -> None:
-    assert parse_json(NESTED, "x", unique_keys=unique) == {"a": {"b": [1, {"c": None}]}, "d": {}}
-
-
-def test_a_key_may_not_stand_twice_where_that_is_asked_for() -> None:
-    twice = b'[{"a": 1, "b": 2, "a": 1}]'
-    assert parse_json(twice, "x") == [{"a": 1, "b": 2}]
-    with pytest.raises(InputError, match="x: holds the key 'a' twice in one mapping"):
-        parse_json(twice, "x", unique_keys=True)
+def test_mappings_are_read() -> None:
+    assert parse_json(NESTED, "x") == {"a": {"b": [1, {"c": None}]}, "d": {}}
 
 
 @pytest.mark.parametrize(
@@ -28,6 +20,7 @@ def test_a_key_may_not_stand_twice_where_that_is_asked_for() -> None:
         (b" \n", "x: empty"),
         (b'{"a": 1', "x:1:8: not valid JSON: .* (is the file complete?)"),
         (b'{"a" 1, "b": 2}', "x:1:6: not valid JSON: Expecting ':' delimiter"),
+        (b'[{"a": 1, "b": 2, "a": 1}]', "x: holds the key 'a' twice in one mapping"),
         (b"[NaN]", "x: holds NaN, which is not a JSON number"),
         (b"[1e999]", "x: holds the number 1e999, which is too large"),
         (b"[" + b"1" * 5000 + b"]", "x: holds a number with thousands of digits"),

@@ -226,6 +226,8 @@ def test_node_failures(tmp_path: Path) -> None:
         "group shared: survives 0 node failures after, fewer than 1 (now 1): without node1 web1 has no place (memory)",
     )
     assert "(as now)" in judged(tmp_path, "node_failures: 1", redundancy(0, now=0)).message
+    no_nodes = judged(tmp_path, "node_failures: 1", redundancy(0, nodes=0))
+    assert (no_nodes.ok, no_nodes.message) == (True, "nothing to measure")
 
 
 def test_more_failures_than_examined_do_not_count_as_survived(tmp_path: Path) -> None:
