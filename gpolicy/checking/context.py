@@ -151,6 +151,15 @@ class Context:
         return (*named, *self.tagged_groups.values(), *entries)
 
     @cached_property
+    def tagged_by_domain(self) -> dict[str, list[TaggedNode]]:
+        """Those of `all_tagged` that have a tag of a domain, by what may be one."""
+        found: dict[str, list[TaggedNode]] = {}
+        for node in self.all_tagged:
+            for domain in node.domains:
+                found.setdefault(domain, []).append(node)
+        return found
+
+    @cached_property
     def known_groups(self) -> frozenset[str]:
         """The groups that the policy declares, and those of the cluster that keep their names, where they are known."""
         old_names = {group.renamed_from.value for group in self.groups if group.renamed_from}

@@ -76,10 +76,10 @@ class TaggedNode:
 
     def of(self, domain: str) -> frozenset[str]:
         """Return the tags of one domain: those that begin with it and a colon."""
-        return self._domains.get(domain, frozenset())
+        return self.domains.get(domain, frozenset())
 
     @cached_property
-    def _domains(self) -> dict[str, frozenset[str]]:
+    def domains(self) -> dict[str, frozenset[str]]:
         """The tags by each domain that they may be of: what stands before one of their colons."""
         found: dict[str, set[str]] = {}
         for tag in self.tags:

@@ -80,6 +80,9 @@ class Waivers:
         self._active: list[tuple[Waiver, RuleInfo]] = [
             (waiver, info) for waiver in waivers if (info := self._in_force(waiver)) is not None
         ]
+        self._by_rule: dict[str, list[int]] = {}  # the places in `_active`
+        for number, (_, info) in enumerate(self._active):
+            self._by_rule.setdefault(info.key, []).append(number)
         self._used: set[int] = set()
 
     def covers(self, hit: Hit) -> bool:
@@ -88,11 +91,8 @@ class Waivers:
 
     def covering(self, hit: Hit) -> Waiver | None:
         """Return the first waiver in force that accepts the finding, or None."""
-        covering = [
-            number
-            for number, (waiver, info) in enumerate(self._active)
-            if info.covers(hit.finding) and _is_there(waiver.where, hit)
-        ]
+        of_rule = {*self._by_rule.get(hit.finding.key, ()), *self._by_rule.get(hit.finding.code, ())}
+        covering = [number for number in sorted(of_rule) if _is_there(self._active[number][0].where, hit)]
         self._used.update(covering)
         return self._active[covering[0]][0] if covering else None
 

@@ -190,6 +190,11 @@ def _nodes(context: Context, scenario: Scenario) -> set[str] | None:
         return None
     if scenario.stage.simulated:
         return {node.name for part in scenario.stage.simulated for node in part.nodes}
+    return context.once(_promised)
+
+
+def _promised(context: Context) -> set[str] | None:
+    """Return the nodes of all groups; None where they are not known by name."""
     promised = [promised_nodes(group) for group in context.groups]
     if not promised or any(names is None for names in promised):
         return None
@@ -226,10 +231,12 @@ class WithoutHardwareTest(Rule):
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
+        groups = {group.name: group for group in context.groups}
         for scenario in context.policy.scenarios:
             if scenario.action is Action.CHECK_INSTANCE or not scenario.stage.promised:
                 continue
-            asked = [item for item in context.groups if scenario.group is None or item.name == scenario.group.value]
+            named = groups if scenario.group is None else groups.keys() & {scenario.group.value}
+            asked = [groups[name] for name in named]
             slips = any(unlikely(node.value) for group in asked for node in group.nodes or ())
             if asked and not slips and not any(_enough(group) for group in asked):
                 hint = "write `on: {simulate: …}`, or the hardware and the nodes of the group"

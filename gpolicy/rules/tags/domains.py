@@ -102,7 +102,7 @@ def in_two(context: Context, names: Collection[str]) -> Iterator[tuple[str, str,
     """Yield nodes with two tags of one of these domains: the label, a message and the place of the last of the tags."""
     reported = set[tuple[str, Span]]()
     for name in names:
-        for node in context.all_tagged:
+        for node in context.tagged_by_domain.get(name, ()):
             found = sorted(node.of(name))
             declared = [place for tag in found if (place := node.tags[tag]) is not None]
             if len(found) > 1 and declared and declared[-1] not in reported:

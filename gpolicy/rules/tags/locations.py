@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -90,22 +90,29 @@ class FailureDomainUndivided(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         places = list(_domains_of_groups(context))
-        if context.state is None:
-            names = domains(context, "nlocation").items()
-            for name, tag in names:
-                twice = {item for node in context.all_tagged if len(node.of(name)) > 1 for item in node.of(name)}
-                groups = context.tagged_groups.items()  # of nodes in two rooms GP528 knows more
-                places += [(name, tag, group, (each,)) for group, each in groups if twice.isdisjoint(each.of(name))]
-        values = Counter(
-            domain for domain, _ in {(each, node.of(each)) for each, _, _, nodes in places for node in nodes}
-        )
+        values: dict[str, set[frozenset[str]]] = {}  # of all nodes, by domain
+        of_domain: dict[str, list[tuple[str, TaggedNode]]] = defaultdict(list)
+        for group, each in context.tagged_groups.items():
+            for name in each.domains:
+                of_domain[name].append((group, each))
+        for name, tag in domains(context, "nlocation").items() if context.state is None else ():
+            there = context.tagged_by_domain.get(name, [])
+            twice = {item for node in there if len(node.of(name)) > 1 for item in node.of(name)}
+            groups = of_domain[name]
+            if len(groups) < len(context.tagged_groups):
+                values[name] = {frozenset()}
+            for group, each in groups:  # of nodes in two rooms GP528 knows more
+                if twice.isdisjoint(each.of(name)):
+                    places.append((name, tag, group, (each,)))
+        for name, _, _, nodes in places:
+            values.setdefault(name, set()).update(node.of(name) for node in nodes)
         shared: dict[tuple[str, str], list[str]] = {}
         where: dict[tuple[str, str], tuple[str, Span | None]] = {}
         for domain, tag, group, nodes in places:
             found = {node.of(domain) for node in nodes}
             several = len(nodes) > 1 or nodes[0].several
             undivided = several and len(found) == 1 and frozenset() not in found
-            if undivided and (values[domain] == 1 or self._places_mirrors(context, group)):
+            if undivided and (len(values[domain]) == 1 or self._places_mirrors(context, group)):
                 key = domain, ", ".join(sorted(nodes[0].of(domain)))
                 shared.setdefault(key, []).append(group)
                 where.setdefault(key, _place(nodes, domain, tag))
