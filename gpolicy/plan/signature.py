@@ -19,6 +19,7 @@ NAMESPACE: Final = "gpolicy-plan"
 _KEY: Final = re.compile(r" with (\S+) key (SHA256:[A-Za-z0-9+/]{43})\s*\Z")  # the end of what verify says
 _SECONDS: Final = 30.0
 _LARGEST_ANSWER: Final = 1024**2
+_LARGEST_SIGNATURE: Final = 64 * 1024  # bytes; ssh-keygen takes minutes over a large file
 _LONGEST_SHOWN: Final = 200
 
 
@@ -43,6 +44,8 @@ def signer_of(data: bytes, signers: Signers) -> str:
         if not file.is_file():
             hint = f"sign the plan: ssh-keygen -Y sign -n {NAMESPACE} -f KEY PLAN.JSON" if what == "signature" else None
             raise InputError(f"{file}: there is no file with the {what}", hint=hint)
+    if (size := signers.signature.stat().st_size) > _LARGEST_SIGNATURE:
+        raise InputError(f"{signers.signature}: {size:,} bytes are no signature")
     signature, allowed = str(signers.signature.absolute()), str(signers.allowed.absolute())
     found = _ask(signers, b"", "find-principals", "-s", signature, "-f", allowed)
     principals = decode_text(found.stdout, "ssh-keygen -Y find-principals").splitlines() if found.code == 0 else []

@@ -132,6 +132,11 @@ def test_without_a_good_signature_there_is_no_plan(bench: Bench, content: bytes 
     assert "no signer in" in bench.refusal()
 
 
+def test_a_file_that_is_too_large_for_a_signature_keeps_nobody_busy(bench: Bench) -> None:
+    os.truncate(bench.sign(), 64 * 1024**2)
+    assert "67,108,864 bytes are no signature" in bench.refusal()
+
+
 def test_without_ssh_keygen_nothing_is_verified(bench: Bench, tmp_path: Path) -> None:
     bench.sign()
     signers = Signers(allowed=bench.allowed, signature=tmp_path / "plan.json.sig", search_path=str(tmp_path / "none"))
