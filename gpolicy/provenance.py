@@ -9,6 +9,7 @@ from typing import Final, Protocol
 from gpolicy.printable import count
 
 FORM: Final = "%Y-%m-%dT%H:%M:%SZ"
+_LENGTH: Final = 20  # characters of a time
 _LIVE: Final = ("local:", "ssh://", "rapi://")
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"))
 
@@ -51,6 +52,15 @@ class Provenance:
 
 
 UNKNOWN: Final = Provenance()
+
+
+def is_time(text: str) -> bool:
+    """Return whether a text is a time, YYYY-MM-DDThh:mm:ssZ."""
+    try:
+        datetime.strptime(text, FORM)  # noqa: DTZ007 (it is UTC)
+    except ValueError:
+        return False
+    return text.isascii() and len(text) == _LENGTH
 
 
 def age_words(read_at: str | None, made_at: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, fields
 from functools import cache
@@ -21,7 +20,7 @@ from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.own_values import own_values
 from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.private_file import write_private
-from gpolicy.cluster.record import Record
+from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state import (
     ClusterObject,
     ClusterState,
@@ -39,15 +38,13 @@ from gpolicy.errors import GpolicyError, InputError, about
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import position
 from gpolicy.ganeti.values import fill, unflatten
+from gpolicy.provenance import is_time
 
 KIND = "gpolicy-snapshot"
 FORMAT_VERSION = "1.3"
 DIGEST_PREFIX = "sha256:"
 
 _T = TypeVar("_T")
-
-
-_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z", re.ASCII)
 
 
 def write_snapshot(state: ClusterState, path: FilePath, *, taken_at: str | None = None) -> None:
@@ -106,7 +103,7 @@ def parse_snapshot(data: bytes, where: str) -> ClusterState:
         instances={name: _read_instance(name, instance) for name, instance in document.records("instances")},
         unreadable=tuple(map(read_gap, document.objects("unreadable"))),
         notes=document.texts("notes"),
-        snapshot=Snapshot(where, _read_time(document)),
+        snapshot=Snapshot(where, read_time(document, "taken_at")),  # new in format 1.3
     )
     check_references(state, where)
     check_numbers(state, where)
@@ -205,10 +202,11 @@ def _instance(instance: Instance) -> dict[str, Value]:
     return content
 
 
-def _read_time(document: Record) -> str | None:
-    written = document.text_or_none("taken_at")  # new in format 1.3
-    if written is not None and not _TIME.fullmatch(written):
-        raise InputError(f"{document.where}: taken_at should be YYYY-MM-DDThh:mm:ssZ, but is {written[:40]!r}")
+def read_time(record: Record, key: str) -> str | None:
+    """Return a field that is a time, YYYY-MM-DDThh:mm:ssZ, or None. Raise InputError for anything else."""
+    written = record.text_or_none(key)
+    if written is not None and not is_time(written):
+        record.refuse(key, "YYYY-MM-DDThh:mm:ssZ", f"is {shown(written)!r}")
     return written
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpolicy.errors import InputError, UsageError
 from gpolicy.guessing import closest
-from gpolicy.provenance import FORM
+from gpolicy.provenance import FORM, is_time
 
 if TYPE_CHECKING:
     from gpolicy.cluster.master import LocalMaster, Master, SshMaster
@@ -121,7 +121,8 @@ def contact(src: str, options: SourceOptions) -> Contact:
     if state.snapshot is not None:
         taken_at = state.snapshot.taken_at or ""
     else:
-        taken_at = "" if scheme == "sim" else time.strftime(FORM, time.gmtime(Path(file).stat().st_mtime))
+        written = "" if scheme == "sim" else time.strftime(FORM, time.gmtime(Path(file).stat().st_mtime))
+        taken_at = written if is_time(written) else ""  # a file may be of any year
     return Contact(state.name, state.software_version, taken_at)
 
 

@@ -14,9 +14,16 @@ _TIME: Final = "%Y%m%dT%H%M%SZ.json"
 
 
 def snapshot_file(directory: Path, cluster: str, taken_at: time.struct_time) -> Path:
-    """Return the file for a new snapshot (UTC) of a cluster; make its directory."""
-    (directory / cluster).mkdir(parents=True, exist_ok=True)
-    return directory / cluster / time.strftime(_TIME, taken_at)
+    """Return the file for a new snapshot (UTC) of a cluster; make its directory.
+
+    Raise InputError if there is a later one: it would count as the newest, and `prune_snapshots` keep it instead.
+    """
+    file = directory / cluster / time.strftime(_TIME, taken_at)
+    if later := [path for path in snapshots_of(directory, cluster) if path.name > file.name]:
+        hint = "correct the clock, or remove the snapshots that a wrong clock has named"
+        raise InputError(f"{later[-1]}: is of a time to come, so no new snapshot was written", hint=hint)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file
 
 
 def snapshots_of(directory: Path, cluster: str) -> list[Path]:

@@ -6,13 +6,13 @@ import hashlib
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path as FilePath
 from typing import Final, TypeVar
 
 from gpolicy import __version__
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
+from gpolicy.cluster.snapshot import read_time
 from gpolicy.cluster.state import Identity, Snapshot, Unreadable
 from gpolicy.cluster.unreadable import read_gap
 from gpolicy.errors import InputError
@@ -35,7 +35,7 @@ from gpolicy.plan.terms_file import read_terms
 from gpolicy.policy.guard import BUILT_IN, Guard, Measure
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import one_line
-from gpolicy.provenance import FORM, Provenance
+from gpolicy.provenance import Provenance
 
 _REMAKE: Final = "make a new plan with this gpolicy"
 _HINT: Final = "make a plan with `gpolicy plan -o FILE`"
@@ -280,18 +280,12 @@ def read_snapshot(written: Record) -> Snapshot | None:
     if written.fields.get("snapshot") is None:
         return None
     snapshot = written.record("snapshot")
-    return Snapshot(snapshot.text("file"), snapshot.text_or_none("taken_at"))
+    return Snapshot(snapshot.text("file"), read_time(snapshot, "taken_at"))
 
 
 def _provenance(written: Record) -> Provenance:
-    made_at, commit = written.text_or_none("made_at"), written.text_or_none("policy_commit")
+    made_at, commit = read_time(written, "made_at"), written.text_or_none("policy_commit")
     dirty = None if written.fields.get("policy_dirty") is None else written.flag("policy_dirty")
-    if made_at is not None:
-        try:
-            datetime.strptime(made_at, FORM)  # noqa: DTZ007 (it is UTC)
-        except ValueError:
-            message = f"{written.where}: made_at should be YYYY-MM-DDThh:mm:ssZ, but is {shown(made_at)}"
-            raise InputError(message) from None
     if commit is not None and not _COMMIT.fullmatch(commit):
         raise InputError(f"{written.where}: policy_commit should be a commit of git, but is {shown(commit)}")
     return Provenance(made_at, commit, dirty)

@@ -70,7 +70,10 @@ def test_the_plan_file_keeps_it_and_the_script_shows_it(policy: Path, capsys: py
     assert (
         f"# made 2026-11-23 09:00:00 UTC, policy at commit {commit[:12]}, state 3 days old" in capsys.readouterr().out
     )
-    for key, wrong in (("made_at", "yesterday"), ("policy_commit", "HEAD; id"), ("policy_dirty", "no")):
+    for key, wrong in (
+        *(("made_at", "yesterday"), ("policy_commit", "HEAD; id"), ("policy_dirty", "no")),
+        ("snapshot", kept["snapshot"] | {"taken_at": "2026-02-30T00:00:00Z"}),
+    ):
         file.write_text(json.dumps(kept | {key: wrong}), encoding="utf-8")
         assert run(["render", str(file)]) == 3
         assert key in capsys.readouterr().err

@@ -70,12 +70,13 @@ def test_an_older_snapshot_without_a_time_is_read(snapshot: Path) -> None:
     assert "read from snapshot:kept.json (taken from local:)\n" in ask("capacity", snapshot, "text")
 
 
-def test_an_invalid_time_is_refused(snapshot: Path) -> None:
+@pytest.mark.parametrize("time", ["yesterday", "2026-02-30T00:00:00Z", "0000-01-01T00:00:00Z", "2026-01-01T25:00:00Z"])
+def test_an_invalid_time_is_refused(snapshot: Path, time: str) -> None:
     content = json.loads(snapshot.read_text(encoding="utf-8"))
-    snapshot.write_text(json.dumps(content | {"taken_at": "yesterday"}), encoding="utf-8")
+    snapshot.write_text(json.dumps(content | {"taken_at": time}), encoding="utf-8")
     done = gpolicy("capacity", "--state", f"snapshot:{snapshot}")
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == f"gpolicy: {snapshot}: taken_at should be YYYY-MM-DDThh:mm:ssZ, but is 'yesterday'\n"
+    assert done.stderr == f"gpolicy: {snapshot}: taken_at should be YYYY-MM-DDThh:mm:ssZ, but is '{time}'\n"
 
 
 def test_an_error_names_the_snapshot_and_not_where_it_was_taken(snapshot: Path) -> None:

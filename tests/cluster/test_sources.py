@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from gpolicy.cluster.snapshot import write_snapshot
-from gpolicy.cluster.sources import SourceOptions, read_state
+from gpolicy.cluster.sources import SourceOptions, contact, read_state
 from gpolicy.errors import GpolicyError, UsageError
 from tests.cluster import rapi_server, recorded
 
@@ -28,6 +29,14 @@ def test_rapi_with_all_its_options(tmp_path: Path, ganeti_certificate: Path) -> 
     with rapi_server.serve("full", ganeti_certificate) as server:
         state = read_state(server.address, options)
     assert state.nodes["node2"].own == {("ndparams", "spindle_count"): 4}
+
+
+@pytest.mark.parametrize("year", [9999, 10_000, 500])
+def test_a_file_of_an_impossible_year_has_no_age(year: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = time.struct_time((year, 1, 1, 0, 0, 0, 0, 1, 0))
+    monkeypatch.setattr(time, "gmtime", lambda _: written)
+    found = contact(f"text:{recorded.path('full', 'htools.data')}", SourceOptions())
+    assert found.taken_at == ("9999-01-01T00:00:00Z" if year == 9999 else "")
 
 
 @pytest.mark.parametrize(

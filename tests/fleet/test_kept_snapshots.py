@@ -23,6 +23,15 @@ def test_the_newest_counts_and_only_old_ones_go(tmp_path: Path) -> None:
     assert prune_snapshots(tmp_path, "ham", 2) == []
 
 
+def test_a_snapshot_of_a_time_to_come_is_named_and_none_is_written_that_would_count_as_older(tmp_path: Path) -> None:
+    later = snapshot_file(tmp_path, "ham", time.gmtime(2**32))
+    later.touch()
+    with pytest.raises(InputError, match=r"Z\.json: is of a time to come, so no new snapshot") as caught:
+        snapshot_file(tmp_path, "ham", time.gmtime(86_400))
+    assert "correct the clock" in (caught.value.hint or "")
+    assert snapshot_file(tmp_path, "ham", time.gmtime(2**32)) == later
+
+
 def test_no_snapshot_is_an_error_that_says_how_to_get_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no snapshot of the cluster ham") as caught:
         newest_snapshot(tmp_path, "ham")
