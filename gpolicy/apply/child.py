@@ -7,6 +7,7 @@ import selectors
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from gpolicy.apply.runner import StopRequests
@@ -36,25 +37,28 @@ def run_lines(
     process = start(argv, environ)
     try:
         errors = _pump(process, time.monotonic() + seconds, stop, line)
-        code = None if errors is None else process.wait()
     finally:
         end(process, grace=2)
-    return ProgramEnd(code, errors or "")
+    return ProgramEnd(None if errors is None else process.poll(), errors or "")
 
 
 def _pump(
     process: subprocess.Popen[bytes], until: float, stop: StopRequests, line: Callable[[str], None]
 ) -> str | None:
-    """Hand out lines until both outputs end. Return standard error, or None if we stopped waiting before."""
+    """Hand out lines until the program has ended. Return standard error, or None if we stopped waiting before."""
     assert process.stdout is not None  # noqa: S101 (both are pipes)
     assert process.stderr is not None  # noqa: S101
     lines, errors = bytearray(), bytearray()
     with selectors.DefaultSelector() as selector:
         for pipe in (process.stdout, process.stderr):
             selector.register(pipe, selectors.EVENT_READ)
-        while selector.get_map():
+        while selector.get_map() or process.poll() is None:
             if stop.at_once or time.monotonic() >= until:
                 return None
+            if not selector.get_map():  # it has closed its outputs, and mostly ends right then
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_TICK)
+                continue
             for key, _ in selector.select(_TICK):
                 chunk = os.read(key.fd, 65536)
                 if not chunk:

@@ -170,8 +170,9 @@ if [ -e ended ]; then echo '17|error'; else echo '17|running'; fi
     assert bench.runner().follow(17, watch) is None
 
 
-def test_the_time_is_bounded_and_the_job_continues(bench: Bench) -> None:
-    bench.program("gnt-group", JOB + "exec sleep 30\n")
+@pytest.mark.parametrize("closes", ["", "exec >&- 2>&-; "])
+def test_the_time_is_bounded_and_the_job_continues(bench: Bench, closes: str) -> None:
+    bench.program("gnt-group", f"{JOB}{closes}exec sleep 30\n")
     bench.program("gnt-job", "#!/bin/sh\necho '17|running'\n")
     begun = time.monotonic()
     outcome = bench.run("gnt-group", "modify", "gold", runner=bench.runner(Patience(job=0.5)))
