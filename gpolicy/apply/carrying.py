@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from gpolicy.apply.deciding import Decision, decide_by_looking, effects_missing, effects_there, seen_progress
 from gpolicy.apply.journal import EventName
@@ -32,8 +32,10 @@ from gpolicy.apply.transient import passes
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.effects import Effect, carried_out, written
+from gpolicy.printable import clipped
 
 _T = TypeVar("_T")
+_LONGEST_MESSAGE: Final = 256 * 1024  # characters; one warning names all instances that violate a policy
 
 
 class ApplyError(GpolicyError):
@@ -92,6 +94,7 @@ class Carrier:
     instances: bool = False
     noun: str = "plan"
     _unanswered: dict[str, str] = field(default_factory=dict)  # titles of steps with requests without answer and job
+    _silent: bool = False  # no further message is kept or shown
 
     def carry(self, tasks: Sequence[Task], *, first: int = 1, count: int | None = None) -> None:
         """Carry out `tasks`, which are numbers `first` … of `count`. Raise CarryingError at the first that fails."""
@@ -241,6 +244,10 @@ class Carrier:
             self.progressing.job(number)
 
         def message(text: str) -> None:
+            if self._silent:
+                return
+            self._silent = self.journal.is_long
+            text = "the journal is too long for more messages" if self._silent else clipped(text, _LONGEST_MESSAGE)
             self.journal.write(EventName.MESSAGE, step=task.key, text=text)
             self.progressing.message(text)
 

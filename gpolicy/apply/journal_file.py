@@ -53,6 +53,11 @@ class JournalFile:
                 os.ftruncate(self._descriptor, end)
             raise JournalError(f"{self.path}: the journal cannot be written: {error.strerror}") from None
 
+    @property
+    def is_long(self) -> bool:
+        """Whether there is no room for what a run does not need: the whole must stay readable."""
+        return os.fstat(self._descriptor).st_size > _LARGEST // 4
+
     def close(self) -> None:
         """Close the file."""
         os.close(self._descriptor)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from gpolicy.apply import journal_file
 from gpolicy.apply.carrying import CarryingError, StoppedError
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.preconditions import RefusedError
@@ -19,7 +20,7 @@ from gpolicy.plan.built_in_guards import GuardResult, judge_again
 from gpolicy.plan.plan import Plan, UnsafePlanError, check_safe
 from gpolicy.plan.step import PlannedCommand
 from tests.apply.model_runner import QUICK, Agreed, ModelRunner, Quiet, plan_for, run
-from tests.apply.pretend_ganeti import LOCKS_MOVED, UPDATED, PretendGaneti, fails, gone, half, lies, then
+from tests.apply.pretend_ganeti import LOCKS_MOVED, UPDATED, Job, PretendGaneti, carry, fails, gone, half, lies, then
 from tests.plan.planned import policy_of
 
 
@@ -50,6 +51,24 @@ def test_a_run_is_journalled_line_by_line(ganeti: PretendGaneti, tmp_path: Path)
     ]  # fmt: skip
     assert (tmp_path / "journal").stat().st_mode & 0o777 == 0o600
     assert events(tmp_path / "journal")[-1]["outcome"] == "done"
+
+
+def test_a_job_that_never_stops_talking_leaves_a_journal_that_can_be_read(
+    ganeti: PretendGaneti, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def talks(ganeti: PretendGaneti, job: Job) -> None:
+        carry(ganeti, job)
+        job.log = ["WARNING: inst1 violates"] * 5000
+
+    monkeypatch.setattr(journal_file, "_LARGEST", 64 * 1024)
+    ganeti.mishaps = [talks, talks]
+    plan, quiet, journal = wanted(ganeti), Quiet(), tmp_path / "journal"
+    run(plan, ModelRunner(ganeti), journal, progressing=quiet)
+    assert 10 < quiet.said.count("WARNING: inst1 violates") < 200
+    assert quiet.said.count("the journal is too long for more messages") == 1
+    assert names(journal).count("step-done") == len(plan.steps)
+    run(plan, ModelRunner(ganeti), journal, direction=Direction.ROLLBACK)
+    assert names(journal)[-1] == "end"
 
 
 @pytest.mark.parametrize("text", [LOCKS_MOVED, UPDATED, "Queue drained"])
