@@ -124,6 +124,12 @@ class TestSsh:
         assert argv[:-3] == ["ssh", "-T", *options]
         assert argv[-3] == "--"
 
+    @pytest.mark.parametrize("host", ["MyAlias", "[fe80::A%Eth0]", "ham.example.ORG"])
+    def test_a_host_keeps_its_capital_letters(self, host: str) -> None:
+        master = parse_ssh_address(f"ssh://Root@{host}:22/Path", {})
+        assert master.argv([])[-2] == f"Root@{host.strip('[]')}"
+        assert master.source == f"ssh://Root@{host}:22/Path"
+
     @pytest.mark.parametrize(
         "address",
         [
