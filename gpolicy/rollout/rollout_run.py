@@ -128,7 +128,8 @@ class RolloutRun:
     # --- forward and back ------------------------------------------------------------------------------------------
 
     def _forward(self, journal: JournalFile) -> None:
-        looked_at, carried = set[str](), set[str]()
+        looked_at, known = set[str](), self.history
+        unseen = set() if known is None else {*known.begun} - known.failed_jobs.keys()  # no look has told of them yet
         while not (self.has_trouble or self.stop.after_step):
             action = next_forward(self.waves, self.stages(), looked_at)
             if action is None:
@@ -136,9 +137,9 @@ class RolloutRun:
             if isinstance(action, Carry):
                 self._tell(action)
                 self._carry(journal, action, COMPLETE, may_go_on=lambda: not self.has_trouble)
-                carried.add(action.wave.label)
+                unseen.update(action.clusters)
                 continue
-            if self.seconds and action.wave.label in carried:
+            if self.seconds and not unseen.isdisjoint(action.wave.clusters):
                 self.progressing.pausing(self.seconds)
                 self._pause()
                 if self.stop.after_step:

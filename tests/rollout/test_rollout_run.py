@@ -211,6 +211,12 @@ def test_a_pause_ends_at_the_first_request_to_stop(tmp_path: Path) -> None:
     run = made.roll()
     assert run.stages()["ham"] is PlanStage.DONE
     assert not run.looks
+    made.seconds, made.stop.requests = 0.01, 0
+    for pauses in (2, 0):  # the one that was cut short, and that of the next wave; then all have been looked at
+        run = made.roll()
+        assert not run.has_trouble
+        assert isinstance(run.progressing, Told)
+        assert run.progressing.said.count("pause 0.01") == pauses
 
 
 def test_no_cluster_begins_when_the_journal_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
