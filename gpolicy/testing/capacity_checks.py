@@ -10,6 +10,7 @@ from gpolicy.analysis.capacity import load_to_count, tiered_run
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit
 from gpolicy.analysis.pair_names import PairNames, pair_names
 from gpolicy.analysis.score_weights import with_weights
+from gpolicy.analysis.unknown import not_known
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits
 from gpolicy.ganeti.parameter import Level
@@ -72,7 +73,7 @@ def _cluster(
     loaded = load_to_count(state, group, template=template, limits=limits, declared=question.resource_model)
     if group is None and (loaded.unknown or loaded.limits_differ):
         hint = f"say `group:`, one of {', '.join(names)}"
-        reason = "; ".join(f"group {name}: {why.reason}" for name, why in loaded.unknown.items())
+        reason = "; ".join(not_known({name: why.reason for name, why in loaded.unknown.items()}))
         raise CannotRunError(reason or "the groups have different limits", scenario.span, hint=hint)
     found = loaded.whole if group is None else loaded.groups[group]
     return replace(found, weights=weights, budget=budget)

@@ -6,6 +6,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import translate
 from itertools import islice
 from typing import Final
 
@@ -436,25 +437,31 @@ class _Known:
     def __init__(self, entries: list[str]) -> None:
         definite = {entry: written_out(entry) for entry in dict.fromkeys(entries)}
         self._entries = definite.keys()
-        self._names = sorted({name for names in definite.values() for name in names or ()})
-        self._patterns = [entry for entry, names in definite.items() if names is None]
+        self._definite = {name for names in definite.values() for name in names or ()}
+        self._names = sorted(self._definite)
+        patterns = [entry for entry, names in definite.items() if names is None]
+        self._matchers = [re.compile(translate(pattern)).match for pattern in patterns]  # many are tried for each entry
+        self._ends = list(map(_begin_and_end, patterns))
 
     def may_have(self, entry: str) -> bool:
         """Return whether a node that `entry`, a name or a pattern, stands for may be in a group."""
-        if entry in self._entries or any(matches(pattern, entry) for pattern in self._patterns):
+        if entry in self._entries or any(match(entry) for match in self._matchers):
             return True
-        begin, end = _WILDCARD.split(entry)[0], "" if "[" in entry else _WILDCARD.split(entry)[-1]
-        place = bisect_left(self._names, begin)
+        begin, end = _begin_and_end(entry)
+        if not is_glob(entry):
+            return entry in self._definite
+        match, place = re.compile(translate(entry)).match, bisect_left(self._names, begin)
         while place < len(self._names) and self._names[place].startswith(begin):
-            if matches(entry, self._names[place]):
+            if match(self._names[place]):
                 return True
             place += 1
-        return is_glob(entry) and any(_alike(begin, end, pattern) for pattern in self._patterns)
+        return any(
+            (first.startswith(begin) or begin.startswith(first)) and (last.endswith(end) or end.endswith(last))
+            for first, last in self._ends
+        )
 
 
-def _alike(begin: str, end: str, pattern: str) -> bool:
-    """Return whether a pattern may match what begins and ends so, as far as its letters go."""
+def _begin_and_end(pattern: str) -> tuple[str, str]:
+    """Return the letters that all names that a pattern matches begin and end with."""
     parts = _WILDCARD.split(pattern)
-    last = "" if "[" in pattern else parts[-1]
-    begins = parts[0].startswith(begin) or begin.startswith(parts[0])
-    return begins and (last.endswith(end) or end.endswith(last))
+    return parts[0], "" if "[" in pattern else parts[-1]

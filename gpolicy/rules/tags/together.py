@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Final
 
@@ -55,7 +56,8 @@ class ExclusionOfNodeTags(Rule):
             if tag.family != "iextags" or not tag.suffix or tag.suffix.startswith(HTOOLS):
                 continue
             name = tag.suffix.rstrip(":")
-            node_tag = next((text for text in of_nodes if text.startswith(tag.suffix)), None)
+            place = bisect_left(of_nodes, tag.suffix)
+            node_tag = next((text for text in of_nodes[place : place + 1] if text.startswith(tag.suffix)), None)
             if name in names or name.lower() in OF_NODES or node_tag is not None:
                 message = f"{name} is a domain of nodes, and exclusion is about instances"
                 if node_tag is not None and name not in names:
