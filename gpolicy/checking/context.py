@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -339,8 +340,9 @@ class _Soundness:
     """Tells of leaves whether there is no error inside, so that one mistake makes one finding."""
 
     def __init__(self, errors: list[Finding]) -> None:
-        self._places = {error.span for error in errors}
-        self._files = {span.file for span in self._places if span}
+        self._places = {error.span for error in errors if error.span}
+        self._sorted = sorted(self._places)
+        self._files = {span.file for span in self._places}
         self._known: dict[tuple[int, Pointer], bool] = {}
         """By document and pointer: many objects may extend the one that a leaf is of."""
 
@@ -350,10 +352,17 @@ class _Soundness:
         key = (id(leaf.document), leaf.pointer)
         if key not in self._known:
             own = leaf.document.value_span(leaf.pointer)
-            self._known[key] = self._places.isdisjoint(_places(leaf)) and not any(
-                own.file == place.file and place.lies_within(own) for place in self._places if place
-            )
+            self._known[key] = self._places.isdisjoint(_places(leaf)) and not any(self._inside(own))
         return self._known[key]
+
+    def _inside(self, own: Span) -> Iterator[Span]:
+        """Yield the errors that lie within a place."""
+        for number in range(bisect_left(self._sorted, replace(own, end_line=0)), len(self._sorted)):
+            place = self._sorted[number]
+            if (place.file, place.line) > (own.file, own.end_line):
+                return
+            if place.lies_within(own):
+                yield place
 
 
 def _places(leaf: Leaf) -> Iterator[Span]:

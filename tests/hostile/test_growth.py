@@ -16,7 +16,7 @@ import pytest
 from gpolicy.cli.running import run
 from tests.hostile.growth import PARTS, policy_of
 
-SMALL, LARGE = 50_000, 200_000
+SMALL, LARGE = 25_000, 200_000
 MOST_GROWTH = 2.6
 """Of the work, for twice the input."""
 MOST_SECONDS = 10.0
