@@ -255,7 +255,7 @@ def answered(status: Status, engine: NativeEngine, nodes: Nodes, *, fit: bool = 
         )
     if status is Status.TOO_LONG:
         raise TooLongError(
-            "counting takes too long: too many instances of this size fit on so many nodes",
+            f"counting takes too long, and was given up after {engine.steps // 10**6} million steps",
             hint="count a greater size, or fewer nodes",
         )
     if fit and status is not Status.DONE:

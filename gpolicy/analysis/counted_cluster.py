@@ -110,7 +110,13 @@ class CountedCluster:
     def as_hspace(self) -> HspaceCluster:
         """The same cluster, counted as hspace does."""
         return HspaceCluster(
-            self.hspace_data or self.data, self.template, self.resources, self.volumes, self.split, self.weights
+            self.hspace_data or self.data,
+            self.template,
+            self.resources,
+            self.volumes,
+            self.split,
+            self.weights,
+            budget=Budget(each=self.budget.each),
         )
 
     @property

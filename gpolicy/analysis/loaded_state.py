@@ -8,6 +8,7 @@ from typing import Final
 
 from gpolicy.allocator.cluster_data import ClusterData, Instance
 from gpolicy.allocator.cluster_score import Weights
+from gpolicy.allocator.compiled_allocation import MOST_STEPS, Budget
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes
 from gpolicy.analysis.basis import Basis, Settled, on_primary, settle
@@ -166,6 +167,8 @@ def _inconsistent(settled: Settled, cluster: Cluster, here: Collection[str]) -> 
             yield name, f"{used}; {it_counts} as used, as in htools (perhaps {by} use it)"
 
 
+_MOST_STEPS_OF_WHOLE: Final = MOST_STEPS // 5
+"""The whole cluster is worth less waiting than its groups, which stand for themselves."""
 _MOST_NODES: Final = 5
 _MOST_NOTES: Final = 3
 
@@ -174,7 +177,9 @@ def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[Counte
     known, volumes = list(like), smallest_volumes(settled.state)
     enabled, observed, data = enabled_templates(settled.state), settled.data, as_hail_reads(settled.state, settled.data)
 
-    def counted(part: ClusterData, hspace: ClusterData, limits: Limits, split: int = 0) -> CountedCluster:
+    def counted(
+        part: ClusterData, hspace: ClusterData, limits: Limits, split: int = 0, steps: int = MOST_STEPS
+    ) -> CountedCluster:
         resources = {node.name: settled.resources[node.name] for node in part.nodes if node.name in settled.resources}
         here = {node.name: volumes[node.name] for node in part.nodes if node.name in volumes}
         exclusive = bool(part.nodes) and all(node.exclusive_storage for node in part.nodes)
@@ -190,6 +195,7 @@ def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[Counte
             limits=limits,
             hspace_data=_decisive(hspace),
             hail=settled.hail,
+            budget=Budget(each=steps),
         )
         found = next((item for item in known if item.gives_the_same(made)), made)
         known.append(found)
@@ -205,7 +211,8 @@ def _load(settled: Settled, template: DiskTemplate | None, like: Iterable[Counte
         )
         for group in data.groups
     }
-    return LoadedState(settled, counted(data, observed, shared_limits(settled.state)), groups)
+    whole = counted(data, observed, shared_limits(settled.state), steps=_MOST_STEPS_OF_WHOLE)
+    return LoadedState(settled, whole, groups)
 
 
 def guaranteed(data: ClusterData, state: ClusterState) -> ClusterData:

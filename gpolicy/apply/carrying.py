@@ -32,9 +32,11 @@ from gpolicy.apply.transient import passes
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.effects import Effect, carried_out, written
-from gpolicy.printable import clipped
+from gpolicy.plan.steps import POOL_SIZE
+from gpolicy.printable import clipped, count
 
 _T = TypeVar("_T")
+_PROMOTING_ATTEMPTS: Final = 2
 _LONGEST_MESSAGE: Final = 256 * 1024  # characters; one warning names all instances that violate a policy
 
 
@@ -139,6 +141,7 @@ class Carrier:
             if not missing and (outcome.result is JobResult.SUCCESS or seen_progress(task.command.effects, sight)):
                 if outcome.result is not JobResult.SUCCESS:
                     self.progressing.message(f"the job failed ({outcome.text}), but its changes are there")
+                sight = self._promoting(task, sight, attempt)
                 self._after(task, left, sight)
                 self._done(task, ran=True, since=begun)
                 return
@@ -157,6 +160,23 @@ class Carrier:
             pause(rest, self.stop)
             if self.stop.after_step:
                 raise StoppedError(f"stopped after an attempt at step {task.key}, as asked")
+
+    def _promoting(self, task: Task, sight: Sight, attempts: int) -> Sight:
+        """Send a step that enlarges the candidate pool again while the pool lacks nodes; return the last look.
+
+        Ganeti's first job may only store the size, and promote nobody (seen on 3.0.2 and 3.1).
+        """
+        enlarged = any(effect.path == POOL_SIZE for effect in task.command.effects)
+        for attempt in range(attempts + 1, attempts + 1 + _PROMOTING_ATTEMPTS):
+            if not (enlarged and sight.lacking_candidates):
+                return sight
+            self._may_begin(task, attempt)
+            self.progressing.note(f"the candidate pool lacks {count(sight.lacking_candidates, 'node')}: sent again")
+            sight = self.look(task, self._attempt(task, attempt))
+        if sight.lacking_candidates:
+            lacking = f"the candidate pool still lacks {count(sight.lacking_candidates, 'node')}"
+            self.progressing.note(f"{lacking}: send gnt-cluster modify -C with its size once more")
+        return sight
 
     def _attempt(self, task: Task, number: int) -> JobOutcome:
         """Start a job and wait for it. One that is lost sight of is looked for until Ganeti tells what became of it."""

@@ -15,6 +15,7 @@ from gpolicy.plan.contents import Contents, contents, identities, is_own_value, 
 from gpolicy.plan.effects import Effect, carried_out
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.procedure import Procedure
+from gpolicy.plan.steps import POOL_SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +37,21 @@ class ClusterIdentity:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """One look at the cluster: leaves and identities of its objects, and what the look cannot show."""
+    """One look at the cluster: leaves and identities of its objects, and what the look cannot show.
+
+    `lacking_candidates` is how many nodes the candidate pool could have more, where that is known.
+    """
 
     contents: Contents
     identities: Mapping[str, Identity]
     gaps: tuple[Unreadable, ...]
+    lacking_candidates: int = 0
 
     @classmethod
     def of(cls, state: ClusterState, *, instances: bool = False) -> Sight:
         """Return what `state` shows; of `instances` only if the steps move some."""
-        return cls(contents(state, instances=instances), identities(state), state.unreadable)
+        lacking = _lacking_candidates(state)
+        return cls(contents(state, instances=instances), identities(state), state.unreadable, lacking)
 
     def shows(self, name: str, path: Path) -> bool:
         """Return whether the look shows this leaf."""
@@ -54,6 +60,13 @@ class Sight:
     def serials(self) -> dict[str, int]:
         """Return the serial numbers that the look shows."""
         return {name: item.serial_no for name, item in self.identities.items() if item.serial_no is not None}
+
+
+def _lacking_candidates(state: ClusterState) -> int:
+    size = state.cluster.own.get(POOL_SIZE)  # Ganeti stores it always
+    able = [node for node in state.nodes.values() if node.master_capable and not node.offline and not node.drained]
+    wanted = min(size, len(able)) if isinstance(size, int) else 0
+    return max(0, wanted - sum(node.master_candidate is not False for node in able))
 
 
 @dataclass(frozen=True, slots=True)

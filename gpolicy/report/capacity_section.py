@@ -53,7 +53,7 @@ def capacity_section(change: CapacityChange) -> Section:
         weight=tables[0].weight if found else Weight.SAME,
         summary=_summary(change, moved),
         parts=tables,
-        notes=(*_same(items, moved), *(_WHOLE_UNKNOWN if "" in change.unavailable else ()), *change.notes),
+        notes=(*_same(items, moved), *_whole_unknown(change), *change.notes),
         never_cut=bool(telling),
         worse=_worst(moved),
     )
@@ -212,7 +212,11 @@ def _named(item: GroupCapacityChange) -> str:
     return WHOLE_CLUSTER if item.group is None else Name(item.group)
 
 
-_WHOLE_UNKNOWN: Final = ("the whole cluster is not counted, since not all of its groups are known",)
+def _whole_unknown(change: CapacityChange) -> Iterator[str]:
+    if change.unavailable:
+        others = len(change.unavailable) > 1
+        why = ", since not all of its groups are known" if others else f": {change.unavailable['']}"
+        yield f"the whole cluster is not counted{why}"
 
 
 def _summary(change: CapacityChange, moved: Sequence[GroupCapacityChange]) -> str:

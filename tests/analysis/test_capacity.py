@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 
 from gpolicy.allocator.enumerations import DiskTemplate
+from gpolicy.analysis import loaded_state
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.binding import Cause
 from gpolicy.analysis.capacity import GroupCapacity, capacity
 from gpolicy.analysis.loaded_state import group_data, split_instances
+from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.request_words import read_words
 from gpolicy.cluster.config_data import read_config_file
@@ -18,9 +20,12 @@ from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Value, Values
+from gpolicy.impact.capacity_change import capacity_change
+from gpolicy.impact.comparison import compare, load
 from gpolicy.what_if.hardware import moved
 from tests.analysis.hspace_cases import DATA, FULL, from_text, hspace_keys, recorded_cases, tiered
 
+ROOT = Path(__file__).parent.parent.parent
 SPECS = "128,1,1024,1,1,1|128,1,1024,1,1,1;1024,2,10240,4,4,1"
 
 
@@ -51,6 +56,23 @@ def only(state: ClusterState, template: str | None = None) -> GroupCapacity:
     report = capacity(state, template=template)
     assert len(report.groups) == 1
     return report.groups[0]
+
+
+def test_a_group_that_takes_too_long_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = read_snapshot(ROOT / "policies" / "two-groups.snapshot.json")
+    whole = capacity(state)
+    monkeypatch.setattr(loaded_state, "MOST_STEPS", 6400)
+    found = capacity(state)
+    assert [item.group for item in found.groups] == ["default", "spare"]
+    assert found.groups[0] == whole.groups[1]
+    assert found.unknown["dedicated"].reason.startswith("counting takes too long")
+    assert found.cluster is None
+    with pytest.raises(GpolicyError, match="counting takes too long"):
+        capacity(state, group="dedicated")
+    compared = load(compare(state, state))
+    change = capacity_change(compared, PairNames(), lambda _what: None)
+    assert change.unavailable["dedicated"].startswith("counting takes too long")
+    assert [item.group for item in change.groups] == ["default", "spare"]
 
 
 def test_the_whole_cluster_equals_hspace() -> None:

@@ -18,7 +18,8 @@ import pytest
 
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import AllocPolicy
-from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity, capacity
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity, capacity, count_cluster
+from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest
 from gpolicy.cluster.state import ClusterState, Instance
@@ -154,6 +155,8 @@ def run(seeds: range, *, limited: bool = False, folder: Path | None = None) -> C
             report = capacity(state)
         except GpolicyError:
             continue
+        for item in load_state(state).groups.values():
+            assert count_cluster(item, lambda _what: None).most_fits or item.too_slow or not item.surely_takes_one, seed
         seen += check_law(state, report, seed, folder)
     return seen
 

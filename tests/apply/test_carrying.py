@@ -504,3 +504,38 @@ def test_a_wait_takes_its_time_and_a_step_tells_how_long_it_took(ganeti: Pretend
     stop.ask()
     pause(60, stop)
     assert time.monotonic() - began < 30
+
+
+POOL = """
+Cluster
+name: cluster
+candidate_pool_size: 3
+"""
+
+
+@pytest.mark.parametrize("jobs", [2, 3])
+def test_t31_a_larger_candidate_pool_is_sent_again_until_it_is_full(
+    ganeti: PretendGaneti, tmp_path: Path, jobs: int
+) -> None:
+    """The first job stores the size, and the second one promotes nodes, or dies of it."""
+    ganeti.model.own["candidate_pool_size"] = 1
+    ganeti.model.candidates = {"node1"}
+    plan, quiet = plan_for(ganeti, policy_of(POOL)), Quiet()
+    if jobs == 3:
+        ganeti.mishaps = [None, fails(UPDATED)]
+    assert run(plan, ModelRunner(ganeti), tmp_path / "journal", progressing=quiet)
+    assert len(ganeti.jobs) == jobs
+    assert len(ganeti.model.candidates) == 3
+    assert "the candidate pool lacks 2 nodes: sent again" in quiet.said
+    assert names(tmp_path / "journal").count("step-done") == 1
+
+
+def test_t31_a_candidate_pool_that_stays_too_small_is_named(ganeti: PretendGaneti, tmp_path: Path) -> None:
+    ganeti.model.own["candidate_pool_size"] = 1
+    ganeti.model.candidates = {"node1"}
+    ganeti.mishaps = [None, fails(UPDATED), fails(UPDATED)]
+    plan, quiet = plan_for(ganeti, policy_of(POOL)), Quiet()
+    assert run(plan, ModelRunner(ganeti), tmp_path / "journal", progressing=quiet)
+    assert (
+        quiet.said[-2] == "the candidate pool still lacks 2 nodes: send gnt-cluster modify -C with its size once more"
+    )

@@ -68,7 +68,7 @@ def test_t28_t61_live_exclusive_storage_is_not_checked_and_silences_nodes(real: 
     assert any("exclusive_storage is on for node1" in note for note in state.notes)
 
 
-def test_t31_live_the_pool_promotes_and_never_demotes(real: Real) -> None:
+def test_t31_live_the_pool_promotes_and_never_demotes(real: Real, tmp_path: Path) -> None:
     def candidates() -> int:
         return sum(node["master_candidate"] for node in real.cluster.config()["nodes"].values())
 
@@ -80,6 +80,9 @@ def test_t31_live_the_pool_promotes_and_never_demotes(real: Real) -> None:
     assert candidates() == 2
     real.taken("gnt-cluster", "modify", "-C", "1")
     assert candidates() == 2
+    policy = write_policy(tmp_path / "policy.yaml", [document("Cluster", "cluster", {("candidate_pool_size",): 4})])
+    assert Way(real.cluster, "local").carry_out(policy, tmp_path / "plan.json")
+    assert candidates() == 4
 
 
 def test_t42_t43_t51_t52_t60_live_groups_and_their_nodes(real: Real) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from copy import deepcopy
+from itertools import islice
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -44,6 +45,7 @@ class ModelCluster:
         self.groups: dict[str, Tree] = {group.name: _tree(group.own) for group in state.groups.values()}
         self.nodes: dict[str, Tree] = {node.name: _tree(node.own) for node in state.nodes.values()}
         self.home: dict[str, str] = {node.name: node.group for node in state.nodes.values()}
+        self.candidates = set(list(self.nodes)[: self.own.get("candidate_pool_size", 10)])
         self.tags |= {("nodegroup", group.name): set(group.tags) for group in state.groups.values()}
         self.tags |= {("node", node.name): set(node.tags) for node in state.nodes.values()}
 
@@ -74,7 +76,14 @@ class ModelCluster:
                 name=name, own=values, effective=effective, tags=frozenset(self.tags["nodegroup", name])
             )
         nodes = {
-            name: Node(name=name, group=self.home[name], own=flatten(tree), tags=frozenset(self.tags["node", name]))
+            name: Node(
+                name=name,
+                group=self.home[name],
+                own=flatten(tree),
+                tags=frozenset(self.tags["node", name]),
+                master_capable=True,
+                master_candidate=name in self.candidates,
+            )
             for name, tree in self.nodes.items()
         }
         return ClusterState(
@@ -108,6 +117,9 @@ class ModelCluster:
             else:
                 own[name] = value
         self._check_cluster(own)
+        if "candidate_pool_size" in values:  # promotes by the size that is stored so far, and demotes nobody
+            others = (name for name in self.nodes if name not in self.candidates)
+            self.candidates |= set(islice(others, max(0, self.own["candidate_pool_size"] - len(self.candidates))))
         self.own = own
 
     @staticmethod

@@ -77,7 +77,7 @@ def config_data(
             "ndparams": tree.get("ndparams", {}), **{f"{key}_static": tree.get(key, {}) for key in _STATES},
             "serial_no": serials.get(f"node/{label}", 1), "tags": sorted(model.tags["node", label]),
             "offline": label in offline, "drained": False, "vm_capable": True, "master_capable": True,
-            "master_candidate": True,
+            "master_candidate": label in model.candidates,
         }  # fmt: skip
     instances, disks = _stored_instances(model, uuids)
     return json.dumps(
@@ -175,8 +175,8 @@ def nodes(
             "drained": False,
             "vm_capable": True,
             "master_capable": True,
-            "master_candidate": True,
-            "role": "M" if name == "node1" else "C",
+            "master_candidate": name in model.candidates,
+            "role": "M" if name == "node1" else "C" if name in model.candidates else "R",
             "custom_ndparams": tree.get("ndparams", {}),
             "ndparams": {**model.own["ndparams"], **tree.get("ndparams", {})},
             **dict.fromkeys(("dtotal", "dfree", "mtotal", "mnode", "mfree", "ctotal", "cnodes", "cnos"), 1024),

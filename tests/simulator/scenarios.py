@@ -33,7 +33,7 @@ TAGS: Final = ("team:a", "team:b", "team:c")
 CLUSTER_VALUES: Final[dict[Path, tuple[Any, ...]]] = {
     ("ipolicy", "vcpu-ratio"): (2.0, 4.0, 7.5),
     ("ipolicy", "spindle-ratio"): (16.0, 32.0, 40.0),
-    ("candidate_pool_size",): (5, 10, 20),
+    ("candidate_pool_size",): (2, 3, 10),
     ("max_running_jobs",): (10, 20, 30),
     ("max_tracked_jobs",): (25, 50),
     ("ndparams", "spindle_count"): (1, 2, 4),

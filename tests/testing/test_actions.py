@@ -8,6 +8,7 @@ import pytest
 
 from gpolicy.analysis.binding import Cause
 from gpolicy.policy.schema_expectations import REFUSALS
+from gpolicy.testing import running_tests
 from tests.testing.policy_tests import SMALL, outcome, outcomes, problems
 
 TWO_NODES = "on: {simulate: {memory: 20G, cpus: 8, disk: 300G, nodes: 2}}\n"
@@ -167,6 +168,22 @@ def test_a_test_that_cannot_run_does_not_stop_the_others(tmp_path: Path) -> None
         "  - name: b\n    place: {spec: small}\n    expect: {refused: false}\n",
     )
     assert [(item.name, item.ok) for item in found] == [("a", False), ("b", True)]
+
+
+def test_a_count_that_takes_too_long_is_left_out_and_so_is_what_comes_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fits = "capacity: {}\n    expect: {standard: {at_least: 1}}"
+    one = "place: {spec: small}\n    expect: {refused: false}"
+    tests = f"  - name: a\n    {fits}\n  - name: b\n    {one}\n"
+    assert [item.ok for item in outcomes(tmp_path, tests)] == [True, True]
+    monkeypatch.setattr(running_tests, "_MOST_OF_ONE", 500)
+    tiny, other = outcomes(tmp_path, tests)
+    assert tiny.error == "counting takes too long, and was given up after 0 million steps"
+    assert other.ok
+    monkeypatch.setattr(running_tests, "_MOST_STEPS", 500)
+    assert [item.error is None for item in outcomes(tmp_path, tests)] == [False, False]
+    assert outcomes(tmp_path, tests)[1].error == "not run: the tests before it took all the time that there is"
 
 
 MODEL = SMALL.replace(
