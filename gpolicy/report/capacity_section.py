@@ -213,7 +213,7 @@ def _named(item: GroupCapacityChange) -> str:
 
 
 def _whole_unknown(change: CapacityChange) -> Iterator[str]:
-    if change.unavailable:
+    if "" in change.unavailable:
         others = len(change.unavailable) > 1
         why = ", since not all of its groups are known" if others else f": {change.unavailable['']}"
         yield f"the whole cluster is not counted{why}"
