@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.printable import some
 
-MOST_KNOWN: Final = 1000
+MOST_KNOWN: Final = 1500
 """The greatest number of known words for a comparison: among more, some are similar by chance."""
 
 CUTOFF: Final = 0.6

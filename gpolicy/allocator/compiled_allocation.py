@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from gpolicy.allocator.engines import answered, loaded_library, opened_engine
+from gpolicy.allocator.engines import answered, loaded_library, opened_engine, too_long
 from gpolicy.allocator.native.library import Question
 from gpolicy.allocator.native.streams import ClusterNumbers, UnfitError, refuse_absurd_numbers
 from gpolicy.allocator.repeated_allocation import Allocator, ReferenceEngine
@@ -34,6 +34,12 @@ class Budget:
         self.left = left
         self.each = each
 
+    def spend(self, steps: int, before: int) -> None:
+        """Take steps for a count that began when `before` were left. Raise TooLongError if none are left for it."""
+        self.left -= steps
+        if self.left < 0 or before - self.left > self.each:
+            raise too_long(before - self.left)
+
 
 def make_allocator(
     candidates: Candidates,
@@ -46,7 +52,7 @@ def make_allocator(
 ) -> Allocator:
     """Return an allocator for `candidates` (`Allocator`); `force` ignores soft limits of primaries.
 
-    It raises TooLongError when the work goes beyond `budget`.
+    It raises TooLongError when the work of the engine goes beyond `budget`.
     """
     law = ReferenceEngine(candidates, rules, force)
     library = loaded_library()

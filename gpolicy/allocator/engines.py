@@ -254,13 +254,17 @@ def answered(status: Status, engine: NativeEngine, nodes: Nodes, *, fit: bool = 
             hint="lower the upper bounds of the spec",
         )
     if status is Status.TOO_LONG:
-        raise TooLongError(
-            f"counting takes too long, and was given up after {engine.steps // 10**6} million steps",
-            hint="count a greater size, or fewer nodes",
-        )
+        raise too_long(engine.steps)
     if fit and status is not Status.DONE:
         raise UnfitError("the engine refuses the cluster")
     return status is Status.DONE
+
+
+def too_long(steps: int) -> TooLongError:
+    """Return the error of a count that was given up after so much work."""
+    return TooLongError(
+        f"counting takes too long, and was given up after {steps:,} steps", hint="count a greater size, or fewer nodes"
+    )
 
 
 def loaded_library() -> ctypes.CDLL | None:

@@ -55,6 +55,10 @@ class ExtendedRules:
         return CapacityRules(failures=max(1, self.max_node_failures), cpus=self.cpus, weights=self.weights)
 
 
+_STEPS_OF_NODE: Final = 100
+"""What it takes to open an engine anew, of each node."""
+
+
 def limited_allocator(candidates: Candidates, rules: ExtendedRules, budget: Budget | None = None) -> Allocator:
     """Return an allocator that tests each placement against `rules`, as hail does against one failure."""
     if rules.oversubscription is not None:
@@ -75,7 +79,10 @@ class _OversubscribedAllocator(Allocator):
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`)."""
         first, rules = len(state.placed), replace(self._rules, oversubscription=None)
+        budget = self._budget or Budget()
+        before = budget.left
         while True:
+            budget.spend(_STEPS_OF_NODE * len(state.nodes), before)
             left = {index: memory_left(node, state.instances, self._rules) for index, node in state.nodes.items()}
             fewer, refused = _with_left(self._candidates, left, instance.burst)
             count = len(state.placed)
@@ -83,7 +90,7 @@ class _OversubscribedAllocator(Allocator):
             if instance.burst > 0:
                 steps += [int(left[index] // instance.burst) for index in _primaries(fewer)]
             step = min(steps, default=None)
-            state = limited_allocator(fewer, rules, self._budget).standard(state, instance, step)
+            state = limited_allocator(fewer, rules, budget).standard(state, instance, step)
             placed = len(state.placed) - count
             if not step or placed < step or len(state.placed) - first == limit:
                 return replace(state, failures=add_counts(state.failures, refused))

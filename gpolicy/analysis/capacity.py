@@ -12,7 +12,7 @@ nearest value that the pair allows. Sources: design documents "partitioned Ganet
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -240,7 +240,7 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
         counted = found[cluster]
         if isinstance(counted, GroupCapacity):
             groups.append(counted.called(name, called))
-        elif len(titles) == 1:
+        elif set(chosen) == {name}:  # the last one left
             raise counted
         else:
             unknown[name] = Unknown(counted.message, counted.hint or "")
@@ -253,10 +253,7 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
         as_a_whole = replace(groups[0] if loaded.whole in titles else as_a_whole.called(None, called), group=None)
     metadata = metadata_rooms(state, group)
     notes += [said for item in groups for room in metadata if (said := _beyond(item, room))]
-    numbers: list[PolicyLimit] = []
-    for one, cluster in zip(groups if other_values else (), chosen.values(), strict=False):
-        tell(f"group {one.group}: what other numbers of the policy would give")
-        numbers += policy_limits(one, cluster)
+    numbers = _other_values(groups, chosen.values(), tell, notes) if other_values else []
     return CapacityReport(
         source=state.source,
         cluster_name=state.name,
@@ -271,6 +268,20 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
         what_if=(*state.supposed, *other_weights(weights)),
         unknown=unknown,
     )
+
+
+def _other_values(
+    groups: Sequence[GroupCapacity], clusters: Iterable[CountedCluster], tell: Observer, notes: list[str]
+) -> list[PolicyLimit]:
+    """Return what other values of the policy would give; `notes` get what could not be tried."""
+    found: list[PolicyLimit] = []
+    for one, cluster in zip(groups, clusters, strict=True):
+        tell(f"group {one.group}: what other numbers of the policy would give")
+        try:
+            found += policy_limits(one, cluster)
+        except TooLongError as error:
+            notes.append(f"group {one.group}: not all other values of the policy are tried: {error.message}")
+    return found
 
 
 def load_to_count(

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from itertools import groupby
+from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.compiled_allocation import Budget
@@ -29,6 +30,9 @@ from gpolicy.allocator.placement import (
 from gpolicy.allocator.redundancy import Instances, is_redundant, redundancy_predicate, settled
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.cluster.terms import Limits
+
+_STEPS_OF_PLACEMENT: Final = 2000
+"""Of one by lost allocations, which the engine does not do."""
 
 
 def rules_of(limits: Limits, *, tests: bool) -> ExtendedRules:
@@ -81,12 +85,13 @@ class _DedicatedAllocator(Allocator):
     def __init__(self, candidates: SingleCandidates, rules: ExtendedRules, budget: Budget) -> None:
         checks = rules.max_node_failures > 0
         super().__init__(ReferenceEngine(candidates, rules.redundancy), capacity_checks=checks)
-        self._candidates, self._rules = candidates.nodes, rules
+        self._candidates, self._rules, self._budget = candidates.nodes, rules, budget
         self._by_score = limited_allocator(candidates, rules, budget)
 
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`). Only a node that has changed is tried again."""
         nodes, instances, placed = dict(state.nodes), dict(state.instances), list[Instance]()
+        before = self._budget.left
         tried = [self._try(nodes[index], instances, instance) for index in self._candidates]
         waiting = [rank for place, trial in enumerate(tried) for rank in _ranks(place, trial)]
         heapify(waiting)
@@ -98,6 +103,7 @@ class _DedicatedAllocator(Allocator):
             if isinstance(found, FailReason) or not self._is_redundant(nodes, instances, found):
                 refused.append(rank)
                 continue
+            self._budget.spend(_STEPS_OF_PLACEMENT, before)
             number = len(instances)
             instances[number] = replace(found.instance, index=number, name=f"new-{len(state.placed) + len(placed)}")
             placed.append(instances[number])

@@ -166,14 +166,17 @@ class Carrier:
 
         Ganeti's first job may only store the size, and promote nobody (seen on 3.0.2 and 3.1).
         """
-        enlarged = any(effect.path == POOL_SIZE for effect in task.command.effects)
+        sizes = [(item.before, item.after) for item in task.command.effects if item.path == POOL_SIZE]
+        enlarged = any(isinstance(old, int) and isinstance(new, int) and old < new for old, new in sizes)
         for attempt in range(attempts + 1, attempts + 1 + _PROMOTING_ATTEMPTS):
-            if not (enlarged and sight.lacking_candidates):
-                return sight
-            self._may_begin(task, attempt)
+            if not (enlarged and sight.lacking_candidates) or self.stop.after_step or self.lock_is_lost():
+                break
             self.progressing.note(f"the candidate pool lacks {count(sight.lacking_candidates, 'node')}: sent again")
-            sight = self.look(task, self._attempt(task, attempt))
-        if sight.lacking_candidates:
+            outcome = self._attempt(task, attempt)
+            if outcome.result is not JobResult.SUCCESS:
+                self.progressing.note(f"it failed: {_why(outcome)}")
+            sight = self.look(task, outcome)
+        if enlarged and sight.lacking_candidates:
             lacking = f"the candidate pool still lacks {count(sight.lacking_candidates, 'node')}"
             self.progressing.note(f"{lacking}: send gnt-cluster modify -C with its size once more")
         return sight

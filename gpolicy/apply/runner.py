@@ -165,6 +165,7 @@ def told_if_slow(note: Callable[[str], None], who: str) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+        timer.join()
 
 
 class Runner(Protocol):

@@ -178,7 +178,7 @@ class Context:
         found: dict[str, tuple[Excess, ...]] = {}
         compared = 0
         for group in self.groups:
-            compared += len(self.pairs(group))
+            compared += len(self.pairs(group)) if group.hardware or self.members.hosts_in(group) else 0
             if compared > MOST_COMPARED:
                 break
             found[group.name] = tuple(excesses(self, group))

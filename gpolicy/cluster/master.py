@@ -148,7 +148,8 @@ def parse_ssh_address(address: str, environ: Mapping[str, str], *, timeout: floa
         parts = urlsplit(address)
         host, user, port = parts.hostname or "", parts.username or "", parts.port
         written = parts.netloc.rpartition("@")[2].removeprefix("[")
-        host = written[: len(host)]  # as it is written: a name in ssh's settings may have capital letters
+        if host.isascii():  # as it is written: a name in ssh's settings may have capital letters
+            host = written[: len(host)]
     except ValueError:
         raise UsageError("ssh: not a host", hint=hint) from None
     if parts.password is not None:

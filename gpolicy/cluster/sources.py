@@ -121,8 +121,11 @@ def contact(src: str, options: SourceOptions) -> Contact:
     if state.snapshot is not None:
         taken_at = state.snapshot.taken_at or ""
     else:
-        written = "" if scheme == "sim" else time.strftime(FORM, time.gmtime(Path(file).stat().st_mtime))
-        taken_at = written if is_time(written) else ""  # a file may be of any year
+        try:  # a file may be of any year
+            written = "" if scheme == "sim" else time.strftime(FORM, time.gmtime(Path(file).stat().st_mtime))
+        except (OSError, OverflowError, ValueError):
+            written = ""
+        taken_at = written if is_time(written) else ""
     return Contact(state.name, state.software_version, taken_at)
 
 

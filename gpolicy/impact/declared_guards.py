@@ -228,10 +228,11 @@ class Prospect:
             loaded = load(compare(self.before, self.after))
             known = [one for one in loaded.groups if one.after and one.after.too_slow is None]
             found = [one for one in known if one.before and one.after and not one.after.surely_takes_one]
+            doubtful = replace(loaded, groups=tuple(found), whole=None)
+            names = pair_names(self.policy, self.after)
+            return Impact(capacity=capacity_change(doubtful, names, lambda _what: None))
         except GpolicyError:
             return None
-        doubtful = replace(loaded, groups=tuple(found), whole=None)
-        return Impact(capacity=capacity_change(doubtful, pair_names(self.policy, self.after), lambda _what: None))
 
     def impact(self, *parts: str) -> Impact:
         """Return these parts of what the plan does."""

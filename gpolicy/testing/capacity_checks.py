@@ -76,6 +76,8 @@ def _cluster(
         reason = "; ".join(not_known({name: why.reason for name, why in loaded.unknown.items()}))
         raise CannotRunError(reason or "the groups have different limits", scenario.span, hint=hint)
     found = loaded.whole if group is None else loaded.groups[group]
+    if found.too_slow:
+        raise found.too_slow
     return replace(found, weights=weights, budget=budget)
 
 

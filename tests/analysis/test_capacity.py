@@ -251,3 +251,11 @@ def test_what_hail_refuses_does_not_fit_though_hspace_counts_it() -> None:
         assert bool(found.most_fits) is not told
         placed = place(after, read_words(["memory=24G", "vcpus=4", "disk=100G", "group=default"]).request)
         assert placed.ok is not told
+
+
+def test_where_all_groups_take_too_long_nothing_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = read_snapshot(ROOT / "policies" / "two-groups.snapshot.json")
+    monkeypatch.setattr(loaded_state, "MOST_STEPS", 10)
+    groups = {name: item for name, item in state.groups.items() if state.nodes_of(name)}
+    with pytest.raises(GpolicyError, match="counting takes too long"):
+        capacity(replace(state, groups=groups))

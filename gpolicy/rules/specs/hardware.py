@@ -42,9 +42,6 @@ class SpecBeyondHardware(Rule):
                     hint = "make the spec smaller, or correct the hardware"
                     message = f"{excess.sentence('a node')}: no instance of it fits"
                     yield self.hit(group, message, excess.place, hint=hint, related=related)
-        if left_out := len(context.groups) - len(context.excesses):
-            message = f"{in_words(left_out, 'group')} were not compared with their specs, as there are too many of both"
-            yield self.hit("cluster", message, None)
 
 
 class SpecMaxBeyondHardware(Rule):
@@ -65,6 +62,10 @@ class SpecMaxBeyondHardware(Rule):
                     hint = "lower the maximum to what a node can give"
                     message, related = excess.sentence("a node"), excess.limit.places
                     yield self.hit(group, message, excess.place, hint=hint, related=related)
+        if left_out := [group for group in context.groups if group.name not in context.excesses]:
+            message = f"the specs of {in_words(len(left_out), 'group')} are not compared with what nodes have"
+            hint = "the policy has too many groups and specs for that: split it"
+            yield self.hit(left_out[0], message, left_out[0].span, hint=hint)
 
 
 class HardwareUnlikely(Rule):

@@ -101,9 +101,9 @@ static void answer_run(struct engine *engine, enum kind kind, const struct insta
 
 /* Begin a call: return to the state after `keep` placements. */
 static bool begin(struct engine *engine, int64_t keep) {
+    engine->steps_left = engine->allowed;
     if (!engine->open || keep < 0 || keep > engine->placements.count) return false;
     engine->status = DONE;
-    engine->steps_left = engine->allowed;
     unplace(engine, keep);
     return true;
 }
