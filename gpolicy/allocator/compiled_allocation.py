@@ -83,7 +83,7 @@ class CompiledAllocator(Allocator):
         self, law: ReferenceEngine, library: ctypes.CDLL, *, capacity_checks: bool, each: bool, budget: Budget | None
     ) -> None:
         super().__init__(law, capacity_checks, each)
-        self._budget = budget
+        self._budget = budget or Budget(each=2**62)
         self._library = library
         self._opened: _Opened | None = None
         self._lock = threading.Lock()
@@ -114,11 +114,9 @@ class CompiledAllocator(Allocator):
             opened, keep = self._follow(state, instance)
             wanted = opened.cluster.instance(instance)
             opened.known = {key: (known, count) for key, (known, count) in opened.known.items() if count <= keep}
-            if self._budget is not None:
-                opened.engine.allow(min(self._budget.left, self._budget.each))
+            opened.engine.allow(min(self._budget.left, self._budget.each))
             status, result = opened.engine.ask(question, wanted, keep=keep, limit=limit)
-            if self._budget is not None:
-                self._budget.left -= opened.engine.steps
+            self._budget.left -= opened.engine.steps
             answered(status, opened.engine, state.nodes, fit=True)
         except UnfitError:
             refuse_absurd_numbers(state.nodes.values(), (*state.instances.values(), instance))

@@ -212,8 +212,8 @@ def capacity(  # noqa: PLR0913 (each is a choice of its own)
     minutes.
     """
     in_force = limits_in_force(state, limits, group)
-    loaded = load_to_count(state, group, template=template, limits=limits, declared=declared)
     state = limited(state, limits)
+    loaded = load_to_count(state, group, template=template, declared=declared)
     if weights != WEIGHTS:
         loaded = loaded.with_weights(weights)
     notes = basis_notes(loaded.settled, loaded.whole.cluster, group, declared=declared)
@@ -284,13 +284,11 @@ def _other_values(
     return found
 
 
-def load_to_count(
-    state: ClusterState, group: str | None, *, template: str | None, limits: Limits, declared: bool
-) -> LoadedState:
+def load_to_count(state: ClusterState, group: str | None, *, template: str | None, declared: bool) -> LoadedState:
     """Return the clusters to count on; the arguments, and what is raised, are those of `capacity`."""
     check_group(state, group)
     wanted = wanted_template(template, enabled_templates(state)) if template else None
-    return load_state(limited(state, limits), template=wanted, declared=declared, group=group)
+    return load_state(state, template=wanted, declared=declared, group=group)
 
 
 def policy_limits(item: GroupCapacity, counted: CountedCluster) -> Iterator[PolicyLimit]:

@@ -366,10 +366,10 @@ class HspaceCluster(CountedCluster):
 
     def _make(self, refused: frozenset[int]) -> tuple[Candidates, Allocator] | None:  # noqa: ARG002
         found = self._candidates(self._usable.groups)
+        if found is None:
+            return None
         rules = replace(self._usable.rules, weights=self.weights)
-        return (
-            None if found is None else (found, make_allocator(found, rules, capacity_checks=True, budget=self.budget))
-        )
+        return found, make_allocator(found, rules, capacity_checks=True, budget=self.budget)
 
     def instance(self, spec: Spec, spindle_use: int) -> Instance:
         """Return the instance that hspace places for `spec`: one disk, without its metadata."""

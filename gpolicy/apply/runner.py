@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
 from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.timers import after
 from gpolicy.ganeti.commands import Route
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.step import PlannedCommand
@@ -155,17 +155,9 @@ def pause(seconds: float, stop: StopRequests) -> None:
         time.sleep(min(left, 0.2))
 
 
-@contextmanager
-def told_if_slow(note: Callable[[str], None], who: str) -> Iterator[None]:
+def told_if_slow(note: Callable[[str], None], who: str) -> AbstractContextManager[None]:
     """Tell `note` once when an answer of `who` takes long."""
-    timer = threading.Timer(_SILENCE, note, [f"{who}: no answer for {_SILENCE:.0f} s, still waiting"])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-        timer.join()
+    return after(_SILENCE, lambda: note(f"{who}: no answer for {_SILENCE:.0f} s, still waiting"))
 
 
 class Runner(Protocol):

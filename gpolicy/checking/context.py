@@ -352,17 +352,18 @@ class _Soundness:
         key = (id(leaf.document), leaf.pointer)
         if key not in self._known:
             own = leaf.document.value_span(leaf.pointer)
-            self._known[key] = self._places.isdisjoint(_places(leaf)) and not any(self._inside(own))
+            self._known[key] = self._places.isdisjoint(_places(leaf)) and not self._holds_an_error(own)
         return self._known[key]
 
-    def _inside(self, own: Span) -> Iterator[Span]:
-        """Yield the errors that lie within a place."""
+    def _holds_an_error(self, own: Span) -> bool:
+        """Return whether an error lies within a place."""
         for number in range(bisect_left(self._sorted, replace(own, end_line=0)), len(self._sorted)):
             place = self._sorted[number]
             if (place.file, place.line) > (own.file, own.end_line):
-                return
+                return False
             if place.lies_within(own):
-                yield place
+                return True
+        return False
 
 
 def _places(leaf: Leaf) -> Iterator[Span]:

@@ -12,12 +12,12 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpolicy.cluster.json_input import decode_text, read_bytes
+from gpolicy.cluster.timers import after
 from gpolicy.errors import InputError, UnreachableError, UsageError
 
 _HOSTNAME_MISMATCH = {62, 64}  # X509_V_ERR_HOSTNAME_MISMATCH and _IP_ADDRESS_MISMATCH
@@ -193,8 +193,7 @@ def _handshake(host: str, port: int, context: ssl.SSLContext, seconds: float) ->
     return connection
 
 
-@contextmanager
-def _cut_after(connection: socket.socket, seconds: float, cut: threading.Event) -> Iterator[None]:
+def _cut_after(connection: socket.socket, seconds: float, cut: threading.Event) -> AbstractContextManager[None]:
     """Shut the connection down after `seconds`: a time limit on each read would not stop a slow sender."""
 
     def shut() -> None:
@@ -202,13 +201,7 @@ def _cut_after(connection: socket.socket, seconds: float, cut: threading.Event) 
         with suppress(OSError):
             socket.socket.shutdown(connection, socket.SHUT_RDWR)  # SSLSocket's own would pull TLS from under the reader
 
-    timer = threading.Timer(seconds, shut)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    return after(seconds, shut)
 
 
 def _too_slow(where: str, seconds: float) -> UnreachableError:

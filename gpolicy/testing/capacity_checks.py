@@ -12,7 +12,7 @@ from gpolicy.analysis.pair_names import PairNames, pair_names
 from gpolicy.analysis.score_weights import with_weights
 from gpolicy.analysis.unknown import not_known
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.terms import Limits
+from gpolicy.cluster.terms import Limits, limited
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import fill
 from gpolicy.policy.model import Policy
@@ -70,7 +70,7 @@ def _cluster(
         hint = f"say `group:`, one of {', '.join(names)}"
         raise CannotRunError("such limits apply to the nodes of one group: which one?", scenario.span, hint=hint)
     template = question.template.value if question.template else None
-    loaded = load_to_count(state, group, template=template, limits=limits, declared=question.resource_model)
+    loaded = load_to_count(limited(state, limits), group, template=template, declared=question.resource_model)
     if group is None and (loaded.unknown or loaded.limits_differ):
         hint = f"say `group:`, one of {', '.join(names)}"
         reason = "; ".join(not_known({name: why.reason for name, why in loaded.unknown.items()}))

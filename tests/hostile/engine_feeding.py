@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import random
 import signal
-import threading
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -39,6 +38,7 @@ from gpolicy.allocator.placement import Attempt, PairCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.request_options import RequestOptions
+from gpolicy.cluster.timers import after
 from gpolicy.errors import InputError
 from tests import sanitizers
 from tests.hostile.engine_inputs import Values, damaged, some_values
@@ -174,16 +174,9 @@ ASK = {
 """How to ask each question of the engine: a new one that needs other things gets an entry of its own."""
 
 
-@contextlib.contextmanager
-def stopped_after(engine: NativeEngine, seconds: float) -> Iterator[None]:
+def stopped_after(engine: NativeEngine, seconds: float) -> contextlib.AbstractContextManager[None]:
     """Stop the engine if the block takes longer."""
-    timer = threading.Timer(seconds, engine.stop)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
+    return after(seconds, engine.stop)
 
 
 def by_values(rng: random.Random) -> list[str]:

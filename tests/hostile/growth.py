@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
 
 Row = Callable[[int], str]
 
 
 @dataclass(frozen=True)
 class Part:
-    """Documents of one kind (`row` makes one), or the rows of a list (under `head`); `keys` go to the cluster's."""
+    """Documents of one kind (`row` makes one), or the rows of a list under `head`, perhaps in the cluster's."""
 
     row: Row
     head: str = ""
-    in_cluster: bool = field(default=False)
+    in_cluster: bool = False
 
     def text(self, size: int) -> str:
         """Return about `size` letters."""
         rows: list[str] = []
         length = 0
-        for number in count():
-            if length >= size:
-                return self.head + "".join(rows)
-            rows.append(self.row(number))
+        while length < size:
+            rows.append(self.row(len(rows)))
             length += len(rows[-1])
-        raise AssertionError
+        return self.head + "".join(rows)
 
 
 def _document(kind: str, body: str) -> str:

@@ -132,7 +132,7 @@ def over_the_wire(request: https.HttpsRequest, content: bytes, *, reset: bool, s
     """Let gpolicy's own client read `content` from a connection."""
     kept = https._connect, https._cut_after
     https._connect = lambda *_: _Connection(content, reset=reset)  # type: ignore[assignment]
-    https._cut_after = lambda *_: nullcontext()  # type: ignore[assignment]
+    https._cut_after = lambda *_: nullcontext()
     try:
         return https.ask(request, trust=_TRUST, seconds=seconds, limit=64 * 1024**2)
     finally:
