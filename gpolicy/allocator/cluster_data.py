@@ -223,7 +223,8 @@ class ClusterData:
     """A whole cluster as read, before the merge (`gpolicy.allocator.merge`).
 
     Nodes, groups and instances are in ascending index order. `hypervisor` is the cluster's default one, None if the
-    source does not show it.
+    source does not show it. `n1_by_unallocated`: nodes are judged for N+1 as Ganeti 3.1.0 and later do
+    (`releases.n1_by_unallocated`).
     """
 
     groups: tuple[Group, ...]
@@ -232,3 +233,4 @@ class ClusterData:
     tags: tuple[str, ...] = ()
     policy: InstancePolicy = DEFAULT_POLICY
     hypervisor: str | None = None
+    n1_by_unallocated: bool = False

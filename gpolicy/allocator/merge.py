@@ -92,7 +92,7 @@ def merge(
         if instance.secondary in nodes:
             _load_secondary(nodes[instance.secondary], instance)
     for node_state in nodes.values():
-        _settle(node_state, instances)
+        _settle(node_state, instances, by_unallocated=data.n1_by_unallocated)
     return Cluster(groups, nodes, instances, data.tags, data.policy, suffix)
 
 
@@ -306,8 +306,12 @@ def _load_forth_disk(node: Node, instance: Instance) -> None:
     node.forth_free_spindles = spindles_after_adding(node, instance, node.forth_free_spindles)
 
 
-def _settle(node: Node, instances: Mapping[int, Instance]) -> None:
-    """Fill in the values that depend on all instances of the node: peers, the reservation for them, and ratios."""
+def _settle(node: Node, instances: Mapping[int, Instance], *, by_unallocated: bool) -> None:
+    """Fill in the values that depend on all instances of the node: peers, the reservation for them, and ratios.
+
+    htools up to 3.0 compare the reservation with the memory that the node reports as free; `by_unallocated`: later ones
+    with its unallocated memory, as all of them do after each move.
+    """
     peers: dict[int, int] = {}
     for index in reversed(node.secondaries):
         instance = instances[index]
@@ -316,7 +320,10 @@ def _settle(node: Node, instances: Mapping[int, Instance]) -> None:
     node.peers = peers
     node.reserved_memory = max(peers.values(), default=0)
     node.ratio_reserved = node.memory_ratio(node.reserved_memory)
-    node.fails_n1 = node.facts.reported_free_memory < node.reserved_memory
+    if by_unallocated:
+        node.fails_n1 = node.unallocated_memory <= node.reserved_memory
+    else:
+        node.fails_n1 = node.facts.reported_free_memory < node.reserved_memory
     node.ratio_memory = node.memory_ratio(node.unallocated_memory)
     node.ratio_cpu = divide(node.used_cpus, node.facts.total_cpus)
     node.forth_ratio_memory = node.memory_ratio(node.forth_free_memory)

@@ -26,6 +26,7 @@ from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, I
 from gpolicy.cluster import state as observed
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
+from gpolicy.ganeti.releases import n1_by_unallocated
 from gpolicy.ganeti.vocabulary import DRBD_METADATA, SPEC_PARAMETERS
 
 _BY_ADMIN_STATE: Final = {
@@ -59,6 +60,7 @@ def cluster_data(state: observed.ClusterState) -> ClusterData:
         tags=tuple(sorted(state.cluster.tags)),
         policy=policy_of(state.cluster.own, "cluster"),
         hypervisor=str(hypervisors[0]) if isinstance(hypervisors, list) and hypervisors else None,
+        n1_by_unallocated=n1_by_unallocated(state.release),
     )
 
 

@@ -26,8 +26,8 @@ from gpolicy.analysis.place_instead import nearest_allowed
 from gpolicy.analysis.policy_limits import OtherValue, with_value
 
 _MOST_CHANGES: Final = 3
-_MOST_TRIED: Final = 20_000
-"""Moves times nodes that are tried at most."""
+_MOST_WORK: Final = 200_000
+"""Moves that are tried at most, times the nodes and instances, which each trial looks at."""
 _ANY_MOVE: Final = MoveRules(0)
 
 
@@ -76,7 +76,7 @@ def _changes(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
 def _moves(counted: CountedCluster, loss: FirstLoss) -> Iterator[_Changed]:
     """Yield single moves after which every loss is absorbed."""
     nodes, instances, rules = counted.cluster.nodes, counted.cluster.instances, counted.rules.redundancy
-    for move in islice(_possible(nodes, instances, loss), _MOST_TRIED // len(nodes)):
+    for move in islice(_possible(nodes, instances, loss), _MOST_WORK // (len(nodes) + len(instances))):
         moved = apply_move(nodes, move, force=False)
         if isinstance(moved, FailReason):
             continue

@@ -22,6 +22,7 @@ from gpolicy.analysis.volume_sizes import smallest_volumes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Limits, shared_limits
 from gpolicy.errors import GpolicyError, UsageError, about
+from gpolicy.ganeti.releases import RELEASE_VARIABLE
 from gpolicy.ganeti.units import exact_size
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.printable import count, some
@@ -122,7 +123,26 @@ def basis_notes(settled: Settled, cluster: Cluster, group: str | None = None, *,
         silent = [node for node in nodes if node in here]
         if silent:
             notes.append(f"{name} is not declared for {some(silent)}: {value} counts")
+    notes += _release_notes(state, cluster, here)
     return [*notes, *_by_node(_differing(settled, here)), *inconsistency_notes(settled, cluster, here)]
+
+
+def _release_notes(state: ClusterState, cluster: Cluster, here: Collection[str]) -> list[str]:
+    """Return a note where nothing says which release the cluster has, and N+1 depends on it."""
+    if state.says_release:
+        return []
+    late = [
+        node.facts.name
+        for node in cluster.nodes.values()
+        if node.facts.name in here
+        and not node.facts.offline
+        and node.facts.reported_free_memory >= node.reserved_memory >= node.unallocated_memory
+    ]
+    if not late:
+        return []
+    fails = f"{some(late, _MOST_NODES)} {'fails' if len(late) == 1 else 'fail'} N+1 from Ganeti 3.1.0 on, not before"
+    way_out = f"write ganeti_version in the policy, or set {RELEASE_VARIABLE}"
+    return [f"{fails}; nothing says which release the cluster has, so {state.release} counts ({way_out})"]
 
 
 def _by_node(nodes: Iterable[tuple[str, str]]) -> list[str]:

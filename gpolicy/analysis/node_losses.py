@@ -53,7 +53,10 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A node with less free memory (MiB) than it needs to take over the instances that it mirrors."""
+    """A node with less free memory (MiB) than it needs to take over the instances that it mirrors.
+
+    `free` is what it reports; from Ganeti 3.1.0 on what is unallocated, which must be above what is reserved.
+    """
 
     node: str
     reserved: int
@@ -152,8 +155,13 @@ def group_redundancy(counted: CountedCluster, failures: int) -> GroupRedundancy:
             if outcome.homeless or (outcome.strained and size == 1):
                 names = tuple(nodes[index].facts.name for index in chosen)
                 losses.append(Loss(names, outcome.homeless, outcome.strained))
+    by_unallocated = counted.data.n1_by_unallocated
     shortages = [
-        Shortage(node.facts.name, node.reserved_memory, node.facts.reported_free_memory)
+        Shortage(
+            node.facts.name,
+            node.reserved_memory,
+            node.unallocated_memory if by_unallocated else node.facts.reported_free_memory,
+        )
         for node in nodes.values()
         if node.fails_n1 and not node.facts.offline
     ]

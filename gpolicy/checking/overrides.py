@@ -19,7 +19,7 @@ from gpolicy.checking.settings import DEFAULT, Settings
 from gpolicy.checking.settings_tables import FAIL_ON, NEVER, read_settings, settings_for
 from gpolicy.errors import UsageError
 from gpolicy.findings import Severity
-from gpolicy.ganeti.releases import VERSIONS, release_of, unknown_release
+from gpolicy.ganeti.releases import check_release, release_of
 from gpolicy.guessing import did_you_mean
 
 
@@ -79,16 +79,10 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
     if overrides.baseline is not None:
         settings = replace(settings, baseline=overrides.baseline)
     if overrides.ganeti_version is not None:
-        settings = replace(settings, ganeti_version=_release(overrides.ganeti_version))
+        settings = replace(
+            settings, ganeti_version=release_of(check_release(overrides.ganeti_version, "--ganeti-version"))
+        )
     return settings if overrides.fail_on is None else replace(settings, fail_on=_fail_on(overrides.fail_on))
-
-
-def _release(word: str) -> str:
-    release = release_of(word)
-    if release is None or unknown_release(word):
-        hint = f"gpolicy knows {', '.join(VERSIONS)}, and their minor releases"
-        raise UsageError(f"--ganeti-version: gpolicy does not know the release {word[:60]!r}", hint=hint)
-    return release
 
 
 def _words(option: str, given: Iterable[str]) -> Iterator[str]:

@@ -38,7 +38,7 @@ class PlanRequest:
 
     `limits` replace those of the policy.
     `what_if` is supposed of the cluster before and after the changes, in the names that groups and spec pairs have
-    before them; the changes are those of the real one.
+    before them; the changes are those of the real one. `upgrade` is the release that it is supposed to have after them.
     """
 
     output: Path | None
@@ -48,6 +48,12 @@ class PlanRequest:
     limits: Limits
     with_impact: bool = True
     what_if: WhatIf | None = None
+    upgrade: str | None = None
+
+    @property
+    def supposes(self) -> bool:
+        """Whether anything is supposed."""
+        return self.what_if is not None or self.upgrade is not None
 
 
 def plan(target: Target, request: PlanRequest) -> Report:
@@ -65,10 +71,10 @@ def plan(target: Target, request: PlanRequest) -> Report:
     from gpolicy.report.plan_answer import Sides  # noqa: PLC0415
     from gpolicy.what_if.supposing import suppose  # noqa: PLC0415
 
-    if request.what_if is not None and request.output is not None:
+    if request.supposes and request.output is not None:
         hint = "leave --output out; the plan itself does not depend on what is supposed"
         raise UsageError("a plan that is kept is about the cluster as it is, not about a supposed one", hint=hint)
-    if request.what_if is not None and not request.with_impact:
+    if request.supposes and not request.with_impact:
         hint = "leave --no-impact out; the changes themselves do not depend on what is supposed"
         raise UsageError("what is supposed counts in the impact only", hint=hint)
     path, output = target.policy, target.output(request.output)
@@ -89,6 +95,9 @@ def plan(target: Target, request: PlanRequest) -> Report:
     if request.what_if is not None:
         before = suppose(before, request.what_if, pair_names(policy, before))
         after = projected(before, made.changes, terms)
+    if request.upgrade is not None:
+        said = f"Ganeti {request.upgrade} after the changes"
+        after = replace(after, software_version=request.upgrade, supposed=(*after.supposed, said))
     names = pair_names(policy, after)
     known = None
     if request.with_impact and not any(item.severity == "error" for item in made.findings):

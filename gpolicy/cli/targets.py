@@ -14,6 +14,7 @@ from gpolicy.cli.output import Report, show_report
 from gpolicy.cli.terminal import working
 from gpolicy.cluster.sources import FILE_SCHEMES, SCHEMES, SourceOptions
 from gpolicy.errors import InputError, UsageError
+from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release
 from gpolicy.opening import real_path
 from gpolicy.printable import as_text, some
 
@@ -94,7 +95,9 @@ class Target:
             hint = f"give --state SRC or set {STATE_VARIABLE}; SRC is one of: {'; '.join(SCHEMES.values())}"
             raise UsageError("no state is given: where is the cluster read from?", hint=hint)
         with working(f"reading {src}"):
-            return read_state(src, self.options)
+            state = read_state(src, self.options)
+        said = os.environ.get(RELEASE_VARIABLE)
+        return replace(state, declared_release=check_release(said, RELEASE_VARIABLE)) if said else state
 
     def read_if_given(self) -> ClusterState | None:
         """Return the state, if the target has one."""

@@ -7,6 +7,7 @@ there; they follow from its disks, as in Ganeti itself.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path as FilePath
 
 from gpolicy.cluster.assembly import by_name, check_references, filled_group, identity, instance_of
@@ -18,6 +19,7 @@ from gpolicy.cluster.record import Record, kind_of
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Instance, Node
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level, Value, Values
+from gpolicy.ganeti.releases import RELEASE_FILE, is_release, release_of
 
 _OLD_TYPES = {"lvm": "plain", "drbd8": "drbd"}  # in configurations of old releases
 _DEEPEST_DISK = 10
@@ -25,7 +27,12 @@ _DEEPEST_DISK = 10
 
 def read_config_file(path: FilePath, *, source: str | None = None) -> ClusterState:
     """Return the state in the file config.data at `path`. Raise InputError if it is not one."""
-    return parse_config(read_bytes(path), where=str(path), source=source or f"config:{path}")
+    state = parse_config(read_bytes(path), where=str(path), source=source or f"config:{path}")
+    try:
+        said = read_bytes(path.with_name(RELEASE_FILE)).decode(errors="replace")
+    except InputError:
+        return state  # a copy of config.data alone
+    return with_release(state, said)
 
 
 def parse_config(data: bytes, *, where: str, source: str) -> ClusterState:
@@ -55,6 +62,16 @@ def parse_config(data: bytes, *, where: str, source: str) -> ClusterState:
     check_references(state, where)
     check_numbers(state, where)
     return state
+
+
+def with_release(state: ClusterState, said: str) -> ClusterState:
+    """Return the state with the release that the master says it runs: config.data says only 3.1 of 3.1.1.
+
+    What is of another release than the configuration, or no release, is passed over.
+    """
+    release = said.strip()
+    same = is_release(release) and release_of(release) == state.software_version
+    return replace(state, software_version=release) if same else state
 
 
 def forthcoming_note(count: int) -> tuple[str, ...]:

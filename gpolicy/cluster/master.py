@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
-from gpolicy.cluster.config_data import parse_config
+from gpolicy.cluster.config_data import parse_config, with_release
 from gpolicy.cluster.json_input import decode_text, read_bytes
 from gpolicy.cluster.live import NO_RUN_TIME, NODE_FIELDS, missing_notes
 from gpolicy.cluster.possible_numbers import check_numbers
@@ -22,6 +22,7 @@ from gpolicy.cluster.process import Output, run
 from gpolicy.cluster.record import LARGEST_FILE, shown
 from gpolicy.cluster.state import ClusterState, Resources
 from gpolicy.errors import GpolicyError, InputError, UnreachableError, UsageError, about
+from gpolicy.ganeti.releases import AMBIGUOUS
 from gpolicy.opening import real_path
 from gpolicy.printable import one_line
 
@@ -165,6 +166,8 @@ def read_master(master: Master) -> ClusterState:
     where = f"{master.source} config.data"
     state = parse_config(master.config_data(), where=where, source=master.source)
     notes = [note for note in state.notes if note != NO_RUN_TIME]
+    if state.software_version == AMBIGUOUS:
+        state = with_release(state, _release(master))
     try:
         measured = _table(master, "gnt-node", _NODE_COLUMNS)
     except GpolicyError as error:
@@ -195,6 +198,16 @@ def read_master(master: Master) -> ClusterState:
         state = replace(state, instances=instances)
     check_numbers(state, master.source)
     return replace(state, notes=tuple(notes))
+
+
+def _release(master: Master) -> str:
+    """Return the release that the master runs; empty if it does not say."""
+    try:
+        output = master.run(["gnt-cluster", "version"])
+    except GpolicyError:
+        return ""
+    said = re.search(r"^Software version: (.*)$", output.stdout.decode(errors="replace"), re.MULTILINE)
+    return said[1] if said else ""
 
 
 def read_master_configuration(master: Master) -> ClusterState:

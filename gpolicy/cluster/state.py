@@ -15,6 +15,7 @@ from typing import Final
 
 from gpolicy.cluster.terms import GroupTerms
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.releases import AMBIGUOUS, most_exact
 from gpolicy.ganeti.values import fill
 
 _NO_TERMS: Final = GroupTerms()
@@ -194,13 +195,15 @@ class ClusterState:
     `name` is empty where the source does not name the cluster: nothing may be compared with it then.
     `source` is the address of the cluster; for a `snapshot`, the one from which it was taken. `notes` tell people what
     the source did not show and how that was handled. `terms` are what a policy says of groups, `declared` its values of
-    `terms.COUNTED` by object (`cluster`, `group/NAME`, `node/NAME`): no part of what was observed. `supposed`
+    `terms.COUNTED` by object (`cluster`, `group/NAME`, `node/NAME`), and `declared_release` the release of Ganeti that
+    it, or the environment, says: no part of what was observed. `supposed`
     says in words what was not observed, but is asked about (`gpolicy.what_if`).
     """
 
     source: str
     name: str
     software_version: str | None
+    declared_release: str | None = None
     cluster: ClusterObject
     groups: dict[str, Group]
     nodes: dict[str, Node]
@@ -216,6 +219,16 @@ class ClusterState:
     def title(self) -> str:
         """What reports call the cluster: its name, or the source of the state where that has none."""
         return self.name or self.source
+
+    @property
+    def release(self) -> str:
+        """The release of Ganeti by which is counted."""
+        return most_exact(self.software_version, self.declared_release)
+
+    @property
+    def says_release(self) -> bool:
+        """Whether the source says how its release judges nodes for N+1, or somebody declared which it is."""
+        return self.declared_release is not None or self.software_version not in (None, AMBIGUOUS)
 
     @property
     def address(self) -> str:

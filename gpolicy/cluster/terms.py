@@ -140,11 +140,12 @@ class GroupTerms:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """The terms of a policy: of groups by name, of all other groups, and the declared values of `COUNTED` by object
-    (`cluster`, `group/NAME`, `node/NAME`), with HYPERVISORS and VOLUME_GROUP."""
+    (`cluster`, `group/NAME`, `node/NAME`), with HYPERVISORS and VOLUME_GROUP; and its release of Ganeti."""
 
     groups: Mapping[str, GroupTerms] = field(default_factory=dict)
     others: GroupTerms = GroupTerms()
     values: Mapping[str, Values] = field(default_factory=dict)
+    release: str | None = None
 
 
 def with_limits(terms: Terms, asked: Limits) -> Terms:
@@ -239,6 +240,7 @@ def under_terms(state: ClusterState, terms: Terms, new_names: Mapping[str, str] 
         groups=groups,
         nodes=nodes,
         terms=by_group,
+        declared_release=terms.release or state.declared_release,
         declared={
             **terms.values,
             **{f"group/{name}": terms.values.get(f"group/{new}", {}) for name, new in names.items()},

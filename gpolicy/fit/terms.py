@@ -25,6 +25,7 @@ def terms_of(policy: Policy, state: ClusterState) -> Terms:
         groups={group.name: _group_terms(cluster, group, limits) for group in groups},
         others=GroupTerms(limits=_limits(limits), volumes=volume_terms(cluster)),
         values={label: item for label, item in values if item},
+        release=cluster.ganeti_version if cluster else None,
     )
 
 

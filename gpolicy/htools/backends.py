@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
 
@@ -9,7 +10,8 @@ from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.allocator.ghc_numbers import DivisionError, floor
 from gpolicy.allocator.merge import Cluster, inconsistent_nodes, merge, no_loads
 from gpolicy.cluster.record import LARGEST_FILE
-from gpolicy.errors import InputError
+from gpolicy.errors import InputError, UsageError
+from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release, n1_by_unallocated
 from gpolicy.htools.program_options import Options, Stop, read_options
 from gpolicy.light_dataclasses import replace
 
@@ -151,14 +153,18 @@ def _read_document(text: str) -> ClusterData:
 
 
 def load_cluster(
-    options: Options, loads: Mapping[str, Load] | None = None, check: Callable[[ClusterData], None] | None = None
+    options: Options,
+    loads: Mapping[str, Load] | None = None,
+    check: Callable[[ClusterData], None] | None = None,
+    installed: str | None = None,
 ) -> Cluster:
     """Read and merge the cluster, with the utilisation of the instances that `loads` names.
 
-    `check` may refuse what was read. Raises InputError with the text for stderr.
+    `check` may refuse what was read; `installed` is that of `under_release`. Raises InputError with the text for
+    stderr.
     """
     try:
-        data = load_data(options)
+        data = under_release(load_data(options), installed)
         if check is not None:
             check(data)
     except _SourceError:
@@ -178,6 +184,22 @@ def load_cluster(
         # an iallocator document is loaded once as a request, and its result once more as a cluster
         twice=options.iallocator_file is not None and not (options.rapi or options.simulate or options.text_file),
     )
+
+
+def under_release(data: ClusterData, installed: str | None = None) -> ClusterData:
+    """Return the cluster as htools of its release judge it; that of RELEASE_VARIABLE goes before what a source says.
+
+    `installed` is the release of the htools in whose place gpolicy runs, if it is known. Raises InputError.
+    """
+    release = os.environ.get(RELEASE_VARIABLE) or installed
+    if not release:
+        return data
+    if release != installed:
+        try:
+            check_release(release, RELEASE_VARIABLE)
+        except UsageError as error:
+            raise InputError(f"{error.message} ({error.hint})") from None
+    return replace(data, n1_by_unallocated=n1_by_unallocated(release))
 
 
 def _load_of(loads: Mapping[str, Load], instance: Instance) -> Load:

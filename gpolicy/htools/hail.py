@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 from gpolicy.allocator.merge import Cluster, merge
 from gpolicy.allocator.request_options import RequestError, RequestOptions
 from gpolicy.errors import InputError
 from gpolicy.ganeti.hail_parameters import HAIL_OPTIONS
-from gpolicy.htools.backends import load_cluster, node_status, read_input, run_program, save_cluster, warnings
+from gpolicy.ganeti.releases import RELEASE_PATH
+from gpolicy.htools.backends import (
+    load_cluster,
+    node_status,
+    read_file,
+    read_input,
+    run_program,
+    save_cluster,
+    under_release,
+    warnings,
+)
 from gpolicy.htools.hail_requests import parse_request
 from gpolicy.htools.iallocator import IallocatorDocument, parse_document
 from gpolicy.htools.program_options import Options
@@ -56,9 +67,9 @@ def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, HailRequ
         raise InputError("Only one argument is accepted (the input file)")
     if options.monitored and not options.ignore_load:
         raise InputError("--mond: gpolicy does not query monitoring daemons")
-    document = parse_document(read_input(arguments[0]))
+    document, installed = parse_document(read_input(arguments[0])), _installed_release()
     # without another source of the cluster, the original ignores --ignore-dynu
-    own = merge(document.cluster, static_kvm_node_memory=options.static_kvm_node_memory)
+    own = merge(under_release(document.cluster, installed), static_kvm_node_memory=options.static_kvm_node_memory)
     request = parse_request(document, own)
     if options.verbosity > 0:
         sys.stderr.write(warnings(own))
@@ -66,13 +77,21 @@ def _load(options: Options, arguments: Sequence[str]) -> tuple[Cluster, HailRequ
         if options.verbosity > 1:
             _show(request, document, own, options, document.cluster.hypervisor, document.instances)
         return own, request
-    cluster = load_cluster(options)
+    cluster = load_cluster(options, installed=installed)
     if options.verbosity > 0:
         sys.stderr.write(warnings(cluster))
     _check_indices(request, cluster)
     if options.verbosity > 1:
         _show(request, document, cluster, options, None, {})
     return cluster, request
+
+
+def _installed_release() -> str | None:
+    """Return the release of Ganeti on this node; None where none is installed."""
+    try:
+        return read_file(f"{os.environ.get('GANETI_ROOTDIR', '')}{RELEASE_PATH}").strip() or None
+    except InputError:
+        return None
 
 
 def _show(

@@ -10,6 +10,7 @@ from gpolicy.errors import InputError
 from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS
 from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
 from gpolicy.ganeti.parameter import Values
+from gpolicy.ganeti.releases import is_release
 from gpolicy.json_values import plain
 
 
@@ -22,6 +23,7 @@ def terms_data(terms: Terms) -> dict[str, Any]:
             label: [{"keys": list(path), "value": value} for path, value in values.items()]
             for label, values in terms.values.items()
         },
+        "release": terms.release,
     }
 
 
@@ -31,7 +33,15 @@ def read_terms(written: Record) -> Terms:
         groups={name: _group(item) for name, item in written.records("groups")},
         others=_group(written.record("others")),
         values={label: _values(written.record("values"), label) for label in written.record("values").fields},
+        release=_release(written),
     )
+
+
+def _release(written: Record) -> str | None:
+    release = written.text_or_none("release")
+    if release is not None and not is_release(release):
+        written.refuse("release", "a release of Ganeti that gpolicy knows")
+    return release
 
 
 def _group(written: Record) -> GroupTerms:

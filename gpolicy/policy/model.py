@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from gpolicy.findings import Finding, Span
 from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.ganeti.releases import DEFAULT_VERSION
+from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
 from gpolicy.policy.source_file import Located, Pointer, SourceFile, YamlDocument
 
 if TYPE_CHECKING:
@@ -207,8 +207,8 @@ class Policy:
 
     @property
     def version(self) -> str:
-        """The Ganeti release of the policy."""
-        return (self.cluster and self.cluster.ganeti_version) or DEFAULT_VERSION
+        """The Ganeti release of the policy, one of `VERSIONS`."""
+        return release_of(self.cluster.ganeti_version if self.cluster else None) or DEFAULT_VERSION
 
     @property
     def owned(self) -> tuple[OwnedPrefix, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.releases import VERSIONS
+from gpolicy.ganeti.releases import POINT_RELEASE, VERSIONS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.schema_editing import document_snippet, filled, for_editors
@@ -173,8 +173,10 @@ def _cluster() -> Schema:
             "template": _template("Cluster"),
             "extends": _extends("Cluster"),
             "ganeti_version": {
-                "enum": list(VERSIONS),
-                "description": "Release of Ganeti, in quotes; it decides which parameters exist. Default: 3.0."
+                "anyOf": [{"enum": list(VERSIONS)}, {"type": "string", "pattern": POINT_RELEASE}],
+                "description": "Release of Ganeti, in quotes; it decides which parameters exist, and how nodes are"
+                " judged for N+1 where the cluster does not say which it runs (from 3.1.0 on otherwise than before)."
+                ' "3.1" means the newest of 3.1. Default: 3.0.'
                 " gpolicy was tried on clusters of 3.0 and 3.1; what it says of 2.15 and 2.16 was only read in their"
                 " sources.",
             },

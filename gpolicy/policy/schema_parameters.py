@@ -8,6 +8,7 @@ from typing import Any, Final
 from gpolicy.ganeti.number_bounds import BOUNDS, LEAST_RATIO
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import parameters_of
+from gpolicy.ganeti.releases import POINT_RELEASE
 from gpolicy.ganeti.values import INHERITED_FAMILIES, RATE_UNIT
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES
 
@@ -64,6 +65,9 @@ PATTERNS: Final = {
     ),
     DAY_PATTERN: PatternWords(
         "day (YYYY-MM-DD)", 'a day like "2026-12-31"', "Not a day: write YYYY-MM-DD.", "2027-12-31"
+    ),
+    POINT_RELEASE: PatternWords(
+        "release", 'a release like "3.1.1"', 'Not a release that gpolicy knows: write "3.1", or "3.1.1".', "3.1.1"
     ),
 }
 NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 255}

@@ -8,6 +8,9 @@ VARIABLES: Final = {
     "GPOLICY_STATE": "Where verbs that need a cluster's state read it from, without `--state`: `ssh://master`,"
     " `snapshot:FILE` and so on. `check` and `test` read a cluster only with `--state`. A file of the repository cannot"
     " set it.",
+    "GPOLICY_GANETI_VERSION": "Release of Ganeti, such as 3.1.1, by which nodes are judged for N+1. For"
+    " `gpolicy htools` it goes before what the cluster says; for other verbs it counts where neither the cluster nor"
+    " the policy says one. Default: 3.0, or for hail the release in `/var/lib/ganeti/ssconf_release_version`.",
     "GPOLICY_RAPI_USER": "User for Ganeti's remote API, together with GPOLICY_RAPI_PASSWORD. An option"
     " `--rapi-credentials` goes before them; without either, gpolicy looks into the netrc file.",
     "GPOLICY_RAPI_PASSWORD": "Password for Ganeti's remote API.",

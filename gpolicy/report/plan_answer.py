@@ -72,7 +72,8 @@ def plan_answer(
     """
     running = sides.before.software_version if sides else None
     unknown = unknown_release(running)
-    known = impact if plan.changes else None
+    compared = bool(plan.changes) or (sides is not None and sides.before.release != sides.after.release)
+    known = impact if compared else None
     effects = impact_section(known) if known else None
     worse = effects is not None and any(section.weight is Weight.WORSE for section in effects.sections)
     limits = tuple(item.sentence for item in impact.limits) if impact else ()
@@ -86,12 +87,12 @@ def plan_answer(
         title_end=f"(Ganeti {plan.version})" if not unknown else f"(Ganeti {running}, judged by {plan.version})",
         verdict=supposing(what_if) + full_verdict(plan, known, effects.sections if effects else ()),
         unknown=(
-            *(unknown_in(known, effects.sections if effects else ()) if plan.changes else ()),
+            *(unknown_in(known, effects.sections if effects else ()) if compared else ()),
             *not_compared(plan),
         ),
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if worse else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
-        figures=plan_figures(plan, known or Impact(), effects.sections if effects else ()) if plan.changes else (),
+        figures=plan_figures(plan, known or Impact(), effects.sections if effects else ()) if compared else (),
         basis=(
             *((f"policy: {of}",) if of else ()),
             *((f"not managed: {_groups(unmanaged)}, which no document declares",) if unmanaged else ()),

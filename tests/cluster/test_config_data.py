@@ -216,3 +216,24 @@ def test_wrong_shapes_are_named(config: Any, change: Any, message: str) -> None:
 def test_a_file_that_lacks_the_cluster_or_the_groups_is_no_configuration(content: bytes) -> None:
     with pytest.raises(InputError, match=r"x: not a config\.data of Ganeti"):
         parse_config(content, where="x", source="config:x")
+
+
+@pytest.mark.parametrize(
+    ("beside", "release"),
+    [
+        (None, "3.1"),
+        (b"3.1.1\n", "3.1.1"),
+        (b"3.1.0~rc2\n", "3.1.0~rc2"),
+        (b"3.0.2\n", "3.1"),  # of another release than the configuration
+        (b"\xff\n", "3.1"),
+        (b"3.1.1\x1b[31m\n", "3.1"),
+    ],
+)
+def test_the_file_beside_the_configuration_says_which_release(
+    config: Any, tmp_path: Path, beside: bytes | None, release: str
+) -> None:
+    config["version"] = 3_010_000
+    (tmp_path / "config.data").write_text(json.dumps(config))
+    if beside is not None:
+        (tmp_path / "ssconf_release_version").write_bytes(beside)
+    assert read_config_file(tmp_path / "config.data").software_version == release

@@ -191,3 +191,24 @@ class TestProcess:
     def test_a_program_that_cannot_be_run(self, argv: list[str]) -> None:
         with pytest.raises(GpolicyError, match="cannot be run"):
             run(argv, environ={}, seconds=1, limit=100)
+
+
+@dataclass(frozen=True)
+class Later(Recorded):
+    """The same of Ganeti 3.1, whose configuration does not say which."""
+
+    version: Output | None = None
+
+    def config_data(self) -> bytes:
+        return super().config_data().replace(b'"version": 3000000', b'"version": 3010000', 1)
+
+    def run(self, argv: Sequence[str]) -> Output:
+        return self.version if self.version and argv == ["gnt-cluster", "version"] else super().run(argv)
+
+
+@pytest.mark.parametrize(
+    ("code", "said", "release"),
+    [(0, b"Software version: 3.1.1\nInternode protocol: 3010000\n", "3.1.1"), (1, b"", "3.1"), (0, b"\xff", "3.1")],
+)
+def test_the_master_of_a_31_says_which_it_is(code: int, said: bytes, release: str) -> None:
+    assert read_master(Later("full", version=Output(code, said, ""))).software_version == release

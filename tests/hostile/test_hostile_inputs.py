@@ -29,6 +29,7 @@ OF_MUCH_WORK = {
 """The size of inputs in an ordinary run, where most of them are sound and every value costs work."""
 LARGE_ONES = {
     "snapshot: nodes": 100_000,
+    "snapshot: pairs": 150_000,
     "text: nodes": 15_000,
     "text: groups": 60_000,
     "many: pairs": 200_000,
@@ -44,9 +45,6 @@ STATES = (
     ("suggest", "-s", "snapshot:snapshot.json", "-f", "json"),
     ("place", "-s", "snapshot:snapshot.json", "memory=1G", "vcpus=1", "disk=1G"),
 )
-
-
-LETTERS = ("a", "\t", "0", "-", ",", ":", "/", ".", "[", "*", "(a+)+", "1G", "%", " x", "\n")
 
 
 def in_family(feeder: Feeder, directory: Path, family: str, size: int, turns: range) -> list[str]:

@@ -128,10 +128,27 @@ def random_cluster(rng: random.Random, template: str, most_nodes: int, *, sound:
     policies = ["", *(f"g{number}" for number in range(groups))]
     if rng.random() < 0.1:
         policies.pop()
+    written = [_policy(rng, owner, template, disk, memory) for owner in policies]
+    if rng.random() < 0.25:
+        _tighten(rng, nodes, rows)
     lines = [f"g{n}|uuid-{n}|{_alloc_policy(rng)}||{'net1' if n % 2 else 'net1,net2'}" for n in range(groups)]
     lines += ["", *(_node_row(node, rng) for node in nodes), "", *rows, "", *tags, ""]
-    lines += [_policy(rng, owner, template, disk, memory) for owner in policies]
+    lines += written
     return RandomCluster("\n".join(lines) + "\n", nodes, [row.split("|")[0] for row in rows], tags, groups)
+
+
+def _tighten(rng: random.Random, nodes: list[Node], rows: list[str]) -> None:
+    """Bring the memory of nodes, recorded and reported, near their largest reservation for a peer (N+1)."""
+    reserved: dict[str, dict[str, int]] = {}
+    for _, memory, _, _, state, balanced, primary, secondary, *_ in (row.split("|") for row in rows):
+        if balanced == "Y" and state != "ADMIN_offline" and secondary:
+            peers = reserved.setdefault(secondary, {})
+            peers[primary] = peers.get(primary, 0) + int(memory)
+    for node in nodes:
+        if rng.random() < 0.6:
+            most = max(reserved.get(node.name, {}).values(), default=0)
+            node.memory = max(1, node.node_memory + node.used_memory + most + rng.choice([-1, 0, 1, 1, 64, 500]))
+            node.hidden = rng.choice([-300, -1, 0, 1, 64])
 
 
 def _alloc_policy(rng: random.Random) -> str:

@@ -179,3 +179,10 @@ def damaged(documents: dict[str, Any], chance: random.Random) -> dict[str, Any]:
     else:
         holder[key] = chance.choice(ODD)
     return documents
+
+
+@pytest.mark.parametrize(("release", "new"), [("3.0.2", False), ("3.1.0~rc2", False), ("3.1.1", True)])
+def test_the_release_that_the_cluster_says_decides_of_n1(release: str, *, new: bool) -> None:
+    documents = answers("full")
+    documents["info"]["software_version"] = release
+    assert parse_rapi(documents, "rapi").n1_by_unallocated is new

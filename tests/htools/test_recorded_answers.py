@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 CASES = load_cases("hspace-hail-score.jsonl.gz")
 EVACUATIONS = load_cases("evacuation.jsonl.gz")
 BALANCES = load_cases("balance.jsonl.gz")
+RELEASES = load_cases("releases.jsonl.gz")
 EXAMPLES = [json.loads(line) for line in (DATA / "evacuation-examples.jsonl").read_text().splitlines()]
 
 
@@ -100,3 +101,17 @@ def test_hbal_prints_the_recorded_lines(case: Case, tmp_path: Path, monkeypatch:
         assert err.splitlines()[-1].startswith("Error: ")
     elif "stderr" in expected:
         assert err.splitlines() == expected["stderr"]
+
+
+@pytest.mark.parametrize("release", ["3.0.2", "3.1.1"])
+@pytest.mark.parametrize("case", RELEASES, ids=seed_of)
+def test_each_release_judges_n1_in_its_own_way(
+    case: Case, release: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in case["files"].items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GPOLICY_GANETI_VERSION", release)
+    expected = case[release] if release in case else case["3.1.1"]
+    code, out, _ = call(case["program"], *case["args"])
+    assert (code, out.splitlines()) == (expected["rc"], expected["stdout"])

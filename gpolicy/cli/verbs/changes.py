@@ -78,6 +78,14 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         bool, typer.Option("--detailed-exitcode", help="Exit code 2 when changes are pending.")
     ] = False,
     physical_volumes: Volumes = False,
+    ganeti_version: Annotated[
+        str | None,
+        typer.Option(
+            "--ganeti-version",
+            metavar="RELEASE",
+            help="What if the cluster were upgraded: judge N+1 after the changes as this release does, such as 3.1.1.",
+        ),
+    ] = None,
 ) -> int:
     """Show what the policy would change on the cluster, and its cost.
 
@@ -89,6 +97,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cli.checking import seen_together  # noqa: PLC0415
     from gpolicy.cli.targets import run_on, targets_of  # noqa: PLC0415
     from gpolicy.cluster.terms import Limits  # noqa: PLC0415
+    from gpolicy.ganeti.releases import check_release  # noqa: PLC0415
     from gpolicy.plan.part import Part  # noqa: PLC0415
 
     display = display_of("plan", form, budget)
@@ -100,6 +109,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         with_impact=impact,
         limits=Limits(max_node_failures=max_node_failures, cpus_after_failure=cpus_after_failure),
         what_if=suppositions.read(),
+        upgrade=None if ganeti_version is None else check_release(ganeti_version, "--ganeti-version"),
     )
     given = policy_path(path, policy)
     work = partial(planning.plan, request=request)
