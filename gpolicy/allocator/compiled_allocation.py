@@ -123,7 +123,12 @@ class CompiledAllocator(Allocator):
             return None
         placed = opened.engine.placements(keep)
         after = with_placements(state, instance, placed, opened.cluster.indices, force=self.engine.force)
-        after = replace(after, failures=tuple(result.failures), attempted=bool(result.attempted) or state.attempted)
+        after = replace(
+            after,
+            failures=tuple(result.failures),
+            attempted=bool(result.attempted) or state.attempted,
+            refused=bool(result.refused) or state.refused,
+        )
         opened.known[id(after.nodes)] = (after, keep + len(placed))
         return after
 

@@ -41,13 +41,17 @@ SMALL_STEP = 10
 
 @dataclass(frozen=True, slots=True)
 class AllocationState:
-    """The state of a run of allocations: nodes, all instances, the placed ones, the last failures."""
+    """The state of a run of allocations: nodes, all instances, the placed ones, the last failures.
+
+    `refused`: in some attempt the N+1 test kept an instance off a candidate that would have taken it.
+    """
 
     nodes: Nodes
     instances: Instances
     placed: tuple[Instance, ...] = ()
     failures: FailCounts = NO_FAILURES
     attempted: bool = False
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +146,8 @@ class Allocator:
             number = len(state.instances)
             new = replace(instance, name=f"new-{len(state.placed)}", index=number)
             attempt = self.engine.attempt(state.nodes, state.instances, new, checked=checked)
-            state = replace(state, failures=attempt.failures, attempted=True)
+            refused = state.refused or attempt.failures[FailReason.N1] > 0
+            state = replace(state, failures=attempt.failures, attempted=True, refused=refused)
             if attempt.solution is None or limit == 0:
                 return state
             nodes = dict(state.nodes)

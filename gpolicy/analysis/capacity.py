@@ -354,7 +354,8 @@ def count_in_time(counted: CountedCluster, tell: Observer) -> GroupCapacity | To
 def count_cluster(counted: CountedCluster, tell: Observer) -> GroupCapacity:
     """Count on one cluster; the names of its spec pairs are their places."""
     policy, std, hspace = counted.policy, counted.policy.std, counted.as_hspace
-    ours, theirs = side_by_side([partial(_count, counted, tell), partial(_count, hspace, lambda _what: None)])
+    tasks = [partial(_count, counted, tell), partial(_count, hspace, lambda _what: None)]
+    ours, theirs = [task() for task in tasks] if hspace.as_tested else side_by_side(tasks)
     filled, why_full = counted.fill_with_minimums(ours.final)
     stranded = Stranded(room(counted.initial.nodes.values()), room(filled.nodes.values()))
     specs = [

@@ -15,6 +15,7 @@ from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, Instanc
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
 from gpolicy.allocator.compiled_allocation import Budget, make_allocator
 from gpolicy.allocator.configured_resources import NodeResources, configured_cluster
+from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, FailReason
 from gpolicy.allocator.extended import ExtendedRules, memory_left, refuse_minutes
 from gpolicy.allocator.ghc_numbers import DivisionError
@@ -27,7 +28,6 @@ from gpolicy.allocator.placement import (
     SingleCandidates,
     candidate_nodes,
 )
-from gpolicy.allocator.redundancy import is_redundant
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.usable import Usable, usable_groups
 from gpolicy.analysis.allocator_input import charged_space
@@ -100,6 +100,8 @@ class CountedCluster:
 
     def __post_init__(self) -> None:
         self._known: dict[Instance, Fit] = {}
+        self._refused = set[Instance]()
+        self._tiered: dict[tuple[int, Instance], tuple[AllocationState, AllocationState]] = {}
         self._made: dict[frozenset[int], tuple[Candidates, Allocator] | None] = {}
 
     def gives_the_same(self, other: CountedCluster) -> bool:
@@ -117,6 +119,7 @@ class CountedCluster:
             self.split,
             self.weights,
             budget=Budget(each=self.budget.each),
+            base=self,
         )
 
     @property
@@ -237,10 +240,28 @@ class CountedCluster:
 
     def fit(self, instance: Instance, spec: Spec | None = None) -> Fit:
         """Return how many copies of `instance`, which has the size `spec`, fit."""
-        if instance not in self._known:
+        key = self._decisive(instance)
+        if key not in self._known:
             final = self.place(self.initial, instance)
-            self._known[instance] = Fit(len(final.placed), self.find_binding(final, instance))
-        return replace(self._known[instance], spec=spec)
+            self._known[key] = Fit(len(final.placed), self.find_binding(final, instance))
+            if final.refused:
+                self._refused.add(key)
+        return replace(self._known[key], spec=spec)
+
+    def unrefused_fit(self, instance: Instance) -> Fit | None:
+        """Return what `fit` has found if the N+1 test kept no copy off any node; None if it is not known."""
+        key = self._decisive(instance)
+        return None if key in self._refused else self._known.get(key)
+
+    def _decisive(self, instance: Instance) -> Instance:
+        """Return the instance without what no node looks at: the spindles of disks, without exclusive storage."""
+        if self._any_exclusive:
+            return instance
+        return replace(instance, disks=tuple(replace(disk, spindles=None) for disk in instance.disks))
+
+    @cached_property
+    def _any_exclusive(self) -> bool:
+        return any(node.exclusive_storage for node in self.data.nodes)
 
     def fit_pair(self, pair: SpecPair, spindle_use: int | None = None) -> Fit:
         """Return how many instances at the maximum of `pair` fit. Raise as `standard`."""
@@ -273,7 +294,16 @@ class CountedCluster:
         """Return `state` after tiered allocation from the maximum of `pair`. Raise as `standard`."""
         instance = self.largest(pair, self.policy.std.spindle_use)
         made = self._allocator(instance)
-        return state if made is None else _counting(pair.max, lambda: made[1].tiered(state, instance, None))
+        if made is None:
+            return state
+        found = _counting(pair.max, lambda: made[1].tiered(state, instance, None))
+        self._tiered[id(state), instance] = state, found  # the state is kept so that no other one gets its identity
+        return found
+
+    def unrefused_tiered(self, state: AllocationState, instance: Instance) -> AllocationState | None:
+        """Return what `tiered` has found from this state if the N+1 test kept no copy off any node."""
+        _, found = self._tiered.get((id(state), instance), (None, None))
+        return None if found is None or found.refused else found
 
     def find_binding(self, final: AllocationState, instance: Instance) -> Binding:
         """Return why the next `instance` did not fit in a run that ended with `final`."""
@@ -348,8 +378,55 @@ class CountedCluster:
         return state, why
 
 
+@dataclass(eq=False)
 class HspaceCluster(CountedCluster):
-    """One cluster, counted with the default options of hspace: N+1 for many at once, no limits of the policy."""
+    """One cluster, counted with the default options of hspace: N+1 for many at once, no limits of the policy.
+
+    `base` is the cluster as hail counts it.
+    """
+
+    base: CountedCluster | None = field(default=None, compare=False)
+
+    @cached_property
+    def cluster(self) -> Cluster:
+        """The cluster as the allocator loads it: that of `base` if hail loads the same."""
+        base = self.base
+        same = base is not None and base.data == self.data and base.hail == self.hail
+        return base.cluster if base is not None and same else super().cluster
+
+    @cached_property
+    def initial(self) -> AllocationState:
+        """The initial state of every count."""
+        return self.base.initial if self.base is not None and self.cluster is self.base.cluster else super().initial
+
+    @cached_property
+    def as_tested(self) -> CountedCluster | None:
+        """The cluster as hail counts it, where that places alike as long as N+1 refuses nothing; else None.
+
+        hail tests N+1 for each placement, hspace for many at once: without a refusal, both choose by score alone. With
+        DRBD, hail's instances have metadata.
+        """
+        base, groups = self.base, self.cluster.groups.values()
+        if base is None or self.cluster is not base.cluster or base.limits != NO_LIMITS or self._any_exclusive:
+            return None
+        if (
+            self.template in (None, DiskTemplate.DRBD)
+            or base.weights != self.weights
+            or self._usable.groups != self.cluster.groups
+        ):
+            return None
+        return base if len({group.alloc_policy for group in groups if _is_open(group)}) == 1 else None
+
+    def fit(self, instance: Instance, spec: Spec | None = None) -> Fit:
+        """Return how many copies of `instance`, which has the size `spec`, fit."""
+        known = self.as_tested.unrefused_fit(instance) if self.as_tested else None
+        return super().fit(instance, spec) if known is None else replace(known, spec=spec)
+
+    def tiered(self, state: AllocationState, pair: SpecPair) -> AllocationState:
+        """Return `state` after tiered allocation from the maximum of `pair`."""
+        instance = self.largest(pair, self.policy.std.spindle_use)
+        known = self.as_tested.unrefused_tiered(state, instance) if self.as_tested else None
+        return super().tiered(state, pair) if known is None else known
 
     @cached_property
     def _usable(self) -> Usable:

@@ -15,6 +15,7 @@ from typing import Final
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.compiled_allocation import Budget
 from gpolicy.allocator.dedicated_nodes import try_each_dedicated
+from gpolicy.allocator.engines import is_redundant
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.extended import ExtendedRules, limited_allocator, memory_left
 from gpolicy.allocator.node import Node
@@ -27,7 +28,7 @@ from gpolicy.allocator.placement import (
     add_counts,
     count_failures,
 )
-from gpolicy.allocator.redundancy import Instances, is_redundant, redundancy_predicate, settled
+from gpolicy.allocator.redundancy import Instances, redundancy_predicate, settled
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator, ReferenceEngine
 from gpolicy.cluster.terms import Limits
 

@@ -57,9 +57,8 @@ class Bases:
 
     def kinds(self, name: str) -> list[str]:
         """Return the kinds of the objects of a name."""
-        return [
-            item.document.root["kind"] for (_, known), found in self._named.items() if known == name for item in found
-        ]
+        found = (self._named.get((kind, name), ()) for kind in self._kinds)
+        return [item.document.root["kind"] for items in found for item in items]
 
     def _pick_broken(self, declared: Declared, name: str | None) -> YamlDocument | None:
         kind = declared.document.root["kind"]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from gpolicy.errors import InputError
 from gpolicy.findings import BASE_FILE, Finding, Related, Span, copied
@@ -46,6 +46,9 @@ LARGEST_SNAPSHOT = 64 * 1024**2
 """Bytes of a snapshot that a test reads."""
 
 _Named = TypeVar("_Named", GroupPolicy, NodeSetPolicy)
+
+_MOST_COMPARED: Final = 300_000
+"""Names that are compared with unknown ones, to say what may be meant: about a second."""
 
 
 def load_policy(path: Path, texts: Mapping[str, str] | None = None) -> Policy:
@@ -85,6 +88,7 @@ class _Loader:
         self._broken += [file.unfinished for file in self._files.files.values() if file.unfinished]
         self._bases: dict[Path, Bases] = {}
         self._named: dict[tuple[str, str], Bases | None] = {}
+        self._compared = 0  # names that were compared with unknown ones
         """The bases in each file that `extends` names, by the file that names it; None if it may not be read."""
         self._objects: list[Declared] = []
         self._made: dict[str, list[Any]] = {kind.field: [] for kind in KINDS.values()} | {OBJECTS: self._objects}
@@ -216,7 +220,10 @@ class _Loader:
             bases, where = self._base_objects(path), f"{kind} documents of {file}"
             is_here = any(real_path(item.document.file) == real_path(path) for item in self._objects)
             missing = f"{kind} {wanted}" if is_here else f"{missing}#{kind} {wanted}"
-        names = bases.names(type(declared)) - ({declared.name} if bases is self._here else set())
+        names = set[str]()
+        if self._compared < _MOST_COMPARED:
+            names = bases.names(type(declared)) - ({declared.name} if bases is self._here else set())
+            self._compared += len(names)
         if names and wanted:
             hint = did_you_mean_one_of(wanted, where, names)
         elif names and not file.endswith(SUFFIXES):

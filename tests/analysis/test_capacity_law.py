@@ -8,6 +8,7 @@ capacity, which knows no names, does not. Such clusters are left out here.
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,6 +20,7 @@ import pytest
 from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.enumerations import AllocPolicy
 from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, SpecCapacity, capacity, count_cluster
+from gpolicy.analysis.counted_cluster import HspaceCluster
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest
@@ -29,7 +31,7 @@ from gpolicy.errors import GpolicyError
 from gpolicy.what_if.load import with_all
 from tests.analysis.hail_cases import HSPACE, HTOOLS, document, real_hail
 from tests.analysis.hspace_cases import from_text
-from tests.htools.random_clusters import TEMPLATES, random_cluster
+from tests.htools.random_clusters import STATES, TEMPLATES, random_cluster
 
 MOST = 12
 """Capacities above this are not placed one by one."""
@@ -139,6 +141,15 @@ def limits(rng: random.Random) -> Limits:
     )
 
 
+def as_hspace(counted: HspaceCluster) -> tuple[object, ...]:
+    """Return what hspace counts, perhaps by what is known of hail's count."""
+    state, policy = counted.initial, counted.policy
+    for pair in policy.minmax:
+        state = counted.tiered(state, pair)
+    fits = [*map(counted.fit_pair, policy.minmax), counted.standard(policy.std, policy.std.spindle_use)]
+    return tuple((fit.fits, fit.binding) for fit in fits), state.placed, state.failures
+
+
 def run(seeds: range, *, limited: bool = False, folder: Path | None = None) -> Counter[str]:
     seen: Counter[str] = Counter()
     for seed in seeds:
@@ -159,6 +170,30 @@ def run(seeds: range, *, limited: bool = False, folder: Path | None = None) -> C
             assert count_cluster(item, lambda _what: None).most_fits or item.too_slow or not item.surely_takes_one, seed
         seen += check_law(state, report, seed, folder)
     return seen
+
+
+@pytest.mark.parametrize("seeds", [100, pytest.param(3000, marks=pytest.mark.full)])
+def test_hspace_counts_as_hail_does_where_n1_refuses_nothing(seeds: int) -> None:
+    seen: Counter[str] = Counter()
+    for seed in range(seeds):
+        rng = random.Random(seed)  # noqa: S311 (no secrets here)
+        nodes, instances, rest = random_cluster(rng, rng.choice(TEMPLATES), 6, sound=True).text.split("\n\n", 3)[1:]
+        nodes = re.sub(r"\|[0-9.]+$", "|1.0", nodes, flags=re.MULTILINE)
+        instances = re.sub(rf"\|(?:{'|'.join(STATES)})\|[YN]\|", "|running|Y|", instances)
+        groups = sorted(set(re.findall(r"\|uuid-[0-9]+\|", nodes)))
+        text = "\n".join(f"g{uuid[6:-1]}{uuid}preferred||" for uuid in groups)
+        try:
+            state = from_text("\n\n".join((text, nodes, instances, rest)))
+        except GpolicyError:
+            continue
+        for item in load_state(state).groups.values():
+            if item.template is None:
+                continue
+            count_cluster(item, lambda _what: None)
+            taken = item.as_hspace.as_tested and item.unrefused_fit(item.instance(item.policy.std, 1))
+            seen["taken" if taken else "own"] += 1
+            assert as_hspace(item.as_hspace) == as_hspace(replace(item.as_hspace, base=None)), seed
+    assert min(seen["taken"], seen["own"]) > seeds / 10
 
 
 FEW, MANY = (60, 60), (3000, 1500)

@@ -66,6 +66,7 @@ class NativeResult(ctypes.Structure):
     _fields_ = (
         ("failures", ctypes.c_int64 * len(FailReason)),
         ("attempted", ctypes.c_int64),
+        ("refused", ctypes.c_int64),
         ("successes", ctypes.c_int64),
         ("primary", ctypes.c_int64),
         ("secondary", ctypes.c_int64),

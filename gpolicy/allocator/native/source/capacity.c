@@ -95,6 +95,7 @@ void known_attempt(struct engine *engine, const struct instance *instance, enum 
         keep(engine, instance, ATTEMPT + test, known);
     }
     *attempt = known->attempt;
+    engine->refused = engine->refused || attempt->counts.failures[N1] > 0;
 }
 
 static void place_new(struct engine *engine, const struct instance *instance, const struct attempt *attempt) {

@@ -134,6 +134,7 @@ struct engine {
     int64_t missing_index;
     int64_t last_failing;   /* the node that could not be evacuated in the last failed test */
     bool last_was_simulated; /* whether that took a simulation */
+    bool refused; /* in this run the N+1 test kept an instance off a candidate that would take it */
     bool any_alike, undecided; /* of best_row(): whether any of nodes that are alike will do; one was not found so */
 
     int64_t node_count, group_count, policy_count, list_count, tag_count, location_count;

@@ -22,7 +22,7 @@
 #endif
 
 /* The answer to an attempt or a run. */
-struct result { int64_t failures[REASONS], attempted, successes, primary, secondary; double score; };
+struct result { int64_t failures[REASONS], attempted, refused, successes, primary, secondary; double score; };
 
 /* One move of balancing, and the score after it; `slot` is NOWHERE if no move improves the score. */
 struct taken_move { int64_t slot, kind, target; double score; };
@@ -89,6 +89,7 @@ static void answer_run(struct engine *engine, enum kind kind, const struct insta
     /* new instances get the numbers after the last one, so the table must have no gaps */
     if (given > 0 && engine->table.numbers[given - 1] != given - 1) fail(engine, INVALID);
     forget_sizes(engine);
+    engine->refused = false;
     if (failed(engine)) return;
     if (kind == TIERED) {
         tiered(engine, instance, limit, &outcome);
@@ -97,6 +98,7 @@ static void answer_run(struct engine *engine, enum kind kind, const struct insta
     }
     memcpy(result->failures, outcome.counts.failures, sizeof result->failures);
     result->attempted = outcome.attempted;
+    result->refused = engine->refused;
 }
 
 /* Begin a call: return to the state after `keep` placements. */

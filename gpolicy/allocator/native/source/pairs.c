@@ -649,6 +649,8 @@ static void search_close(struct engine *engine) {
             int64_t secondary = s->close[j].row;
             if (p->close[i].low + s->close[j].low > limit_of(search)) break;
             const struct secondary_side *side = &search->secondaries[secondary];
+            double near = engine->weights[LOCATION] * common_locations_of(engine, primary, secondary);
+            if (p->close[i].low + s->close[j].low + near > limit_of(search)) continue;
             if (floor_of(engine, primary, secondary, side) > limit_of(search)) continue;
             struct pair pair = {NOWHERE, NOWHERE, sum_up(engine, primary, secondary, side)};
             if (search->best.primary != NOWHERE && pair.score > search->best.score) continue;
@@ -657,13 +659,26 @@ static void search_close(struct engine *engine) {
     }
 }
 
-/* Score the pair with the two lowest bounds first: its score then excludes most other pairs. */
-static void guess(struct engine *engine) {
+/* Score the pair with the lowest bound that `row` makes with a row of `others`. */
+static void guess_with(struct engine *engine, int64_t row, const struct side_rows *others) {
     struct pair_search *search = engine->pair_search;
-    struct pair pair = {search->p.rows[search->p.best].row, search->s.rows[search->s.best].row, 0.0};
-    if (!pair_fits(engine, search->instance, pair.primary, pair.secondary)) return;
-    pair.score = pair_score(engine, pair.primary, pair.secondary);
-    keep_better(search, pair);
+    struct pair best = {NOWHERE, NOWHERE, INFINITY};
+    for (int64_t number = 0; number < others->count; number++) {
+        struct pair pair = {row, others->rows[number].row, others->rows[number].low};
+        if (others == &search->p) pair = (struct pair){pair.secondary, row, pair.score};
+        pair.score += engine->weights[LOCATION] * common_locations_of(engine, pair.primary, pair.secondary);
+        if (pair.score < best.score && pair_fits(engine, search->instance, pair.primary, pair.secondary)) best = pair;
+    }
+    if (best.primary == NOWHERE) return;
+    best.score = pair_score(engine, best.primary, best.secondary);
+    keep_better(search, best);
+}
+
+/* Score the pairs of the two rows with the lowest bounds first: their scores then exclude most other pairs. */
+static void guess(struct engine *engine) {
+    const struct side_rows *p = &engine->pair_search->p, *s = &engine->pair_search->s;
+    guess_with(engine, p->rows[p->best].row, s);
+    guess_with(engine, s->rows[s->best].row, p);
 }
 
 /* Score all pairs: the bounds do not cover offline nodes, which count in other components. */

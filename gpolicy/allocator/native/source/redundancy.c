@@ -130,7 +130,9 @@ static int64_t copy(struct engine *engine, const struct lost *lost, const struct
     }
     if (count == 0) return NOWHERE;
     int64_t target = best_row(engine, EVERYWHERE, instance, targets, count);
+    count_open(engine, target, -1);
     add_primary(engine, target, instance);
+    count_open(engine, target, 1);
     return target;
 }
 
@@ -196,7 +198,10 @@ static bool copy_residents(struct engine *engine, const struct lost *lost, struc
         }
         residents[to] = resident;
     }
+    for (int64_t place = 0; place < copies; place++) queue_up(engine, residents[place].instance, place);
+    open_queue(engine);
     for (int64_t place = 0; place < copies && !failed(engine); place++) {
+        if (queue_is_sure(engine, place)) return true;
         if (!goes_on(&residents[place], copy(engine, lost, residents[place].instance), targets)) return false;
     }
     return !failed(engine);
@@ -204,6 +209,9 @@ static bool copy_residents(struct engine *engine, const struct lost *lost, struc
 
 /* Simulate the evacuation, and take it back. */
 static bool simulate(struct engine *engine, const struct lost *lost, int64_t *targets) {
+    bool only_answer = targets == NULL && lost->count == 1 && !lost->cpus && !engine->doubled && !engine->clashing;
+    bool watched = only_answer && engine->missing == 0 && census_of(engine, lost->rows[0])->only_room;
+    begin_queue(engine, lost->rows[0], watched);
     struct mark before = engine->journal.top;
     struct resident *residents = residents_of(engine, lost->rows, lost->count);
     int64_t count = 0;

@@ -30,6 +30,14 @@ struct total { int64_t room[UNITS], open, tightest, least, second; };
 /* `cells` by row, `totals` by group; `compared`: whether the slack in `totals` agrees with the cells. */
 struct counted { struct size size; struct cell *cells; struct total *totals; bool compared; };
 
+enum { MOST_QUEUED = 8 };
+/* The sizes that leave a lost node: the last turn of each, and how many nodes take it. */
+struct queue {
+    int64_t lost, count, last[MOST_QUEUED], open[MOST_QUEUED];
+    struct size sizes[MOST_QUEUED];
+    bool watched;
+};
+
 /* How many instances of each size a node would have to send elsewhere and how many it could take. Only changed rows are
  * counted again. A size that no instance has any more stays, since the counts stay true. */
 struct room {
@@ -41,6 +49,7 @@ struct room {
     int64_t *place_of;     /* for each row its place among the targets of the census that is made, plus 1 */
     int64_t *one_of_each;  /* for each group a row without, and one with exclusive storage, or NOWHERE */
     struct buffer wanted, left, chosen; /* working memory */
+    struct queue queue;
 };
 
 bool open_room(struct engine *engine) {
@@ -153,6 +162,43 @@ static bool sizes_fit(const struct size *wanted, int64_t count, struct size *lef
         give(&left[chosen[place]], &wanted[place], 1);
         chosen[++place] = NOWHERE;
     }
+}
+
+void begin_queue(struct engine *engine, int64_t row, bool only_room) {
+    engine->room->queue = (struct queue){.lost = row, .watched = only_room};
+}
+
+void queue_up(struct engine *engine, const struct instance *instance, int64_t turn) {
+    struct queue *queue = &engine->room->queue;
+    struct size size = size_of(instance);
+    int64_t number = 0;
+    while (number < queue->count && !same(&queue->sizes[number], &size)) number++;
+    queue->watched = queue->watched && number < MOST_QUEUED;
+    if (!queue->watched) return;
+    if (number == queue->count) queue->sizes[queue->count++] = size;
+    queue->last[number] = turn;
+}
+
+void count_open(struct engine *engine, int64_t row, int64_t sign) {
+    struct queue *queue = &engine->room->queue;
+    if (!queue->watched || row == queue->lost || engine->facts[row].group != engine->facts[queue->lost].group) return;
+    struct size room = free_room(engine, row);
+    for (int64_t number = 0; number < queue->count; number++) {
+        if (copies_in(room, &queue->sizes[number]) > 0) queue->open[number] += sign;
+    }
+}
+
+void open_queue(struct engine *engine) {
+    for (int64_t row = 0; row < engine->node_count; row++) count_open(engine, row, 1);
+}
+
+bool queue_is_sure(const struct engine *engine, int64_t turn) {
+    const struct queue *queue = &engine->room->queue;
+    for (int64_t number = 0; number < queue->count; number++) {
+        /* each instance that leaves before fills one node at most */
+        if (queue->last[number] >= turn && queue->open[number] <= queue->last[number] - turn) return false;
+    }
+    return queue->watched;
 }
 
 bool lacks_room(struct engine *engine, int64_t row) {

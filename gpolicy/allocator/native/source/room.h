@@ -30,6 +30,16 @@ bool lacks_room(struct engine *engine, int64_t row);
 bool sure_to_break(struct engine *engine, const struct instance *instance, const int64_t *rows, int64_t count,
                    bool *broken);
 
+/* Watch the instances of the node at `row` that are not mirrored, as they leave it one by one: begin, name each of them in
+ * its turn, and count the nodes that take them. Then tell of each node that an instance goes to: `sign` -1 before, and 1
+ * after it. Without `only_room` nothing is ever sure. */
+void begin_queue(struct engine *engine, int64_t row, bool only_room);
+void queue_up(struct engine *engine, const struct instance *instance, int64_t turn);
+void open_queue(struct engine *engine);
+void count_open(struct engine *engine, int64_t row, int64_t sign);
+/* Whether all that leave in this turn and later find room, wherever those before them go. */
+bool queue_is_sure(const struct engine *engine, int64_t turn);
+
 bool open_room(struct engine *engine);
 
 /* Make the next call count everything again, without the sizes of earlier runs. */
