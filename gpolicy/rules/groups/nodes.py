@@ -245,11 +245,16 @@ class PatternUnlikely(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         groups = [(group, group.nodes or ()) for group in context.groups]
+        left = MOST_LOOKED_AT
         for declared, entries in (*groups, *((nodes, nodes.nodes) for nodes in context.policy.node_sets)):
-            patterns = [entry.value for entry in entries if is_glob(entry.value)]
+            patterns = [entry.value for entry in entries if is_glob(entry.value) and not unlikely(entry.value)]
             for entry in entries:
-                reason = unlikely(entry.value)
-                wider = "" if reason else next((item for item in patterns if _takes_in(item, entry.value)), "")
+                reason, wider = unlikely(entry.value), ""
+                if is_glob(entry.value):
+                    wider = "*" if "*" in patterns and entry.value != "*" and not reason else ""
+                elif not reason and left > 0:
+                    left -= len(patterns)
+                    wider = next((item for item in patterns if matches(item, entry.value)), "")
                 if wider:
                     message = f"{entry.value} adds nothing: {wider} in the same list matches it"
                     yield self.hit(declared, message, entry.span, hint="remove it, or correct the pattern")
@@ -360,13 +365,6 @@ def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str,
             host = entry.removesuffix(glued or domain).removesuffix(".")
             result[entry] = (meant, f"{host}.{meant}")
     return result
-
-
-def _takes_in(pattern: str, entry: str) -> bool:
-    """Return whether a pattern matches all that another entry of its list does."""
-    if pattern == entry or unlikely(pattern):
-        return False
-    return matches(pattern, entry) if not is_glob(entry) else pattern == "*"
 
 
 def _turned(match: re.Match[str]) -> str:

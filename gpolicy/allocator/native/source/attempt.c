@@ -94,7 +94,7 @@ static void choose_by_scores(struct engine *engine, const struct instance *insta
         if (broken[row] || !is_redundant_after(engine, instance, number, row, NOWHERE)) continue;
         attempt->counts.failures[N1] += rejected;
         attempt->counts.successes -= rejected;
-        choose(attempt, row, NOWHERE, order[rejected].score);
+        choose(attempt, row, NOWHERE, NAN);
         return;
     }
     reject_all(attempt);
@@ -110,14 +110,14 @@ static bool choose_among_the_best(struct engine *engine, const struct instance *
         if (!broken[rows[place]]) whole[left++] = rows[place];
     }
     for (int tries = 0; tries < FEW && left > 0 && !ended(engine); tries++) {
-        struct choice best = best_single(engine, instance, whole, left);
-        if (is_redundant_after(engine, instance, number, best.row, NOWHERE)) {
-            choose(attempt, best.row, NOWHERE, best.score);
+        int64_t best = best_row(engine, EVERYWHERE, instance, whole, left);
+        if (is_redundant_after(engine, instance, number, best, NOWHERE)) {
+            choose(attempt, best, NOWHERE, NAN);
             return true;
         }
-        broken[best.row] = true;
+        broken[best] = true;
         int64_t place = 0;
-        while (whole[place] != best.row) place++;
+        while (whole[place] != best) place++;
         for (left--; place < left; place++) whole[place] = whole[place + 1];
     }
     return false;
@@ -248,9 +248,7 @@ static void choose_tested(struct engine *engine, const struct instance *instance
 static void choose_single(struct engine *engine, const struct instance *instance, struct attempt *attempt) {
     const int64_t *rows;
     int64_t count = fitting_rows(engine, &rows);
-    if (failed(engine)) return;
-    struct choice best = best_single(engine, instance, rows, count);
-    choose(attempt, best.row, NOWHERE, best.score);
+    if (!failed(engine)) choose(attempt, best_row(engine, EVERYWHERE, instance, rows, count), NOWHERE, NAN);
 }
 
 static void choose_pair(struct engine *engine, const struct instance *instance, int64_t number, enum test test,

@@ -5,7 +5,8 @@
 #include "cluster.h"
 #include "outcomes.h"
 
-/* The result of trying every candidate; `primary` is NOWHERE if none takes the instance. */
+/* The result of trying every candidate; `primary` is NOWHERE if none takes the instance. `score` is that of a pair; that
+ * of a single node, which takes longer, is not worked out (single_score()). */
 struct attempt { struct counts counts; int64_t primary, secondary; double score; };
 
 /* Whether the cluster must pass the N+1 test after a placement. Failures of this test are counted only if no candidate

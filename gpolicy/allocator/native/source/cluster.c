@@ -178,11 +178,6 @@ int64_t most_peer_memory(const struct engine *engine, int64_t row) {
     return result;
 }
 
-int64_t common_locations(const struct engine *engine, int64_t row, int64_t other) {
-    return engine->common_locations[engine->facts[row].location_class * engine->location_classes +
-                                    engine->facts[other].location_class];
-}
-
 bool may_migrate(const struct engine *engine, int64_t source, int64_t target) {
     return engine->may_migrate[engine->facts[source].migration_class * engine->migration_classes +
                                engine->facts[target].migration_class] != 0;

@@ -216,7 +216,10 @@ bool reserve_peer(struct engine *engine, int64_t row);
 /* Set the memory that a node reserves for a peer, or drop the peer without `keep`. Call reserve_peer() first. */
 void set_peer_memory(struct engine *engine, int64_t row, int64_t peer, int64_t memory, bool keep);
 int64_t most_peer_memory(const struct engine *engine, int64_t row);
-int64_t common_locations(const struct engine *engine, int64_t row, int64_t other);
+static inline int64_t common_locations(const struct engine *engine, int64_t row, int64_t other) {
+    return engine->common_locations[engine->facts[row].location_class * engine->location_classes +
+                                    engine->facts[other].location_class];
+}
 bool may_migrate(const struct engine *engine, int64_t source, int64_t target);
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }

@@ -74,6 +74,8 @@ static void answer_attempt(struct engine *engine, enum kind kind, const struct i
         try_dedicated(engine, instance, &attempt);
     } else {
         try_allocate(engine, instance, limit, checked ? COUNTED : UNTESTED, &attempt);
+        bool single = attempt.primary != NOWHERE && !engine->mirrored;
+        if (single && !failed(engine)) attempt.score = single_score(engine, instance, attempt.primary);
     }
     memcpy(result->failures, attempt.counts.failures, sizeof result->failures);
     result->successes = attempt.counts.successes;

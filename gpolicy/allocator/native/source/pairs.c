@@ -62,7 +62,8 @@ struct pair_search {
     int64_t slot_count;
     bool any_offline; /* among the candidates */
     const bool *wanted; /* the argument of best_pair() */
-    double bases[OF_PRIMARY]; /* the variances less their rounding errors */
+    struct distinct distinct;
+    double bases[OF_PRIMARY]; /* the variances of the distinct components less their rounding errors */
     double reserved_root, reserved_slope; /* the beginning and slope of the chord under the deviation of reservations */
     double margin; /* the rounding error of a bound */
     struct pair best;
@@ -142,6 +143,7 @@ static void fill_secondary(struct engine *engine, int64_t row, int64_t peer, str
         double x = side->before[place] = old[component], y = side->after[place] = new[component];
         work_out_change(search->sides, component, x, y, &side->own[place], &side->slope[place]);
     }
+    note_twins(search->sides, SHARED, side->before, side->after);
     side->n1_change = new[N1_COUNT] - old[N1_COUNT];
     side->offline_all_change = new[OFFLINE_ALL] - old[OFFLINE_ALL];
     side->hash = hash_of(side, offsetof(struct secondary_side, hash));
@@ -457,21 +459,22 @@ static void bound_sides(struct engine *engine, int64_t list) {
         s->alone[column] = 0.0;
         s->low[column] = s->counts[column];
     }
-    for (int place = 0; place < OF_PRIMARY; place++) {
-        int component = PRIMARY_COMPONENTS[place];
-        bool both = place < SHARED;
-        double widest = sides->widest[component];
+    search->distinct = distinct_components(sides, statistics);
+    for (int number = 0; number < search->distinct.count; number++) {
+        int place = search->distinct.places[number], component = PRIMARY_COMPONENTS[place];
+        bool both = number < search->distinct.shared;
+        double widest = sides->widest[component], weight = search->distinct.weights[number];
         struct range of_p = work_out_parts(search, p, list, place, component), of_s = {0.0, 0.0};
         if (both) of_s = work_out_parts(search, s, list, place, component);
-        search->bases[place] = safe_variance(sides, statistics, component, 2.0 * widest);
+        search->bases[number] = safe_variance(sides, statistics, component, 2.0 * widest);
         /* a deviation that is NaN becomes 0 once a node is replaced */
-        if (!isfinite(statistics->variances[component])) search->bases[place] = -INFINITY;
-        double base = search->bases[place] + of_p.low + of_s.low;
+        if (!isfinite(statistics->variances[component])) search->bases[number] = -INFINITY;
+        double base = search->bases[number] + of_p.low + of_s.low;
         if (both) base -= 2.0 * widest * widest / search->squared_count; /* the cross term */
         double root = lay_chord(base, of_p.high - of_p.low + (of_s.high - of_s.low), &slope);
-        *(both ? &shared : &of_primary) += weights[component] * root;
-        climb(p, list, weights[component] * slope, of_p.low, both ? p->low : p->alone);
-        if (both) climb(s, list, weights[component] * slope, of_s.low, s->low);
+        *(both ? &shared : &of_primary) += weight * root;
+        climb(p, list, weight * slope, of_p.low, both ? p->low : p->alone);
+        if (both) climb(s, list, weight * slope, of_s.low, s->low);
     }
     struct range kept = work_out_parts(search, s, list, KEPT, RESERVED);
     widen_by_specials(search, &kept);
@@ -515,12 +518,13 @@ static double floor_of(struct engine *engine, int64_t primary, int64_t secondary
                  weights[RESERVED_TOTAL] *
                      (statistics->sums[RESERVED_TOTAL] + (s->after[KEPT] - s->before[KEPT])) +
                  weights[LOCATION] * common_locations_of(engine, primary, secondary);
-    for (int place = 0; place < SHARED; place++) {
+    for (int number = 0; number < search->distinct.shared; number++) {
+        int place = search->distinct.places[number];
         double cross = 2.0 * ((p->after[place] - p->before[place]) * (s->after[place] - s->before[place]));
         double total = statistics->sums[PRIMARY_COMPONENTS[place]];
-        double variance = search->bases[place] + (p->own[place] - total * p->slope[place]) +
+        double variance = search->bases[number] + (p->own[place] - total * p->slope[place]) +
                           (s->own[place] - total * s->slope[place]) - cross / search->squared_count;
-        if (variance > 0.0) sum += weights[PRIMARY_COMPONENTS[place]] * sqrt(variance);
+        if (variance > 0.0) sum += search->distinct.weights[number] * sqrt(variance);
     }
     return sum;
 }
@@ -620,19 +624,54 @@ static void sort_close(const struct pair_search *search, struct side_rows *side,
     qsort(side->close, (size_t)count, sizeof *side->close, by_bound);
 }
 
-/* Replace the part of each bound that depends on one side alone by its exact value, and sort by bound. */
+/* Return by how much a close row changes the variance of a component. */
+static double close_part(const struct side_rows *side, int64_t place, int component, double sum) {
+    int64_t column = side->column_of[side->close[place].row] + component * side->columns;
+    return side->own[column] - sum * side->slope[column];
+}
+
+static struct range close_parts(const struct side_rows *side, int component, double sum) {
+    struct range range = {INFINITY, -INFINITY};
+    for (int64_t place = 0; place < side->close_count; place++) {
+        widen(&range, close_part(side, place, component, sum));
+    }
+    return range;
+}
+
+static void climb_close(struct side_rows *side, int component, double sum, double slope, double from) {
+    for (int64_t place = 0; place < side->close_count; place++) {
+        side->close[place].low += slope * (close_part(side, place, component, sum) - from);
+    }
+}
+
+/* Bound the close rows anew, and sort them by bound: the part of each bound that depends on one side alone has an exact
+ * value, and the chords, which span the close rows only, lie closer to the roots. */
 static void refine_bounds(struct engine *engine) {
     struct pair_search *search = engine->pair_search;
     struct side_rows *p = &search->p, *s = &search->s;
-    for (int64_t place = 0; place < p->close_count; place++) {
-        struct ranked *close = &p->close[place];
-        close->low += score_primary(engine, close->row)->alone - close->alone;
-    }
+    double shared = engine->weights[RESERVED_TOTAL] * search->statistics.sums[RESERVED_TOTAL];
     for (int64_t place = 0; place < s->close_count; place++) {
-        struct ranked *close = &s->close[place];
-        close->low += reserved_share(search, &search->secondaries[close->row]) - close->alone;
+        int64_t row = s->close[place].row;
+        s->close[place].low = reserved_share(search, &search->secondaries[row]) + s->counts[s->column_of[row]];
     }
-    sort_close(search, p, s->rows[s->best].low);
+    for (int64_t place = 0; place < p->close_count; place++) {
+        p->close[place].low = score_primary(engine, p->close[place].row)->alone;
+    }
+    for (int number = 0; number < search->distinct.shared; number++) {
+        int place = search->distinct.places[number], component = PRIMARY_COMPONENTS[place];
+        double weight = search->distinct.weights[number], widest = search->sides->widest[component], slope;
+        double sum = search->statistics.sums[component];
+        if (!isfinite(sum)) sum = 0.0;
+        struct range of_p = close_parts(p, place, sum), of_s = close_parts(s, place, sum);
+        double base = search->bases[number] + of_p.low + of_s.low - 2.0 * widest * widest / search->squared_count;
+        shared += weight * lay_chord(base, of_p.high - of_p.low + (of_s.high - of_s.low), &slope);
+        climb_close(p, place, sum, weight * slope, of_p.low);
+        climb_close(s, place, sum, weight * slope, of_s.low);
+    }
+    double least_s = INFINITY;
+    for (int64_t place = 0; place < p->close_count; place++) p->close[place].low += shared;
+    for (int64_t place = 0; place < s->close_count; place++) least_s = lesser(s->close[place].low, least_s);
+    sort_close(search, p, least_s);
     sort_close(search, s, p->close_count > 0 ? p->close[0].low : INFINITY);
 }
 

@@ -10,6 +10,10 @@ const int PRIMARY_COMPONENTS[OF_PRIMARY] = {
     CPU_RATIO, CPU_LOAD,  MEMORY_LOAD,   NET_LOAD,    FORTH_MEMORY,   FORTH_CPU,
 };
 
+const int TWIN_OF[OF_PRIMARY] = {
+    NOWHERE, NOWHERE, NOWHERE, 0, 2, NOWHERE, NOWHERE, NOWHERE, 7, 7, 5, 6,
+};
+
 struct sides *open_sides(struct engine *engine, bool compared) {
     struct sides *sides = zeroed(engine, 1, sizeof *sides);
     if (sides == NULL) return NULL;
@@ -38,6 +42,7 @@ bool begin_sides(const struct engine *engine, struct sides *sides, const struct 
         memset(sides->as_of, 0, (size_t)engine->node_count * sizeof *sides->as_of);
         memset(sides->greatest, 0, sizeof sides->greatest);
         memset(sides->widest, 0, sizeof sides->widest);
+        memset(sides->differs, 0, sizeof sides->differs);
     }
     sides->demand = *instance;
     sides->count = count;
@@ -61,6 +66,36 @@ void work_out_change(struct sides *sides, int component, double x, double y, dou
     } else {
         *own = *slope = 0.0; /* NaN makes the deviation NaN, which gets no bound */
     }
+}
+
+void note_twins(struct sides *sides, int components, const double *before, const double *after) {
+    for (int place = 0; place < components; place++) {
+        int twin = TWIN_OF[place];
+        if (twin != NOWHERE && !(before[place] == before[twin] && after[place] == after[twin])) {
+            sides->differs[place] = true;
+        }
+    }
+}
+
+struct distinct distinct_components(const struct sides *sides, const struct statistics *statistics) {
+    struct distinct distinct = {0};
+    int number_of[OF_PRIMARY];
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        int component = PRIMARY_COMPONENTS[place], twin = TWIN_OF[place];
+        if (twin != NOWHERE && !sides->differs[place]) {
+            int other = PRIMARY_COMPONENTS[twin];
+            if (statistics->sums[component] == statistics->sums[other] &&
+                statistics->variances[component] == statistics->variances[other]) {
+                distinct.weights[number_of[twin]] += statistics->weights[component];
+                continue;
+            }
+        }
+        number_of[place] = distinct.count++;
+        distinct.places[number_of[place]] = place;
+        distinct.weights[number_of[place]] = statistics->weights[component];
+        if (place < SHARED) distinct.shared = distinct.count;
+    }
+    return distinct;
 }
 
 uint64_t hash_of(const void *words, size_t size) {
@@ -87,6 +122,7 @@ const struct primary_side *primary_side(const struct engine *engine, struct side
         double x = side->before[place] = old[component], y = side->after[place] = new[component];
         work_out_change(sides, component, x, y, &side->own[place], &side->slope[place]);
     }
+    note_twins(sides, OF_PRIMARY, side->before, side->after);
     side->n1_change = new[N1_COUNT] - old[N1_COUNT];
     side->tags_change = new[PRIMARY_TAGS] - old[PRIMARY_TAGS];
     side->location_change = new[LOCATION] - old[LOCATION];

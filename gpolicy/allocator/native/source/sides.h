@@ -9,6 +9,8 @@
 /* The deviations that a primary changes; a secondary changes the first five, too. */
 enum { SHARED = 5, OF_PRIMARY = 12 };
 extern const int PRIMARY_COMPONENTS[OF_PRIMARY];
+/* The place of the component that mostly has the same values on all nodes, or NOWHERE. */
+extern const int TWIN_OF[OF_PRIMARY];
 
 /* A node with the instance. For each component: its value before and after, and two numbers by which its variance
  * changes: it grows by `own` - sum of all values * `slope`. The `_change` fields are changes of sums. */
@@ -20,10 +22,11 @@ struct primary_side {
 };
 
 /* The sides of one instance. `compared`: they have hashes. `count` is the number of online nodes. For each component,
- * `greatest` bounds the sums of the squares before and after, and `widest` the absolute changes. */
+ * `greatest` bounds the sums of the squares before and after, and `widest` the absolute changes. `differs`: a node has
+ * other values there than in the component's twin (see distinct_components()). */
 struct sides {
     struct instance demand;
-    bool known, compared;
+    bool known, compared, differs[OF_PRIMARY];
     double count, squared_count, inverse_square;
     int64_t *as_of; /* for each row, the engine's clock when its side was made, plus 1 */
     struct primary_side *items;
@@ -46,6 +49,15 @@ uint64_t hash_of(const void *words, size_t size);
 void work_out_change(struct sides *sides, int component, double x, double y, double *own, double *slope);
 /* Update `greatest` and `widest` by the values before and after. */
 void note_size(struct sides *sides, int component, double x, double y);
+
+/* Note the values of a node before and after, of the first `components`, for twins. */
+void note_twins(struct sides *sides, int components, const double *before, const double *after);
+
+/* The deviations that are to be bounded, by their places in PRIMARY_COMPONENTS; the first `shared` change with a
+ * secondary, too. Twins, such as the use of disk with and without forthcoming instances, mostly have the same values on
+ * all nodes; then one stands for all of them, with the sum of their weights. */
+struct distinct { int count, shared, places[OF_PRIMARY]; double weights[OF_PRIMARY]; };
+struct distinct distinct_components(const struct sides *sides, const struct statistics *statistics);
 
 /* Return a variance less its possible rounding error, if values change by at most `reach`. */
 double safe_variance(const struct sides *sides, const struct statistics *statistics, int component, double reach);

@@ -10,8 +10,7 @@ const enum aggregate AGGREGATES[COMPONENTS] = {
     DEVIATION, SUM,       DEVIATION, DEVIATION, DEVIATION,   DEVIATION,   DEVIATION, SUM,       TAG_MAP,   SUM,
 };
 
-/* Compute the location exclusion component: how often a tag occurs at a location beyond the first time. */
-static void merge_exclusions(struct engine *engine, int64_t scope, struct statistics *statistics) {
+void take_exclusions(struct engine *engine, int64_t scope, struct statistics *statistics) {
     int64_t tags = engine->tag_count, cells = engine->location_count * tags, sum = 0, above = 0;
     if (scope == EVERYWHERE) {
         statistics->merged = engine->exclusions.counts;
@@ -74,7 +73,7 @@ void add_up(const struct engine *engine, int64_t scope, int64_t changed, const d
 
 void take_statistics(struct engine *engine, int64_t scope, struct statistics *statistics) {
     add_up(engine, scope, NOWHERE, NULL, statistics);
-    merge_exclusions(engine, scope, statistics);
+    take_exclusions(engine, scope, statistics);
 }
 
 double sum_of(const struct statistics *statistics) {

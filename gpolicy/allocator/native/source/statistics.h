@@ -27,6 +27,8 @@ struct statistics {
 
 /* Fill in the full statistics of all nodes, or of those of group `scope`. */
 void take_statistics(struct engine *engine, int64_t scope, struct statistics *statistics);
+/* Compute the location exclusion component: how often a tag occurs at a location beyond the first time. */
+void take_exclusions(struct engine *engine, int64_t scope, struct statistics *statistics);
 /* The same without the location exclusions, with `changed_values` as the values of the node at `changed`. */
 void add_up(const struct engine *engine, int64_t scope, int64_t changed, const double *changed_values,
             struct statistics *statistics);

@@ -5,22 +5,60 @@
 
 #include "sides.h"
 
-/* A search for the best row: how each candidate changes each variance (`parts`), and lower bounds of their scores
- * (`lows`). `values` are those that a primary changes, of the online nodes in the scope, side by side; `place_of` gives
- * the place of each row there, or NOWHERE. */
+enum { LANES = 4 };         /* rows whose least and greatest numbers are found side by side */
+enum { MOST_CHANGES = 64 }; /* of nodes, after which statistics are taken anew */
+
+/* Statistics of a scope that follow the changes of nodes, `changes` since they were taken from all nodes. `values` are
+ * those of each node that they show, `greatest` the greatest sums and variances since. Of the components that a primary
+ * does not change, those of reserved memory alone are no whole numbers: their exact statistics are in `reserved`, if it
+ * is known. */
+struct near {
+    struct statistics statistics, greatest, reserved;
+    int64_t scope, as_of, changes;
+    bool reserved_known;
+    double (*values)[COMPONENTS];
+};
+
+/* The values that decide exact scores, of the online nodes in the scope, side by side, `width` of a node: those of the
+ * `count` components at `places`; `same` gives for each component that a primary changes the number of the one that has
+ * its values. `place_of` gives the place of each row, or NOWHERE. `differs` is that of the sides when they were listed.
+ */
+struct exact_values {
+    struct buffer values;
+    int64_t *place_of, online, scope, as_of;
+    int width, count, places[OF_PRIMARY], same[OF_PRIMARY];
+    bool differs[OF_PRIMARY];
+};
+
+/* A search for the best row. By component, then row: the numbers `own` and `slope` of a side, or NaN for a row that is
+ * no candidate. By row: what the node's counts add to the score, how much it changes one variance (`parts`), the lower
+ * bound of its score (`lows`), and the last search of which it was a candidate. */
 struct whole_search {
-    struct statistics statistics;
+    struct near near;
+    struct exact_values exact;
     struct sides *sides;
-    int64_t scope, *place_of;
-    struct buffer parts, lows, values;
+    int64_t scope, columns, searches, *listed;
+    double *own, *slope, *counts, *parts, *lows;
 };
 
 bool open_whole_search(struct engine *engine) {
     struct whole_search *search = engine->whole_search = zeroed(engine, 1, sizeof *search);
+    int64_t nodes = engine->node_count;
     if (search == NULL) return false;
     search->sides = open_sides(engine, false);
-    search->place_of = zeroed(engine, engine->node_count, sizeof *search->place_of);
-    return !failed(engine);
+    search->columns = (nodes + LANES - 1) / LANES * LANES;
+    search->near.as_of = search->exact.as_of = -1;
+    search->near.values = zeroed(engine, nodes, sizeof *search->near.values);
+    search->exact.place_of = zeroed(engine, nodes, sizeof *search->exact.place_of);
+    search->listed = zeroed(engine, nodes, sizeof *search->listed);
+    search->own = zeroed(engine, search->columns, OF_PRIMARY * sizeof *search->own);
+    search->slope = zeroed(engine, search->columns, OF_PRIMARY * sizeof *search->slope);
+    search->counts = zeroed(engine, search->columns, sizeof *search->counts);
+    search->parts = zeroed(engine, search->columns, sizeof *search->parts);
+    search->lows = zeroed(engine, search->columns, sizeof *search->lows);
+    if (failed(engine)) return false;
+    for (int64_t place = 0; place < OF_PRIMARY * search->columns; place++) search->own[place] = NAN;
+    return true;
 }
 
 double whole_score(struct engine *engine, int64_t scope) {
@@ -47,13 +85,17 @@ static void replace_values(struct statistics *statistics, bool offline, const do
 /* Bound the error of a score after the values of up to `rows` nodes were replaced instead of adding up all nodes again.
  * Both are sums with as many terms as nodes. No value is further from the mean than the root of the sum of all squares,
  * and near 0 a root magnifies the error of its argument. */
+static double variance_error(const struct statistics *before, const struct statistics *after, int place, double rows) {
+    double count = before->count, greatest = greater(before->variances[place], after->variances[place]) * count;
+    double mean = greater(fabs(before->sums[place]), fabs(after->sums[place])) / count;
+    return 8.0 * rows * (count + 64.0) * 0x1p-52 * (greatest + mean * mean);
+}
+
 static double estimate_error(const struct statistics *before, const struct statistics *after, double rows) {
-    double count = before->count, off = 0.0;
+    double off = 0.0;
     for (int place = 0; place < COMPONENTS; place++) {
         if (AGGREGATES[place] != DEVIATION) continue;
-        double greatest = greater(before->variances[place], after->variances[place]) * count;
-        double mean = greater(fabs(before->sums[place]), fabs(after->sums[place])) / count;
-        double rounding = 8.0 * rows * (count + 64.0) * 0x1p-52 * (greatest + mean * mean);
+        double rounding = variance_error(before, after, place, rows);
         double root = sqrt(after->variances[place]), most_off = sqrt(rounding);
         off += before->weights[place] * (root > most_off ? rounding / root : most_off);
     }
@@ -98,42 +140,184 @@ static void values_with(struct engine *engine, int64_t row, double *values) {
 }
 
 static double exclusions_with(const struct engine *engine, int64_t row) {
-    const struct statistics *statistics = &engine->whole_search->statistics;
+    const struct statistics *statistics = &engine->whole_search->near.statistics;
     const struct instance *instance = &engine->whole_search->sides->demand;
     if (engine->facts[row].offline || instance->tag_count == 0) return statistics->exclusions;
     return statistics->exclusions + (double)exclusion_change(engine, row, instance, statistics->merged);
 }
 
-/* Compute the deviations that a primary changes, from the values of all nodes in their order. */
-static void add_up_values(const struct whole_search *search, struct statistics *statistics) {
-    const double *all = search->values.items, *end = all + (int64_t)statistics->count * OF_PRIMARY;
-    double sums[OF_PRIMARY] = {0.0}, squares[OF_PRIMARY] = {0.0}, means[OF_PRIMARY];
-    for (const double *values = all; values < end; values += OF_PRIMARY) {
-        for (int place = 0; place < OF_PRIMARY; place++) sums[place] += values[place];
-    }
-    for (int place = 0; place < OF_PRIMARY; place++) means[place] = sums[place] / statistics->count;
-    for (const double *values = all; values < end; values += OF_PRIMARY) {
-        for (int place = 0; place < OF_PRIMARY; place++) {
-            double difference = values[place] - means[place];
-            squares[place] += difference * difference;
-        }
-    }
-    for (int place = 0; place < OF_PRIMARY; place++) {
-        statistics->sums[PRIMARY_COMPONENTS[place]] = sums[place];
-        statistics->variances[PRIMARY_COMPONENTS[place]] = squares[place] / statistics->count;
+/* Take the statistics of all nodes, to follow their changes from here. */
+static void take_near(struct engine *engine, int64_t scope, struct near *near) {
+    add_up(engine, scope, NOWHERE, NULL, &near->statistics);
+    near->greatest = near->reserved = near->statistics;
+    near->reserved_known = true;
+    near->scope = scope;
+    near->changes = 0;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        memcpy(near->values[row], engine->nodes[row].values, sizeof *near->values);
     }
 }
 
+/* Return whether the statistics can follow changes: the law makes 0 of what is not finite. */
+static bool can_follow(const struct near *near, int64_t scope) {
+    if (near->as_of < 0 || near->scope != scope) return false;
+    for (int place = 0; place < COMPONENTS; place++) {
+        if (AGGREGATES[place] == DEVIATION && !isfinite(near->statistics.variances[place])) return false;
+    }
+    return true;
+}
+
+/* Bring the statistics up to the present state. */
+static void follow_changes(struct engine *engine, int64_t scope) {
+    struct near *near = &engine->whole_search->near;
+    bool follows = can_follow(near, scope);
+    for (int64_t row = 0; row < engine->node_count && follows; row++) {
+        if (engine->changed[row] <= near->as_of) continue;
+        follows = ++near->changes <= MOST_CHANGES;
+        if (!follows) break;
+        const double *values = engine->nodes[row].values, *before = near->values[row];
+        bool reserved = values[RESERVED] == before[RESERVED] && values[RESERVED_TOTAL] == before[RESERVED_TOTAL];
+        near->reserved_known = near->reserved_known && reserved;
+        if (in_scope(engine, scope, row)) {
+            replace_values(&near->statistics, engine->facts[row].offline, near->values[row], values);
+        }
+        memcpy(near->values[row], values, sizeof *near->values);
+        for (int place = 0; place < COMPONENTS; place++) {
+            struct statistics *greatest = &near->greatest;
+            greatest->sums[place] = greater(fabs(near->statistics.sums[place]), fabs(greatest->sums[place]));
+            greatest->variances[place] = greater(near->statistics.variances[place], greatest->variances[place]);
+        }
+    }
+    if (!follows) take_near(engine, scope, near);
+    near->as_of = engine->clock;
+    take_exclusions(engine, scope, &near->statistics);
+}
+
+static bool counts_exactly(const struct engine *engine, int64_t scope, int64_t row) {
+    return in_scope(engine, scope, row) && !engine->facts[row].offline;
+}
+
+/* List the components that a primary changes without those whose values are those of a twin, on each online node. */
+static void list_exact_places(const struct engine *engine, int64_t scope, struct exact_values *exact) {
+    bool differs[OF_PRIMARY];
+    memcpy(exact->differs, engine->whole_search->sides->differs, sizeof exact->differs);
+    memcpy(differs, exact->differs, sizeof differs);
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        const double *values = engine->nodes[row].values;
+        for (int place = 0; place < OF_PRIMARY && counts_exactly(engine, scope, row); place++) {
+            int component = PRIMARY_COMPONENTS[place], twin = TWIN_OF[place];
+            if (twin != NOWHERE && values[component] != values[PRIMARY_COMPONENTS[twin]]) differs[place] = true;
+        }
+    }
+    exact->count = 0;
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        bool own = TWIN_OF[place] == NOWHERE || differs[place];
+        exact->same[place] = own ? exact->count : exact->same[TWIN_OF[place]];
+        if (own) exact->places[exact->count++] = place;
+    }
+    exact->width = exact->count <= 8 ? 8 : OF_PRIMARY;
+}
+
+/* Copy the values of an online node; false if they are not those that are listed. */
+static bool copy_exactly(const struct engine *engine, struct exact_values *exact, int64_t row) {
+    const double *values = engine->nodes[row].values;
+    double *own = (double *)exact->values.items + exact->place_of[row] * exact->width;
+    bool listed = true;
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        double listed_as = values[PRIMARY_COMPONENTS[exact->places[exact->same[place]]]];
+        listed = listed && values[PRIMARY_COMPONENTS[place]] == listed_as;
+    }
+    for (int number = 0; number < exact->count; number++) {
+        own[number] = values[PRIMARY_COMPONENTS[exact->places[number]]];
+    }
+    return listed;
+}
+
+/* Bring exact values up to the present state; false if they must be listed anew. */
+static bool follow_exactly(const struct engine *engine, struct exact_values *exact) {
+    const struct whole_search *search = engine->whole_search;
+    if (exact->as_of < 0 || exact->scope != search->scope) return false;
+    if (memcmp(exact->differs, search->sides->differs, sizeof exact->differs) != 0) return false;
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        bool changed = engine->changed[row] > exact->as_of && exact->place_of[row] != NOWHERE;
+        if (changed && !copy_exactly(engine, exact, row)) return false;
+    }
+    return true;
+}
+
+/* Return the values of the present state, or NULL after fail(). Values that are NaN are listed anew each time. */
+static struct exact_values *exact_values(struct engine *engine) {
+    struct whole_search *search = engine->whole_search;
+    struct exact_values *exact = &search->exact;
+    if (!follow_exactly(engine, exact)) {
+        exact->scope = search->scope;
+        exact->online = 0;
+        list_exact_places(engine, search->scope, exact);
+        size_t size = OF_PRIMARY * sizeof(double);
+        double *values = reserve(engine, &exact->values, engine->node_count, size);
+        if (values == NULL) return NULL;
+        memset(values, 0, (size_t)engine->node_count * size);
+        for (int64_t row = 0; row < engine->node_count; row++) {
+            bool counts = counts_exactly(engine, search->scope, row);
+            exact->place_of[row] = counts ? exact->online++ : NOWHERE;
+            if (counts) copy_exactly(engine, exact, row);
+        }
+    }
+    exact->as_of = engine->clock;
+    if (!search->near.reserved_known) {
+        add_up(engine, search->scope, NOWHERE, NULL, &search->near.reserved);
+        search->near.reserved_known = true;
+    }
+    return exact;
+}
+
+/* Compute sums and squares from the values of all nodes in their order; `width` is a constant where this is called. */
+static inline void add_up_values(const struct exact_values *exact, int width, double *sums, double *squares) {
+    const double *all = exact->values.items, *end = all + exact->online * width;
+    double means[OF_PRIMARY];
+    for (const double *values = all; values < end; values += width) {
+        for (int number = 0; number < width; number++) sums[number] += values[number];
+    }
+    for (int number = 0; number < width; number++) means[number] = sums[number] / (double)exact->online;
+    for (const double *values = all; values < end; values += width) {
+        for (int number = 0; number < width; number++) {
+            double difference = values[number] - means[number];
+            squares[number] += difference * difference;
+        }
+    }
+}
+
+/* Put one node's values, those before or after, into their places. */
+static void put_values(struct exact_values *exact, int64_t row, const double *values) {
+    double *own = (double *)exact->values.items + exact->place_of[row] * exact->width;
+    for (int number = 0; number < exact->count; number++) own[number] = values[exact->places[number]];
+}
+
 /* Return the score with the instance on a candidate as the law computes it: all nodes in their order. */
-static double exact(struct engine *engine, int64_t row) {
+static double exact_score(struct engine *engine, int64_t row) {
     struct whole_search *search = engine->whole_search;
     const struct primary_side *side = primary_side(engine, search->sides, row);
-    struct statistics after = search->statistics;
-    if (search->place_of[row] != NOWHERE) {
-        double *values = (double *)search->values.items + search->place_of[row] * OF_PRIMARY;
-        memcpy(values, side->after, sizeof side->after);
-        add_up_values(search, &after);
-        memcpy(values, side->before, sizeof side->before);
+    struct exact_values *exact = exact_values(engine);
+    struct statistics after = search->near.statistics;
+    if (exact == NULL) return 0.0;
+    for (int number = 0; number < 2; number++) {
+        int component = number == 0 ? RESERVED : RESERVED_TOTAL;
+        after.sums[component] = search->near.reserved.sums[component];
+        after.variances[component] = search->near.reserved.variances[component];
+    }
+    if (exact->place_of[row] != NOWHERE) {
+        double sums[OF_PRIMARY] = {0.0}, squares[OF_PRIMARY] = {0.0};
+        put_values(exact, row, side->after);
+        if (exact->width == 8) {
+            add_up_values(exact, 8, sums, squares);
+        } else {
+            add_up_values(exact, OF_PRIMARY, sums, squares);
+        }
+        put_values(exact, row, side->before);
+        for (int place = 0; place < OF_PRIMARY; place++) {
+            after.sums[PRIMARY_COMPONENTS[place]] = sums[exact->same[place]];
+            after.variances[PRIMARY_COMPONENTS[place]] = squares[exact->same[place]] / after.count;
+        }
         after.sums[N1_COUNT] += side->n1_change; /* whole numbers: the order does not matter */
         after.sums[PRIMARY_TAGS] += side->tags_change;
         after.sums[LOCATION] += side->location_change;
@@ -150,18 +334,19 @@ struct contender { int64_t row; double low, high; };
 
 /* Bound the score with the instance on a candidate, by replacing one node's values. */
 static struct contender bound_score(struct engine *engine, int64_t row) {
-    struct statistics after = engine->whole_search->statistics;
+    const struct near *near = &engine->whole_search->near;
+    struct statistics after = near->statistics;
     double values[COMPONENTS];
     values_with(engine, row, values);
     replace_values(&after, engine->facts[row].offline, engine->nodes[row].values, values);
     after.exclusions = exclusions_with(engine, row);
-    double score = sum_of(&after), error = estimate_error(&engine->whole_search->statistics, &after, 1.0);
+    double score = sum_of(&after), error = estimate_error(&near->greatest, &after, 1.0 + (double)near->changes);
     return (struct contender){row, score - error, score + error};
 }
 
 static void work_out(struct engine *engine, struct contender *contender) {
     if (contender->low == contender->high) return;
-    contender->low = contender->high = exact(engine, contender->row);
+    contender->low = contender->high = exact_score(engine, contender->row);
 }
 
 /* Whether the bounds of two scores tell which one is less; with NaN they do not. */
@@ -176,76 +361,91 @@ static bool is_better(struct engine *engine, struct contender *other, struct con
     return other->high < best->low || (other->low == best->low && other->row > best->row);
 }
 
-/* Compute by how much each online candidate changes each variance, and the ranges of these changes. */
-static void work_out_parts(struct engine *engine, const int64_t *rows, int64_t count, double *low, double *high) {
-    const struct whole_search *search = engine->whole_search;
-    double *parts = search->parts.items, sums[OF_PRIMARY];
+/* Write the numbers of a side, or leave the row out. */
+static void write_row(struct engine *engine, int64_t row, const struct primary_side *side) {
+    struct whole_search *search = engine->whole_search;
+    const double *weights = engine->weights;
     for (int place = 0; place < OF_PRIMARY; place++) {
-        sums[place] = search->statistics.sums[PRIMARY_COMPONENTS[place]];
-        low[place] = INFINITY;
-        high[place] = -INFINITY;
+        search->own[place * search->columns + row] = side != NULL ? side->own[place] : NAN;
+        search->slope[place * search->columns + row] = side != NULL ? side->slope[place] : 0.0;
     }
-    for (int64_t number = 0; number < count; number++, parts += OF_PRIMARY) {
-        if (engine->facts[rows[number]].offline) continue;
-        const struct primary_side *side = primary_side(engine, search->sides, rows[number]);
-        for (int place = 0; place < OF_PRIMARY; place++) {
-            parts[place] = side->own[place] - sums[place] * side->slope[place];
-            low[place] = lesser(low[place], parts[place]);
-            high[place] = greater(high[place], parts[place]);
+    if (side == NULL) return;
+    search->counts[row] = weights[N1_COUNT] * side->n1_change + weights[PRIMARY_TAGS] * side->tags_change +
+                          weights[LOCATION] * side->location_change;
+}
+
+/* Write the candidates' rows that have changed; offline candidates get no bound. */
+static void write_rows(struct engine *engine, const int64_t *rows, int64_t count) {
+    struct whole_search *search = engine->whole_search;
+    search->searches++;
+    for (int64_t number = 0; number < count; number++) {
+        int64_t row = rows[number];
+        if (engine->facts[row].offline) continue;
+        search->listed[row] = search->searches;
+        bool stale = search->sides->as_of[row] <= engine->changed[row];
+        if (stale || isnan(search->own[row])) write_row(engine, row, primary_side(engine, search->sides, row));
+    }
+    for (int64_t row = 0; row < engine->node_count; row++) {
+        if (search->listed[row] != search->searches && !isnan(search->own[row])) write_row(engine, row, NULL);
+    }
+}
+
+/* Compute by how much each candidate changes the variance of a component; return the range of these changes. */
+static void work_out_parts(const struct whole_search *search, int place, double sum, double *low, double *high) {
+    const double *own = &search->own[place * search->columns], *slope = &search->slope[place * search->columns];
+    double lows[LANES], highs[LANES];
+    if (!isfinite(sum)) sum = 0.0; /* the deviation is NaN, which gets no bound */
+    for (int lane = 0; lane < LANES; lane++) lows[lane] = INFINITY, highs[lane] = -INFINITY;
+    for (int64_t row = 0; row < search->columns; row += LANES) {
+        for (int lane = 0; lane < LANES; lane++) {
+            double part = search->parts[row + lane] = own[row + lane] - sum * slope[row + lane];
+            lows[lane] = lesser(part, lows[lane]); /* NaN changes nothing */
+            highs[lane] = greater(part, highs[lane]);
         }
     }
+    *low = INFINITY, *high = -INFINITY;
+    for (int lane = 0; lane < LANES; lane++) *low = lesser(lows[lane], *low), *high = greater(highs[lane], *high);
 }
 
 /* Compute lower bounds of the scores of all candidates by chords of the square roots (sides.h); offline candidates get
- * none. Return the rounding error of a bound. */
+ * none. Return the possible error of a bound. */
 static double bound_rows(struct engine *engine, const int64_t *rows, int64_t count) {
     struct whole_search *search = engine->whole_search;
-    const struct statistics *statistics = &search->statistics;
-    double low[OF_PRIMARY], high[OF_PRIMARY], slopes[OF_PRIMARY], *lows = search->lows.items;
-    struct statistics rest = *statistics; /* with the lower ends of the chords for the roots that a primary changes */
-    work_out_parts(engine, rows, count, low, high);
-    for (int place = 0; place < OF_PRIMARY; place++) {
-        int component = PRIMARY_COMPONENTS[place];
-        double base =
-            safe_variance(search->sides, statistics, component, search->sides->widest[component]) + low[place];
-        double root = lay_chord(base, high[place] - low[place], &slopes[place]);
-        slopes[place] *= engine->weights[component];
-        rest.variances[component] = root * root;
+    const struct near *near = &search->near;
+    const struct statistics *statistics = &near->statistics;
+    struct statistics rest = *statistics; /* without what a primary changes by itself */
+    struct distinct distinct = distinct_components(search->sides, statistics);
+    double changes = (double)near->changes, common = 0.0, greatest, *lows = search->lows;
+    memcpy(lows, search->counts, (size_t)search->columns * sizeof *lows);
+    for (int number = 0; number < distinct.count; number++) {
+        int place = distinct.places[number], component = PRIMARY_COMPONENTS[place];
+        double low, high, slope, widest = search->sides->widest[component];
+        work_out_parts(search, place, statistics->sums[component], &low, &high);
+        double base = safe_variance(search->sides, statistics, component, widest) + low;
+        base -= variance_error(&near->greatest, statistics, component, changes);
+        common += distinct.weights[number] * lay_chord(base, high - low, &slope);
+        slope *= distinct.weights[number];
+        if (slope == 0.0) continue;
+        for (int64_t row = 0; row < search->columns; row++) lows[row] += slope * (search->parts[row] - low);
     }
+    for (int place = 0; place < OF_PRIMARY; place++) rest.variances[PRIMARY_COMPONENTS[place]] = 0.0;
     rest.exclusions = 0.0;
-    double common = sum_of(&rest), greatest = fabs(common);
+    common += sum_of(&rest);
+    greatest = fabs(common);
     for (int64_t number = 0; number < count; number++) {
-        const double *parts = &((const double *)search->parts.items)[number * OF_PRIMARY];
-        const struct primary_side *side = &search->sides->items[rows[number]];
-        lows[number] = -INFINITY;
-        if (engine->facts[rows[number]].offline) continue;
-        double bound = common + engine->weights[LOCATION_EXCLUSION] * exclusions_with(engine, rows[number]) +
-                       engine->weights[N1_COUNT] * side->n1_change + engine->weights[PRIMARY_TAGS] * side->tags_change +
-                       engine->weights[LOCATION] * side->location_change;
-        for (int place = 0; place < OF_PRIMARY; place++) bound += slopes[place] * (parts[place] - low[place]);
-        lows[number] = bound;
-        greatest = greater(greatest, fabs(bound));
+        int64_t row = rows[number];
+        lows[row] += common + engine->weights[LOCATION_EXCLUSION] * exclusions_with(engine, row);
+        if (engine->facts[row].offline) lows[row] = -INFINITY;
+        greatest = greater(fabs(lows[row]) < INFINITY ? fabs(lows[row]) : 0.0, greatest);
     }
-    return 1e-10 * (1.0 + greatest);
+    return 1e-10 * (1.0 + greatest) + (changes > 0.0 ? estimate_error(&near->greatest, statistics, changes) : 0.0);
 }
 
-static bool begin_search(struct engine *engine, int64_t scope, const struct instance *instance, int64_t count) {
+static void begin_search(struct engine *engine, int64_t scope, const struct instance *instance) {
     struct whole_search *search = engine->whole_search;
     search->scope = scope;
-    take_statistics(engine, scope, &search->statistics);
-    begin_sides(engine, search->sides, instance, search->statistics.count);
-    reserve(engine, &search->parts, count, OF_PRIMARY * sizeof(double));
-    reserve(engine, &search->lows, count, sizeof(double));
-    double *values = reserve(engine, &search->values, engine->node_count, OF_PRIMARY * sizeof *values);
-    int64_t online = 0;
-    for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {
-        bool counts = in_scope(engine, scope, row) && !engine->facts[row].offline;
-        search->place_of[row] = counts ? online++ : NOWHERE;
-        for (int place = 0; place < OF_PRIMARY && counts; place++) {
-            *values++ = engine->nodes[row].values[PRIMARY_COMPONENTS[place]];
-        }
-    }
-    return !failed(engine);
+    follow_changes(engine, scope);
+    begin_sides(engine, search->sides, instance, search->near.statistics.count);
 }
 
 /* Whether two nodes differ only in their names and in the instances that they have. */
@@ -259,16 +459,17 @@ static bool are_alike(const struct engine *engine, int64_t row, int64_t other) {
 static struct contender find_best(struct engine *engine, int64_t scope, const struct instance *instance,
                                const int64_t *rows, int64_t count) {
     if (score_is_undefined(engine, scope)) return (struct contender){rows[0], NAN, NAN};
-    if (!begin_search(engine, scope, instance, count)) return (struct contender){rows[0], 0.0, 0.0};
-    if (engine->whole_search->statistics.count == 0.0) return (struct contender){rows[count - 1], 0.0, 0.0};
-    double margin = bound_rows(engine, rows, count), *lows = engine->whole_search->lows.items;
+    begin_search(engine, scope, instance);
+    if (engine->whole_search->near.statistics.count == 0.0) return (struct contender){rows[count - 1], 0.0, 0.0};
+    write_rows(engine, rows, count);
+    double margin = bound_rows(engine, rows, count), *lows = engine->whole_search->lows;
     int64_t first = 0; /* the likeliest one: its score excludes most others */
     for (int64_t number = 1; number < count; number++) {
-        if (lows[number] < lows[first]) first = number;
+        if (lows[rows[number]] < lows[rows[first]]) first = number;
     }
     struct contender best = bound_score(engine, rows[first]);
     for (int64_t number = 0; number < count; number++) {
-        if (number == first || lows[number] > best.high + margin) continue;
+        if (number == first || lows[rows[number]] > best.high + margin) continue;
         if (engine->any_alike && are_alike(engine, rows[number], best.row)) continue;
         struct contender other = bound_score(engine, rows[number]);
         if (engine->any_alike && !are_apart(&other, &best)) {
@@ -285,18 +486,17 @@ int64_t best_row(struct engine *engine, int64_t scope, const struct instance *in
     return count == 1 ? rows[0] : find_best(engine, scope, instance, rows, count).row;
 }
 
-struct choice best_single(struct engine *engine, const struct instance *instance, const int64_t *rows,
-                          int64_t count) {
-    struct contender best = find_best(engine, EVERYWHERE, instance, rows, count);
-    if (!isnan(best.low)) work_out(engine, &best);
-    return (struct choice){best.row, best.low};
+double single_score(struct engine *engine, const struct instance *instance, int64_t row) {
+    if (score_is_undefined(engine, EVERYWHERE)) return NAN;
+    begin_search(engine, EVERYWHERE, instance);
+    return engine->whole_search->near.statistics.count > 0.0 ? exact_score(engine, row) : 0.0;
 }
 
 void all_singles(struct engine *engine, const struct instance *instance, const int64_t *rows, int64_t count,
                  double *scores) {
     bool undefined = score_is_undefined(engine, EVERYWHERE);
-    if (!begin_search(engine, EVERYWHERE, instance, count)) return;
+    begin_search(engine, EVERYWHERE, instance);
     for (int64_t place = 0; place < count && !ended(engine); place++) {
-        scores[place] = undefined ? NAN : exact(engine, rows[place]);
+        scores[place] = undefined ? NAN : exact_score(engine, rows[place]);
     }
 }

@@ -14,9 +14,6 @@ double whole_score(struct engine *engine, int64_t scope);
 double estimate_score(const struct engine *engine, int64_t scope, const struct statistics *statistics,
                       struct mark before, double *error);
 
-/* A candidate and the score with the instance on it. */
-struct choice { int64_t row; double score; };
-
 bool open_whole_search(struct engine *engine);
 
 /* Return the best of `count` candidate rows, of equals the later one, by the score of all nodes or of group `scope`.
@@ -27,8 +24,8 @@ bool open_whole_search(struct engine *engine);
  * and the last bits of scores. Where these would decide, `undecided` is set, and the row is of no use. */
 int64_t best_row(struct engine *engine, int64_t scope, const struct instance *instance, const int64_t *rows,
                  int64_t count);
-/* The same for the score of all nodes, which is also returned. */
-struct choice best_single(struct engine *engine, const struct instance *instance, const int64_t *rows, int64_t count);
+/* Return the score of all nodes with the instance on the node at `row`. */
+double single_score(struct engine *engine, const struct instance *instance, int64_t row);
 /* Compute the scores of all candidates. */
 void all_singles(struct engine *engine, const struct instance *instance, const int64_t *rows, int64_t count,
                  double *scores);
