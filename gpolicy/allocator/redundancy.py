@@ -88,8 +88,6 @@ def evacuate(
     (`merge`) moves again, from where it is then (htools, GlobalN1). With `cpus` no node takes an instance beyond its
     vcpu-ratio, which htools does not ask here.
     """
-    group = state[lost[0]].facts.group
-    escape = [other for other, node in state.items() if node.facts.group == group and other not in lost]
     residents = [number for index in lost for number in state[index].primaries]
     table = {number: instances[number] for number in residents}
     for number in residents:
@@ -108,7 +106,10 @@ def evacuate(
     def turn(number: int) -> tuple[int, int]:
         return (0, 0) if table[number].template.movable_foreign else (1, -table[number].memory)
 
-    for number in sorted((one for one in residents if table[one].template is not DiskTemplate.DRBD), key=turn):
+    others = sorted((one for one in residents if table[one].template is not DiskTemplate.DRBD), key=turn)
+    group = state[lost[0]].facts.group
+    escape = [other for other, node in state.items() if others and node.facts.group == group and other not in lost]
+    for number in others:
         instance = table[number]
         allowed = [index for index in escape if keeps_vcpu_ratio(state[index], instance)] if cpus else escape
         home = (choose or best_home)(state, instance, allowed)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import groupby
 
 from gpolicy.allocator.cluster_data import Instance, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
@@ -408,12 +409,5 @@ def tiered_run(counted: CountedCluster, tell: Observer) -> tuple[AllocationState
 
 def _sizes(placed: Iterable[Instance]) -> tuple[PlacedSize, ...]:
     """Return runs of equal sizes in the order of placement."""
-    runs: list[PlacedSize] = []
-    for instance in placed:
-        disk = sum(one.size for one in instance.disks)
-        size = PlacedSize(instance.burst, disk, instance.vcpus, instance.total_spindles or 0, 1)
-        if runs and replace(runs[-1], count=1) == size:
-            runs[-1] = replace(size, count=runs[-1].count + 1)
-        else:
-            runs.append(size)
-    return tuple(runs)
+    sizes = ((one.burst, sum(disk.size for disk in one.disks), one.vcpus, one.total_spindles or 0) for one in placed)
+    return tuple(PlacedSize(*size, sum(1 for _ in same)) for size, same in groupby(sizes))

@@ -84,15 +84,18 @@ def lose(
         return None if homes[instance.index] == NO_NODE else homes[instance.index]
 
     group = nodes[lost[0]].facts.group
-    escape = [index for index, node in nodes.items() if node.facts.group == group and index not in lost]
     others = [instance for instance in residents if instance.template is not DiskTemplate.DRBD]
     all_at_home = homes is not None and not any(homes[instance.index] == NO_NODE for instance in others)
     state = dict(nodes)
     homeless, strained = list[Homeless](), list[Homeless]()
-    none_left = all(nodes[index].facts.offline for index in escape)
-    if none_left:  # htools' steps skip an instance that loses both nodes; here it is lost
+
+    def escape() -> list[int]:
+        return [index for index, node in nodes.items() if node.facts.group == group and index not in lost]
+
+    if len(lost) > 1 and all(nodes[index].facts.offline for index in escape()):
+        # htools' steps skip an instance that loses both nodes; here it is lost
         both = (item for item in residents if item.template is DiskTemplate.DRBD and item.secondary in lost)
-        homeless += (_nowhere([], item, Counter()) for item in both if len(lost) > 1)
+        homeless += (_nowhere([], item, Counter()) for item in both)
     for instance, home in evacuate(state, instances, lost, None if homes is None else known_home, cpus=cpus):
         if isinstance(home, FailReason):
             homeless.append(_homeless(instance, _BY_REASON[home], _failover_detail(state, instance, home)))
@@ -101,10 +104,10 @@ def lose(
         elif all_at_home:
             break
         elif home is None:
-            causes = list(obstacles(state, instance, escape, cpus=cpus))
+            causes = list(obstacles(state, instance, escape(), cpus=cpus))
             if None in causes:
                 raise AssertionError("the engine and the node model disagree: an instance has a home")
-            homeless.append(_nowhere([state[index] for index in escape], instance, Counter(filter(None, causes))))
+            homeless.append(_nowhere([state[index] for index in escape()], instance, Counter(filter(None, causes))))
     return LossEffect(tuple(homeless), tuple(strained))
 
 

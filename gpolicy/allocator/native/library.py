@@ -252,12 +252,17 @@ class NativeEngine:
     def lose(self, rows: Sequence[int], residents: int, *, cpus: bool) -> tuple[Status, list[int]]:
         """Return where the instances of the nodes at `rows` run on (rows; -1: nowhere) if all these nodes are lost.
 
-        `residents` is the number of these instances; with `cpus` no node goes beyond its vcpu-ratio. Raises
-        EngineStoppedError after `stop`.
+        `residents` is the number of these instances; with `cpus` no node goes beyond its vcpu-ratio. As it takes
+        milliseconds, the caller's thread works it out.
         """
         lost, targets = array("q", rows), array("q", bytes(8 * residents))
-        arguments = *lost.buffer_info(), cpus, *targets.buffer_info()
-        return self._call(self._library.gpolicy_lose, *arguments), targets.tolist()
+        with self._lock:
+            self._library.gpolicy_stop(self._handle, 0)
+            arguments = *lost.buffer_info(), cpus, *targets.buffer_info()
+            status = Status(self._library.gpolicy_lose(self._handle, *arguments))
+        if status is Status.OUT_OF_MEMORY:
+            raise MemoryError("not enough memory for the allocation")
+        return status, targets.tolist()
 
     def _call(self, function: Callable[..., int], *arguments: object) -> Status:
         """Call the library in another thread, so that a signal (Ctrl-C) is handled at once and ends the work.
