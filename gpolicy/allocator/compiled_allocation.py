@@ -52,13 +52,37 @@ def make_allocator(
 ) -> Allocator:
     """Return an allocator for `candidates` (`Allocator`); `force` ignores soft limits of primaries.
 
-    It raises TooLongError when the work of the engine goes beyond `budget`.
+    It raises TooLongError when the work goes beyond `budget`.
     """
     law = ReferenceEngine(candidates, rules, force)
     library = loaded_library()
     if library is None:
-        return Allocator(law, capacity_checks, each)
+        return BoundedAllocator(law, capacity_checks=capacity_checks, each=each, budget=budget)
     return CompiledAllocator(law, library, capacity_checks=capacity_checks, each=each, budget=budget)
+
+
+class BoundedAllocator(Allocator):
+    """Standard and tiered allocation by the law, within a budget."""
+
+    engine: ReferenceEngine
+
+    def __init__(self, law: ReferenceEngine, *, capacity_checks: bool, each: bool, budget: Budget | None) -> None:
+        super().__init__(law, capacity_checks, each)
+        self._budget = budget or Budget(each=2**62)
+
+    def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place copies of `instance` (`Allocator.standard`)."""
+        return self._law().standard(state, instance, limit)
+
+    def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
+        """Place shrinking instances (`Allocator.tiered`)."""
+        return self._law().tiered(state, instance, limit)
+
+    def _law(self) -> Allocator:
+        """Return what makes one count, which takes its steps from the budget."""
+        before = self._budget.left
+        engine = replace(self.engine, spend=lambda steps: self._budget.spend(steps, before))
+        return Allocator(engine, self.capacity_checks, self.each)
 
 
 @dataclass(slots=True)
@@ -74,16 +98,13 @@ class _Opened:
     known: dict[int, tuple[AllocationState, int]]
 
 
-class CompiledAllocator(Allocator):
+class CompiledAllocator(BoundedAllocator):
     """Standard and tiered allocation by the compiled engine; `engine` is the law, if the compiled one cannot answer."""
-
-    engine: ReferenceEngine
 
     def __init__(
         self, law: ReferenceEngine, library: ctypes.CDLL, *, capacity_checks: bool, each: bool, budget: Budget | None
     ) -> None:
-        super().__init__(law, capacity_checks, each)
-        self._budget = budget or Budget(each=2**62)
+        super().__init__(law, capacity_checks=capacity_checks, each=each, budget=budget)
         self._library = library
         self._opened: _Opened | None = None
         self._lock = threading.Lock()
@@ -91,12 +112,12 @@ class CompiledAllocator(Allocator):
     def standard(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place copies of `instance` (`Allocator.standard`)."""
         found = self._run(Question.STANDARD, state, instance, limit)
-        return Allocator.standard(self, state, instance, limit) if found is None else found
+        return super().standard(state, instance, limit) if found is None else found
 
     def tiered(self, state: AllocationState, instance: Instance, limit: int | None) -> AllocationState:
         """Place shrinking instances (`Allocator.tiered`)."""
         found = self._run(Question.TIERED, state, instance, limit)
-        return Allocator.tiered(self, state, instance, limit) if found is None else found
+        return super().tiered(state, instance, limit) if found is None else found
 
     def _run(
         self, question: Question, state: AllocationState, instance: Instance, limit: int | None

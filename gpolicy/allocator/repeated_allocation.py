@@ -12,16 +12,17 @@ from gpolicy.allocator.cluster_data import Disk
 from gpolicy.allocator.cluster_score import total_score
 from gpolicy.allocator.enumerations import DiskTemplate, FailReason
 from gpolicy.allocator.ghc_numbers import DivisionError
-from gpolicy.allocator.placement import NO_FAILURES, Attempt, Candidates, FailCounts, try_allocate
+from gpolicy.allocator.placement import NO_FAILURES, Attempt, Candidates, FailCounts, SingleCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
 from gpolicy.light_dataclasses import dataclass, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
 
     from gpolicy.allocator.cluster_data import Instance
-    from gpolicy.allocator.placement import Nodes
+    from gpolicy.allocator.placement import Nodes, Placement
     from gpolicy.allocator.redundancy import Instances
 
     class Engine(Protocol):
@@ -37,6 +38,14 @@ if TYPE_CHECKING:
 HUGE_STEP_FLOOR = 20
 SMALL_STEP = 10
 """The number of instances between two N+1 tests after a huge step has failed."""
+
+
+_STEPS = 10
+"""What it takes to try one node, for each node that the score is made of."""
+
+
+def _free(_steps: int) -> None:
+    """Allow any work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +65,38 @@ class AllocationState:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceEngine:
-    """The engine of the law, which repeats every computation. `force` ignores soft limits of primaries."""
+    """The engine of the law, which repeats every computation. `force` ignores soft limits of primaries.
+
+    `spend` is told of the steps before each computation, and ends the work by an error.
+    """
 
     candidates: Candidates
     rules: CapacityRules
     force: bool = False
+    spend: Callable[[int], None] = _free
 
     def attempt(self, nodes: Nodes, instances: Instances, instance: Instance, *, checked: bool) -> Attempt:
         """Try every candidate; with `checked` only a placement that passes the N+1 test counts."""
-        predicate = redundancy_predicate(nodes, instances, self.rules) if checked else None
+        tries = self.candidates.nodes if isinstance(self.candidates, SingleCandidates) else nodes
+        self.spend(_STEPS * len(tries) * len(nodes))
+        test = redundancy_predicate(nodes, instances, self.rules)
+
+        def predicate(placement: Placement) -> bool:
+            self._spend_on_test(nodes, instances)
+            return test(placement)
+
         score = partial(total_score, weights=self.rules.weights)
-        return try_allocate(nodes, instance, self.candidates, force=self.force, predicate=predicate, score=score)
+        judged = predicate if checked else None
+        return try_allocate(nodes, instance, self.candidates, force=self.force, predicate=judged, score=score)
 
     def redundant(self, nodes: Nodes, instances: Instances) -> bool:
         """Whether every examined node can be evacuated."""
+        self._spend_on_test(nodes, instances)
         return is_redundant(nodes, instances, self.rules)
+
+    def _spend_on_test(self, nodes: Nodes, instances: Instances) -> None:
+        placed_anew = sum(item.template is not DiskTemplate.DRBD for item in instances.values())
+        self.spend(_STEPS * (len(instances) + placed_anew * len(nodes) ** 2))
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from gpolicy.allocator.cluster_data import Instance, InstancePolicy, Spec
-from gpolicy.allocator.compiled_allocation import make_allocator
+from gpolicy.allocator.compiled_allocation import Budget, make_allocator
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.placement import (
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gpolicy.allocator.node import Node
+
+
+_MOST_STEPS = 1_000_000_000
+"""Of one run, which hspace does not bound: a minute or two. A thousand nodes take a tenth of it."""
 
 
 def main(argv: Sequence[str]) -> int:
@@ -151,7 +155,8 @@ def _allocator(
         return None
     if missing is not None:
         raise missing
-    return make_allocator(candidates, usable.rules, capacity_checks=options.capacity_checks)
+    budget = Budget(each=_MOST_STEPS)
+    return make_allocator(candidates, usable.rules, capacity_checks=options.capacity_checks, budget=budget)
 
 
 def _after(options: Options, cluster: Cluster, state: AllocationState, kind: str) -> None:

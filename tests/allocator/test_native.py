@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpolicy.allocator import engines
+from gpolicy.allocator.compiled_allocation import BoundedAllocator
 from gpolicy.allocator.enumerations import NO_NODE, DiskTemplate
 from gpolicy.allocator.ghc_numbers import DivisionError
 from gpolicy.allocator.native import build, library
@@ -24,7 +25,6 @@ from gpolicy.allocator.native.library import Loaded, NativeEngine, Status, load
 from gpolicy.allocator.native.streams import ClusterNumbers, Numbers, UnfitError
 from gpolicy.allocator.placement import candidate_nodes
 from gpolicy.allocator.redundancy import CapacityRules
-from gpolicy.allocator.repeated_allocation import Allocator
 from gpolicy.errors import InputError
 from tests.allocator.helpers import allocator, cluster, instance, node, start
 from tests.laws import examples
@@ -83,7 +83,7 @@ def test_without_the_library_the_law_answers_and_says_that_it_is_slow(monkeypatc
     monkeypatch.setattr(engines, "load", lambda: Loaded(None, "the compiled allocator is missing"))
     with pytest.warns(engines.SlowAllocatorWarning, match="missing; the answers are the same, but take much longer"):
         slow = allocator(SMALL, 1)
-    assert type(slow) is Allocator
+    assert type(slow) is BoundedAllocator
     assert slow.standard(start(SMALL), WANTED, 5) == fast
 
 

@@ -277,7 +277,8 @@ class ClusterNumbers:
         for policy in policies:
             integers += (sum(1 << _TEMPLATES[template] for template in set(policy.templates)), len(policy.minmax))
             for pair in policy.minmax:
-                integers += (*_spec(pair.min), *_spec(pair.max))
+                # no instance is beyond MOST, so an upper bound of MOST bounds nothing more
+                integers += (*_spec(pair.min), *(min(bound, MOST) for bound in _spec(pair.max)))
         return integers
 
     def _tables(self) -> list[int]:

@@ -275,7 +275,7 @@ static void choose_pair(struct engine *engine, const struct instance *instance, 
 void try_allocate(struct engine *engine, const struct instance *instance, int64_t number, enum test test,
                   struct attempt *attempt) {
     *attempt = (struct attempt){.primary = NOWHERE, .secondary = NOWHERE};
-    if (ended_after(engine, engine->mirrored ? engine->node_count / 2 : 2 * engine->node_count)) return;
+    if (ended_after(engine, engine->node_count / 2)) return;
     attempt->counts = *look_at_candidates(engine, instance, 0);
     if (attempt->counts.successes == 0) return;
     if (engine->mirrored) {

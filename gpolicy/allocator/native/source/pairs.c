@@ -682,9 +682,9 @@ static void search_close(struct engine *engine) {
     keep_close(search, p, s->rows[s->best].low, (const char *)search->sides->items, sizeof *search->sides->items);
     keep_close(search, s, p->rows[p->best].low, (const char *)search->secondaries, sizeof *search->secondaries);
     refine_bounds(engine);
-    for (int64_t i = 0; i < p->close_count && !ended_after(engine, s->close_count); i++) {
+    for (int64_t i = 0, j = 0; i < p->close_count && !ended_after(engine, 1 + j / 8); i++) {
         int64_t primary = p->close[i].row;
-        for (int64_t j = 0; j < s->close_count; j++) {
+        for (j = 0; j < s->close_count; j++) {
             int64_t secondary = s->close[j].row;
             if (p->close[i].low + s->close[j].low > limit_of(search)) break;
             const struct secondary_side *side = &search->secondaries[secondary];
