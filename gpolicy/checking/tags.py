@@ -97,12 +97,14 @@ def tagged_nodes(policy: Policy, members: Members) -> dict[str, tuple[TaggedNode
     """
     sets = _Sets.of(policy)
     if members.state is None or members.desired is None:
-        groups = {group.name: promised_nodes(group) for group in policy.groups.values() if group.removed is None}
-        return {
-            group: tuple(TaggedNode(name, sets.tags(name, group)) for name in names)
-            for group, names in groups.items()
-            if names is not None
-        }
+        promised: dict[str, tuple[TaggedNode, ...]] = {}
+        left = _MOST_PROMISED
+        for declared in policy.groups.values():
+            names = promised_nodes(declared) if declared.removed is None and left > 0 else None
+            if names is not None:
+                promised[declared.name] = tuple(TaggedNode(name, sets.tags(name, declared.name)) for name in names)
+                left -= len(names)
+        return promised
     found: dict[str, list[TaggedNode]] = {}
     groups_of = members.group_of
     for node in members.state.nodes.values():
@@ -139,6 +141,8 @@ def tagged_entries(policy: Policy, known: Collection[str]) -> Iterator[TaggedNod
             yield TaggedNode(entry, sets.tags(entry, home), several=is_glob(entry))
 
 
+_MOST_PROMISED: Final = 100_000
+"""Nodes of groups that are looked at one by one; those of further groups are taken for unknown."""
 _MOST_COMPARED: Final = 500_000
 """Entries of node sets, compared with each pattern."""
 

@@ -26,6 +26,7 @@ from gpolicy.rules.house_rules.subjects import sound_rules, subjects
 from gpolicy.show.effective_policy import EffectiveObject, Origin, effective_view
 
 _MOST_OF_ONE: Final = 20  # findings of one rule about one object
+_STEPS_OF_FINDING: Final = 200
 _LONGEST_VALUE: Final = 60
 
 
@@ -79,6 +80,7 @@ class _Subject:
 def _broken(info: RuleInfo, house_rule: HouseRule, subject: _Subject, budget: Budget) -> Iterator[Hit]:
     found = breaches(house_rule.schema, subject.effective.effective, budget)
     for breach in islice(found, _MOST_OF_ONE):
+        budget.spend(_STEPS_OF_FINDING)
         document, span = _place(breach, subject)
         related, missing = [Related(house_rule.name.span, "the rule is here")], ""
         if document is not subject.declared.document:

@@ -154,10 +154,18 @@ class FailureDomainIncomplete(Rule):
         at_place: dict[tuple[str, str, int], list[_Lacking]] = {}
         spans: dict[tuple[str, str, int], Span | None] = {}
         migration = (item for item in _domains_of_groups(context, "migration") if item[0] not in failure)
+        left = _MOST_COMPARED
+
+        def has_almost(node: TaggedNode, domain: str) -> bool:
+            """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""
+            nonlocal left
+            left -= len(node.tags)
+            return left > 0 and any(place is not None and almost_in(tag, domain) for tag, place in node.tags.items())
+
         for domain, tag, group, nodes in (*_domains_of_groups(context), *migration):
             if domain in meant or (domain not in failure and domain not in upgrades):
                 continue  # without exceptions only upgraded nodes need the tag
-            without = tuple(node.name for node in nodes if not node.of(domain) and not _has_almost(node, domain))
+            without = tuple(node.name for node in nodes if not node.of(domain) and not has_almost(node, domain))
             least = 1 if domain in failure else 2  # of a single node in a migration domain GP518 knows more
             like_others = sum(bool(node.of(domain)) for node in nodes) >= least
             if not like_others:
@@ -173,6 +181,10 @@ class FailureDomainIncomplete(Rule):
             yield self.hit(
                 key[0], _lacking_words(lacking), spans[key], hint=f"tag every node of {whose} {domains_there}"
             )
+
+
+_MOST_COMPARED: Final = 100_000
+"""Tags of nodes that lack a domain, compared with its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,11 +287,6 @@ class PlacesWithoutDomain(Rule):
 
 def _is_of_domains(owned: OwnedPrefix) -> bool:
     return Level.CLUSTER in owned.levels and TAG_FAMILIES["nlocation"].startswith(owned.prefix)
-
-
-def _has_almost(node: TaggedNode, domain: str) -> bool:
-    """Return whether a node has a tag that GP522 takes for a mistyped one of a domain."""
-    return any(place is not None and almost_in(tag, domain) for tag, place in node.tags.items())
 
 
 def _domains_of_groups(
