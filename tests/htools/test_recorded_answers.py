@@ -115,3 +115,8 @@ def test_each_release_judges_n1_in_its_own_way(
     expected = case[release] if release in case else case["3.1.1"]
     code, out, _ = call(case["program"], *case["args"])
     assert (code, out.splitlines()) == (expected["rc"], expected["stdout"])
+
+
+def test_scores_of_all_nodes_leave_no_side_behind() -> None:
+    out = call("hspace", "-t", str(DATA / "asked-by-score.data"), "--disk-template=diskless", "--machine-readable")[1]
+    assert "HTS_ALLOC_INSTANCES=53\n" in out

@@ -32,12 +32,12 @@ struct exact_values {
 
 /* A search for the best row. By component, then row: the numbers `own` and `slope` of a side, or NaN for a row that is
  * no candidate. By row: what the node's counts add to the score, how much it changes one variance (`parts`), the lower
- * bound of its score (`lows`), and the last search of which it was a candidate. */
+ * bound of its score (`lows`), the last search of which it was a candidate, and which side is written there: its clock. */
 struct whole_search {
     struct near near;
     struct exact_values exact;
     struct sides *sides;
-    int64_t scope, columns, searches, *listed;
+    int64_t scope, columns, searches, *listed, *written;
     double *own, *slope, *counts, *parts, *lows;
 };
 
@@ -51,6 +51,7 @@ bool open_whole_search(struct engine *engine) {
     search->near.values = zeroed(engine, nodes, sizeof *search->near.values);
     search->exact.place_of = zeroed(engine, nodes, sizeof *search->exact.place_of);
     search->listed = zeroed(engine, nodes, sizeof *search->listed);
+    search->written = zeroed(engine, nodes, sizeof *search->written);
     search->own = zeroed(engine, search->columns, OF_PRIMARY * sizeof *search->own);
     search->slope = zeroed(engine, search->columns, OF_PRIMARY * sizeof *search->slope);
     search->counts = zeroed(engine, search->columns, sizeof *search->counts);
@@ -382,8 +383,10 @@ static void write_rows(struct engine *engine, const int64_t *rows, int64_t count
         int64_t row = rows[number];
         if (engine->facts[row].offline) continue;
         search->listed[row] = search->searches;
-        bool stale = search->sides->as_of[row] <= engine->changed[row];
-        if (stale || isnan(search->own[row])) write_row(engine, row, primary_side(engine, search->sides, row));
+        const struct primary_side *side = primary_side(engine, search->sides, row);
+        if (search->written[row] == search->sides->as_of[row] && !isnan(search->own[row])) continue;
+        write_row(engine, row, side);
+        search->written[row] = search->sides->as_of[row];
     }
     for (int64_t row = 0; row < engine->node_count; row++) {
         if (search->listed[row] != search->searches && !isnan(search->own[row])) write_row(engine, row, NULL);
@@ -445,7 +448,9 @@ static void begin_search(struct engine *engine, int64_t scope, const struct inst
     struct whole_search *search = engine->whole_search;
     search->scope = scope;
     follow_changes(engine, scope);
-    begin_sides(engine, search->sides, instance, search->near.statistics.count);
+    if (begin_sides(engine, search->sides, instance, search->near.statistics.count)) {
+        memset(search->written, 0, (size_t)engine->node_count * sizeof *search->written);
+    }
 }
 
 /* Whether two nodes differ only in their names and in the instances that they have. */
