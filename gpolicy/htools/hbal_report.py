@@ -52,7 +52,7 @@ def split_instances(cluster: Cluster) -> str:
 def initial_check(group: GroupState, options: Options) -> str:
     """Return the lines on nodes that fail N+1 or break their policy."""
     bad = [node for node in group.nodes.values() if node.fails_n1 and not node.facts.offline]
-    good = [node for node in group.nodes.values() if not node.fails_n1 or node.facts.offline]
+    good = [node for node in group.nodes.values() if not node.fails_n1 or node.facts.offline or _has_nan(node)]
     concerned = {number for node in bad for number in (*node.primaries, *node.secondaries)}
     violating = [node for node in good if _broken_policy(node)]
     text = ""
@@ -76,6 +76,13 @@ def initial_check(group: GroupState, options: Options) -> str:
 
 def _names(nodes: Iterable[Node]) -> str:
     return shown_strings(node.facts.name for node in nodes)
+
+
+def _has_nan(node: Node) -> bool:
+    """Return whether a node, such as one without memory, is not equal to itself: htools takes it off no list."""
+    ratios = (node.ratio_memory, node.ratio_disk, node.ratio_reserved, node.ratio_cpu)
+    with_forthcoming = (node.forth_ratio_memory, node.forth_ratio_disk, node.forth_ratio_cpu)
+    return any(ratio != ratio for ratio in (*ratios, *with_forthcoming))  # noqa: PLR0124 (NaN)
 
 
 def _broken_policy(node: Node) -> str:

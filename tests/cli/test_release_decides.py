@@ -172,3 +172,14 @@ def test_hail_is_of_the_release_on_its_node(source: str, tmp_path: Path) -> None
         assert (" * node1" in done.stderr) is failing
         done = gpolicy(*arguments, env={"GANETI_ROOTDIR": str(tmp_path), RELEASE_VARIABLE: "3.0.2"})
         assert " * node1" not in done.stderr
+
+
+def test_a_node_without_memory_is_on_both_lists_of_hbal(tmp_path: Path) -> None:
+    """Seen of 3.1.1: such a node fails N+1, and as it has NaN, it is not taken off the list of the others."""
+    file = tmp_path / "c.data"
+    empty = "node4|0|0|0|0|0|0|N|uuid-1|0||N|0|0|1.0\n"
+    file.write_text(TEXT.replace(NODES, NODES + empty))
+    done = gpolicy("htools", "hbal", "-t", file, "-v", "-v", "-v", "-v", env={RELEASE_VARIABLE: "3.1.1"})
+    bad, good = (line for line in done.stdout.splitlines() if line.startswith(("Bad nodes", "N+1 happy")))
+    assert '"node4"' in bad
+    assert '"node4"' in good
