@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from typing import Final, TypeVar
+from weakref import ref
 
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy, Spec, SpecPair
 from gpolicy.allocator.cluster_score import WEIGHTS, Weights
@@ -119,7 +120,7 @@ class CountedCluster:
             self.split,
             self.weights,
             budget=Budget(each=self.budget.each),
-            base=self,
+            base=ref(self),
         )
 
     @property
@@ -382,50 +383,55 @@ class CountedCluster:
 class HspaceCluster(CountedCluster):
     """One cluster, counted with the default options of hspace: N+1 for many at once, no limits of the policy.
 
-    `base` is the cluster as hail counts it.
+    `base` is the cluster as hail counts it, which has this one: without a weak reference both would stay in memory.
     """
 
-    base: CountedCluster | None = field(default=None, compare=False)
+    base: ref[CountedCluster] | None = field(default=None, compare=False)
+
+    @property
+    def _of_hail(self) -> CountedCluster | None:
+        return None if self.base is None else self.base()
 
     @cached_property
     def cluster(self) -> Cluster:
         """The cluster as the allocator loads it: that of `base` if hail loads the same."""
-        base = self.base
+        base = self._of_hail
         same = base is not None and base.data == self.data and base.hail == self.hail
         return base.cluster if base is not None and same else super().cluster
 
     @cached_property
     def initial(self) -> AllocationState:
         """The initial state of every count."""
-        return self.base.initial if self.base is not None and self.cluster is self.base.cluster else super().initial
+        base = self._of_hail
+        return base.initial if base is not None and self.cluster is base.cluster else super().initial
 
-    @cached_property
+    @property
     def as_tested(self) -> CountedCluster | None:
         """The cluster as hail counts it, where that places alike as long as N+1 refuses nothing; else None.
 
         hail tests N+1 for each placement, hspace for many at once: without a refusal, both choose by score alone. With
         DRBD, hail's instances have metadata.
         """
-        base, groups = self.base, self.cluster.groups.values()
+        base, groups = self._of_hail, self.cluster.groups.values()
         if base is None or self.cluster is not base.cluster or base.limits != NO_LIMITS or self._any_exclusive:
             return None
-        if (
-            self.template in (None, DiskTemplate.DRBD)
-            or base.weights != self.weights
-            or self._usable.groups != self.cluster.groups
-        ):
+        if self.template in (None, DiskTemplate.DRBD) or base.weights != self.weights:
+            return None
+        if self._usable.stopped or self._usable.groups != self.cluster.groups:
             return None
         return base if len({group.alloc_policy for group in groups if _is_open(group)}) == 1 else None
 
     def fit(self, instance: Instance, spec: Spec | None = None) -> Fit:
         """Return how many copies of `instance`, which has the size `spec`, fit."""
-        known = self.as_tested.unrefused_fit(instance) if self.as_tested else None
+        tested = self.as_tested
+        known = tested.unrefused_fit(instance) if tested else None
         return super().fit(instance, spec) if known is None else replace(known, spec=spec)
 
     def tiered(self, state: AllocationState, pair: SpecPair) -> AllocationState:
         """Return `state` after tiered allocation from the maximum of `pair`."""
         instance = self.largest(pair, self.policy.std.spindle_use)
-        known = self.as_tested.unrefused_tiered(state, instance) if self.as_tested else None
+        tested = self.as_tested
+        known = tested.unrefused_tiered(state, instance) if tested else None
         return super().tiered(state, pair) if known is None else known
 
     @cached_property

@@ -172,7 +172,7 @@ KINDS = (*(f"node-evacuate {mode.value}" for mode in EvacuationMode), "change-gr
 
 
 def test_random_clusters(tmp_path: Path) -> None:
-    seen = run(range(100, 250), tmp_path)
+    seen = run(range(500, 650), tmp_path)
     assert min(seen[f"{kind} True"] for kind in KINDS) >= 3, seen
     assert min(seen["drained"], seen["stays"]) >= 5, seen
 

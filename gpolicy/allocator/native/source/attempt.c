@@ -109,13 +109,14 @@ static bool choose_among_the_best(struct engine *engine, const struct instance *
     for (int64_t place = 0; place < count; place++) {
         if (!broken[rows[place]]) whole[left++] = rows[place];
     }
+    engine->refused = engine->refused || left < count;
     for (int tries = 0; tries < FEW && left > 0 && !ended(engine); tries++) {
         int64_t best = best_row(engine, EVERYWHERE, instance, whole, left);
         if (is_redundant_after(engine, instance, number, best, NOWHERE)) {
             choose(attempt, best, NOWHERE, NAN);
             return true;
         }
-        broken[best] = true;
+        broken[best] = engine->refused = true;
         int64_t place = 0;
         while (whole[place] != best) place++;
         for (left--; place < left; place++) whole[place] = whole[place + 1];
