@@ -183,3 +183,11 @@ def test_a_node_without_memory_is_on_both_lists_of_hbal(tmp_path: Path) -> None:
     bad, good = (line for line in done.stdout.splitlines() if line.startswith(("Bad nodes", "N+1 happy")))
     assert '"node4"' in bad
     assert '"node4"' in good
+
+
+@pytest.mark.parametrize(("declared", "differs"), [("3.1.1", False), ("3.1", False), ("3.1.0", False), ("3.0.2", True)])
+def test_a_point_release_is_no_other_release(snapshot: str, tmp_path: Path, declared: str, differs: bool) -> None:
+    of_release(snapshot, "3.1.1")
+    (tmp_path / "policy.yaml").write_text(f'{CLUSTER}ganeti_version: "{declared}"\n')
+    said = gpolicy("check", "-s", snapshot, tmp_path / "policy.yaml").stdout
+    assert ("GP743" in said) is differs

@@ -113,7 +113,7 @@ class OtherRelease(Rule):
             yield self.hit(declared or "cluster", unknown, declared.span if declared else None)
         said = declared.ganeti_version if declared else None
         release = release_of(state.software_version)
-        if declared is None or said is None or release in (said, None):
+        if declared is None or said is None or release in (release_of(said), None):
             return
         message = f"the cluster has Ganeti {state.software_version}, the policy is for {said}"
         span = declared.document.value_span(("ganeti_version",))

@@ -13,7 +13,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import default_in, kvm, parameters_of
-from gpolicy.ganeti.releases import release_key
+from gpolicy.ganeti.releases import release_key, release_of
 from gpolicy.printable import listed
 from gpolicy.rules.examples import CLUSTER
 
@@ -30,7 +30,7 @@ class DefaultMoves(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster, version = context.policy.cluster, context.version
-        written = cluster.ganeti_version if cluster else None
+        written = release_of(cluster.ganeti_version) if cluster else None
         if cluster is None or written is None or written == version:
             return
         enabled = context.enabled_hypervisors()
