@@ -94,10 +94,10 @@ class Target:
         if src is None:
             hint = f"give --state SRC or set {STATE_VARIABLE}; SRC is one of: {'; '.join(SCHEMES.values())}"
             raise UsageError("no state is given: where is the cluster read from?", hint=hint)
-        with working(f"reading {src}"):
-            state = read_state(src, self.options)
         said = os.environ.get(RELEASE_VARIABLE)
-        return replace(state, declared_release=check_release(said, RELEASE_VARIABLE)) if said else state
+        declared = check_release(said, RELEASE_VARIABLE) if said else None
+        with working(f"reading {src}"):
+            return replace(read_state(src, self.options), declared_release=declared)
 
     def read_if_given(self) -> ClusterState | None:
         """Return the state, if the target has one."""
