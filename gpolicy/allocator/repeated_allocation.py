@@ -52,7 +52,8 @@ def _free(_steps: int) -> None:
 class AllocationState:
     """The state of a run of allocations: nodes, all instances, the placed ones, the last failures.
 
-    `refused`: in some attempt the N+1 test kept an instance off a candidate that would have taken it.
+    `refused`: in some attempt the N+1 test kept an instance off a candidate that would have taken it. The engine also
+    says so where that candidate may have been worse than the one chosen.
     """
 
     nodes: Nodes

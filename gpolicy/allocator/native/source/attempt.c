@@ -258,7 +258,7 @@ static void choose_pair(struct engine *engine, const struct instance *instance, 
     if (test == UNTESTED) {
         struct pair best = best_pair(engine, NULL);
         choose(attempt, best.primary, best.secondary, best.score);
-    } else if (is_beyond_repair(engine)) {
+    } else if (own_number(engine, instance, number) && is_beyond_repair(engine)) {
         reject_all(attempt);
     } else if (all_mirrored(engine) && !is_strict(engine) && own_number(engine, instance, number) &&
                !instance->forthcoming && !pair_scores_are_undefined(engine)) {
