@@ -11,9 +11,7 @@ from typing import Final
 
 import pytest
 
-from gpolicy.ganeti.parameters import PARAMETERS
-from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.tables.hypervisors import CHOICES_SINCE, CHOICES_UNTIL
+from gpolicy.ganeti.parameters import PARAMETERS, WORDS_SINCE, WORDS_UNTIL
 from tests.ganeti.real_ganeti import RELEASE, TREES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -60,23 +58,23 @@ OF_NO_MATTER: Final = {
 """Differences that touch nothing which gpolicy reads, writes, computes or checks, and why."""
 
 
-def differences() -> set[str]:
-    """Return the parameters that are not the same in both."""
-    moved = {
-        ".".join(item.path)
+def differences(release: str) -> set[str]:
+    """Return the parameters that are not the same in a release and in the one before."""
+    moved = [
+        (item.path, since)
         for item in PARAMETERS
-        for release in (item.since, item.until, item.new_default[0] if item.new_default else "")
-        if release and release_key("3.0") < release_key(release) <= release_key("3.1")
-    }
-    words = {f"hvparams.{hypervisor}.{name}" for hypervisor, name, _ in (*CHOICES_SINCE, *CHOICES_UNTIL)}
-    return moved | words
+        for since in (item.since, item.until, *(new[0] for new in (item.new_default, item.new_maximum) if new))
+    ]
+    words = [(path, since) for (path, _), since in (*WORDS_SINCE.items(), *WORDS_UNTIL.items())]
+    return {".".join(path) for path, since in (*moved, *words) if since == release}
 
 
-def test_the_page_names_them_and_no_others() -> None:
-    section = PAGE.partition("## Parameters")[2].partition("## ")[0]
+@pytest.mark.parametrize(("title", "release"), [("Parameters", "3.1"), ("3.2", "3.2")])
+def test_the_page_names_them_and_no_others(title: str, release: str) -> None:
+    section = PAGE.partition(f"## {title}\n")[2].partition("## ")[0]
     cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
-    named = {name.strip(" `") for cell in cells for name in cell.split(",")}
-    assert named == differences()
+    named = {name.strip(" `") for cell in cells for name in cell.split(",") if "params." in name}
+    assert named == differences(release)
 
 
 def test_every_difference_of_the_packages_is_named_or_of_no_matter() -> None:

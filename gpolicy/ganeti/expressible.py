@@ -15,7 +15,7 @@ from typing import Final, NoReturn
 
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value
-from gpolicy.ganeti.parameters import known_in, parameter_at
+from gpolicy.ganeti.parameters import known_in, maximum_in, parameter_at
 from gpolicy.ganeti.text_forms import FORMS
 from gpolicy.ganeti.units import SIZE_STEP_MIB
 from gpolicy.ganeti.values import canonical
@@ -70,7 +70,7 @@ def checked(path: Path, value: Value | Reset, level: Level, *, version: str) -> 
     value = canonical(path, value)
     match parameter.type:
         case Type.INT | Type.MIB | Type.SIZE:
-            _check_int(parameter, path, value)
+            _check_int(parameter, path, value, version)
         case Type.FLOAT:
             _check_float(path, value)
         case Type.BOOL:
@@ -142,7 +142,7 @@ def _check_reset(parameter: Parameter, path: Path, level: Level) -> None:
         _fail(path, RESET, reason, "write the cluster's value, and change it when the cluster's changes")
 
 
-def _check_int(parameter: Parameter, path: Path, value: Value) -> None:
+def _check_int(parameter: Parameter, path: Path, value: Value, version: str) -> None:
     if not isinstance(value, int) or isinstance(value, bool):
         _fail(path, value, "it is not a whole number", "write a whole number")
     least = 1 if path == ("master_netmask",) else parameter.minimum  # Ganeti skips a netmask of 0 without a word
@@ -150,8 +150,9 @@ def _check_int(parameter: Parameter, path: Path, value: Value) -> None:
         _check_size(path, value)
     if least is not None and value < least:
         _fail(path, value, f"it is below {least}", f"write {least} or more")
-    if parameter.maximum is not None and value > parameter.maximum:
-        _fail(path, value, f"it is above {parameter.maximum}", f"write {parameter.maximum} or less")
+    most = maximum_in(parameter, version)
+    if most is not None and value > most:
+        _fail(path, value, f"it is above {most}", f"write {most} or less")
     if parameter.numbers and value not in parameter.numbers:
         _fail(path, value, "Ganeti does not know it", f"write one of {', '.join(map(str, parameter.numbers))}")
     if abs(value) > LARGEST_INT:

@@ -77,9 +77,9 @@ class Parameter:
     the cluster is made). `option` is the command-line option of `gnt-cluster modify` for a parameter that has
     one of its own; families (ipolicy, ndparams, …) share theirs. `opcode` is the field of the cluster-modify
     opcode, where it is not the stored name. `since`/`until`: first release that has it, first that has not.
-    `new_default`: the release that changed the default, and what to. `numbers`: the only ones that a number may be;
-    `form`: the pattern of a text (`gpolicy.ganeti.text_forms`). `reach`: what root on the nodes does with the value.
-    `example`: a value to show where the default is none or empty.
+    `new_default`, `new_maximum`: the release that changed it, and what to. `numbers`: the only ones that a number may
+    be; `form`: the pattern of a text (`gpolicy.ganeti.text_forms`). `reach`: what root on the nodes does with the
+    value. `example`: a value to show where the default is none or empty.
     """
 
     path: Path
@@ -94,6 +94,7 @@ class Parameter:
     opcode: str = ""
     minimum: int | None = None
     maximum: int | None = None
+    new_maximum: tuple[str, int] | None = None
     numbers: tuple[int, ...] = ()
     form: str = ""
     since: str = ""
@@ -112,6 +113,11 @@ class Parameter:
     def family(self) -> str:
         """The first key: `ipolicy`, `diskparams`, …, or the parameter's own name."""
         return self.path[0]
+
+    @property
+    def largest(self) -> int | None:
+        """The largest number that any release takes; None where there is none."""
+        return self.new_maximum[1] if self.new_maximum else self.maximum
 
     @property
     def sensible(self) -> SensibleRange | None:

@@ -5,8 +5,8 @@ A parameter is found by its path, the keys that lead to it in Ganeti's own names
 `("diskparams", "drbd", "resync-rate")`, `("ndparams", "spindle_count")`, `("hv_state", "kvm", "mem_node")`.
 A `*` in a path stands for a name that the administrator chooses (a volume group, an allocator option).
 
-Sources: the constants of Ganeti 3.0.2, compared with 2.15, 2.16, 3.1; the five design documents
-(partitioned Ganeti, resource model) for what the parameters mean.
+Sources: the constants of Ganeti 3.0.2, compared with 2.15, 2.16, 3.1; for 3.2 the source of 3.2.0~alpha1; the five
+design documents (partitioned Ganeti, resource model) for what the parameters mean.
 """
 
 from __future__ import annotations
@@ -31,6 +31,15 @@ PARAMETERS: Final[tuple[Parameter, ...]] = (
     *cluster.data_collectors(),
 )
 """All parameters, in the order in which gpolicy writes them."""
+
+WORDS_SINCE: Final[dict[tuple[Path, str], str]] = {
+    (("hvparams", "kvm", "disk_aio"), "io_uring"): "3.1",
+    (("hvparams", "kvm", "scsi_controller_type"), "dc390"): "3.2",
+    (("nicparams", "mode"), "ext"): "3.2",
+}
+"""Words that an earlier release does not know yet."""
+WORDS_UNTIL: Final[dict[tuple[Path, str], str]] = {(("hvparams", "kvm", "disk_discard"), "default"): "3.1"}
+"""Words that a later release no longer knows."""
 
 _BY_PATH: Final = {parameter.path: parameter for parameter in PARAMETERS}
 _POSITION: Final = {parameter.path: position for position, parameter in enumerate(PARAMETERS)}
@@ -80,6 +89,13 @@ def default_in(parameter: Parameter, version: str) -> Value:
     if parameter.new_default is not None and release_key(version) >= release_key(parameter.new_default[0]):
         return parameter.new_default[1]
     return parameter.default
+
+
+def maximum_in(parameter: Parameter, version: str) -> int | None:
+    """Return the largest number that the release `version` takes for the parameter; None where there is none."""
+    if parameter.new_maximum is not None and release_key(version) >= release_key(parameter.new_maximum[0]):
+        return parameter.new_maximum[1]
+    return parameter.maximum
 
 
 def reach_of(path: Path) -> Reach | None:

@@ -9,7 +9,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-VERSIONS: Final = ("2.15", "2.16", "3.0", "3.1")
+VERSIONS: Final = ("2.15", "2.16", "3.0", "3.1", "3.2")
+_READ: Final = {"3.2": "3.2.0~alpha1"}
+"""Releases that nobody has run yet, and which source of them was read."""
 DEFAULT_VERSION: Final = "3.0"
 RELEASE_VARIABLE: Final = "GPOLICY_GANETI_VERSION"
 """Environment variable with the release by which is counted where nothing else says it."""
@@ -40,9 +42,12 @@ def release_of(software_version: str | None) -> str | None:
 
 
 def unknown_release(software_version: str | None) -> str:
-    """Return a sentence on a cluster's release if gpolicy does not know it: which one it is judged by."""
+    """Return a sentence on a release that gpolicy does not know, or knows from its source only; else nothing."""
     numbers = _NUMBERS.match(software_version or "")
-    if not software_version or (numbers and ".".join(numbers[0].split(".")[:2]) in VERSIONS):
+    own = ".".join(numbers[0].split(".")[:2]) if numbers else ""
+    if own in _READ:
+        return f"the cluster runs Ganeti {software_version}; gpolicy knows {own} from the source of {_READ[own]} only"
+    if not software_version or own in VERSIONS:
         return ""
     by = release_of(software_version)
     if by == VERSIONS[-1]:

@@ -152,7 +152,7 @@ def _shape(parameter: Parameter) -> str:
         case Type.SIZE | Type.MIB:
             return "size"
         case Type.INT | Type.FLOAT if not parameter.numbers:
-            bounds = (("from", parameter.minimum), ("to", parameter.maximum))
+            bounds = (("from", parameter.minimum), ("to", parameter.largest))
             return "-".join(["number", *(f"{word}-{bound}" for word, bound in bounds if bound is not None)])
         case Type.STRING if not parameter.form:
             return "text" if parameter.can_be_empty else "words"
@@ -231,7 +231,7 @@ def _number(parameter: Parameter) -> Schema:
         return {SHAPE: "rate", "anyOf": [{"type": "string", "pattern": RATE_PATTERN}, {"type": "integer"}]}
     if parameter.numbers:
         return {"type": "integer", "enum": [*parameter.numbers]}
-    bounds = {"minimum": parameter.minimum, "maximum": parameter.maximum}
+    bounds = {"minimum": parameter.minimum, "maximum": parameter.largest}
     return {"type": "integer"} | {keyword: bound for keyword, bound in bounds.items() if bound is not None}
 
 

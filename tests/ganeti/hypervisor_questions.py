@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpolicy.ganeti.parameter import Type
-from gpolicy.ganeti.parameters import known_in
+from gpolicy.ganeti.parameters import WORDS_SINCE, known_in
 from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS, hvparams
 
 DIRECTORY: Final = Path(__file__).resolve().parents[1] / "data" / "hypervisors"
@@ -20,7 +20,8 @@ RELEASES: Final = ("3.0", "3.1")
 Values = dict[str, Any]
 
 KNOWN: Final = {parameter.path[1:]: parameter for parameter in hvparams()}
-_LISTED: Final = {word for parameter in KNOWN.values() for word in parameter.choices}
+_LATER: Final = {word for (_, word), since in WORDS_SINCE.items() if since not in RELEASES}
+_LISTED: Final = {word for parameter in KNOWN.values() for word in parameter.choices} - _LATER
 WORDS: Final = tuple(
     sorted(
         _LISTED

@@ -246,7 +246,7 @@ def test_commands_are_those_that_the_changes_make(key: str, values: list[Any], p
         (("left_out",), [{"object": "cluster", "keys": ["tags"], "action": "set"}]),
         (("summary", "left_out"), 1),
         (("format_version",), "2.0"),
-        (("ganeti_version",), "3.2"),
+        (("ganeti_version",), "3.9"),
         (("ganeti_version",), "2.15"),
         (("state_digest",), "sha256:x"),
         (("kind",), "gpolicy-journal"),

@@ -206,7 +206,7 @@ def cluster() -> list[Parameter]:
 def nicparams() -> list[Parameter]:
     """Return the rows of the network interface defaults."""
     table: tuple[tuple[str, Value, tuple[str, ...], str], ...] = (
-        ("mode", "bridged", ("bridged", "routed", "openvswitch"), "Mode of network interfaces."),
+        ("mode", "bridged", ("bridged", "routed", "openvswitch", "ext"), "Mode of network interfaces."),
         ("link", "xen-br0", (), "Bridge, routing table or switch of network interfaces."),
         ("vlan", "", (), "VLAN of network interfaces (Open vSwitch)."),
     )

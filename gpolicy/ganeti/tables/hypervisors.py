@@ -35,6 +35,7 @@ class _Row:
     numbers: tuple[int, ...] = ()
     minimum: int | None = None
     maximum: int | None = None
+    new_maximum: tuple[str, int] | None = None
     form: str = ""
     since: str = ""
     until: str = ""
@@ -97,7 +98,7 @@ _ROWS: Final[dict[str, dict[str, Default | _Row]]] = {
         "nic_type": _Row("paravirtual", choices=_KVM_NICS),
         "reboot_behavior": _Row("reboot", choices=_REBOOT),
         "root_path": "/dev/vda1",
-        "scsi_controller_type": _Row("lsi", choices=("lsi", "megasas", "virtio-scsi-pci"), since="2.16"),
+        "scsi_controller_type": _Row("lsi", choices=("lsi", "megasas", "virtio-scsi-pci", "dc390"), since="2.16"),
         "security_domain": "",
         "security_model": _Row("none", choices=("none", "user", "pool")),
         "serial_console": True,
@@ -122,7 +123,7 @@ _ROWS: Final[dict[str, dict[str, Default | _Row]]] = {
         "user_shutdown": False,
         "vga": "",
         "vhost_net": _Row(False, new_default=("3.1", True)),
-        "virtio_net_queues": _Row(1, minimum=1, maximum=8),
+        "virtio_net_queues": _Row(1, minimum=1, maximum=8, new_maximum=("3.2", 32)),
         "vnc_bind_address": "",
         "vnc_password_file": _Row("", form=PATH_OR_NOTHING, reach=Reach.FILE),
         "vnc_tls": False,
@@ -192,12 +193,6 @@ _ROWS: Final[dict[str, dict[str, Default | _Row]]] = {
 }
 """By hypervisor. `root_path` does not reach root on a node: it names a device inside the instance."""
 
-CHOICES_SINCE: Final[dict[tuple[str, str, str], str]] = {("kvm", "disk_aio", "io_uring"): "3.1"}
-"""Words that an earlier release does not know yet."""
-
-CHOICES_UNTIL: Final[dict[tuple[str, str, str], str]] = {("kvm", "disk_discard", "default"): "3.1"}
-"""Words that a later release no longer knows."""
-
 SERIAL_SPEEDS: Final = (
     *(75, 110, 300, 600, 1200, 1800, 2400, 4800, 9600, 14400, 19200, 28800, 38400, 57600, 115200),
     *(230400, 345600, 460800),
@@ -223,6 +218,7 @@ def _parameter(hypervisor: str, name: str, row: _Row) -> Parameter:
         numbers=row.numbers,
         minimum=row.minimum,
         maximum=row.maximum,
+        new_maximum=row.new_maximum,
         form=row.form,
         default=row.default,
         levels=CLUSTER,

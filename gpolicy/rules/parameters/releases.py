@@ -117,6 +117,7 @@ class StartsNoInstance(Rule):
 
 _ADDRESSES: Final = (
     ("rbd", "pool", re.compile(r"\w+"), "only letters, digits and _"),
+    ("rbd", "user-id", re.compile(r"[a-z0-9._-]*"), "only a-z, 0-9, -, . and _"),
     ("gluster", "host", re.compile(r"[^:]+"), "an IPv4 address or a name"),
 )
 """By disk template: a parameter in the address of a disk, and the form of it that Ganeti 3.1 can read."""

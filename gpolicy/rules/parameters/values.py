@@ -12,9 +12,8 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import NO_PLAN, REFUSED, Fix, Related, error_rule, info_rule
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, checked
 from gpolicy.ganeti.parameter import Path, Type
-from gpolicy.ganeti.parameters import PARAMETERS, known_in, parameter_at
-from gpolicy.ganeti.releases import VERSIONS, release_key
-from gpolicy.ganeti.tables.hypervisors import CHOICES_SINCE, CHOICES_UNTIL
+from gpolicy.ganeti.parameters import PARAMETERS, WORDS_SINCE, WORDS_UNTIL, known_in, parameter_at
+from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.values import INHERITED_FAMILIES
 from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
@@ -33,7 +32,7 @@ class ParameterNotInVersion(Rule):
     info = error_rule("GP101", "parameter-not-in-version", REFUSED)(
         summary="The cluster's Ganeti release does not know a parameter, or a word for one.",
         rationale="Ganeti refuses the whole command that sets it.",
-        source="Ganeti's constants, releases 2.15 to 3.1",
+        source="Ganeti's constants, releases 2.15 to 3.1; the source of 3.2.0~alpha1",
         bad=f'{CLUSTER}ganeti_version: "3.1"\nhvparams:\n  xen-pvm: {{xen_cmd: xl}}\n',
         good=f'{CLUSTER}ganeti_version: "3.0"\nhvparams:\n  xen-pvm: {{xen_cmd: xl}}\n',
     )
@@ -47,14 +46,13 @@ class ParameterNotInVersion(Rule):
             gone = bool(parameter.until) and release_key(context.version) >= release_key(parameter.until)
             when = f"it was removed in {parameter.until}" if gone else f"it comes with {parameter.since}"
             message = f"Ganeti {context.version} has no {leaf.dotted}: {when}"
-            released = gone or any(known_in(parameter, version) for version in VERSIONS)
-            hint = "leave it out, or correct ganeti_version" if released else "leave it out: no release has it"
-            yield self.hit(declared, message, leaf.document.key_span(leaf.pointer), hint=hint)
+            span = leaf.document.key_span(leaf.pointer)
+            yield self.hit(declared, message, span, hint="leave it out, or correct ganeti_version")
 
     def _words(self, context: Context) -> Iterator[Hit]:
-        for table, has_it in ((CHOICES_SINCE, True), (CHOICES_UNTIL, False)):
-            for (hypervisor, name, word), release in table.items():
-                for declared, leaf in context.explicit_at(("hvparams", hypervisor, name)):
+        for table, has_it in ((WORDS_SINCE, True), (WORDS_UNTIL, False)):
+            for (path, word), release in table.items():
+                for declared, leaf in context.explicit_at(path):
                     if leaf.value != word or (release_key(context.version) >= release_key(release)) is has_it:
                         continue
                     when = f"it comes with {release}" if has_it else f"it was removed in {release}"
