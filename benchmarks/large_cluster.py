@@ -1,11 +1,11 @@
-"""Made-up clusters, the same each time: of 200 nodes with 800 instances, and of 1,000 nodes with 3,220.
+"""A made-up cluster of 200 nodes with 800 instances, the same each time.
 
-    python benchmarks/large_cluster.py FILE      writes the smaller one as a snapshot, to plan against:
+    python benchmarks/large_cluster.py FILE      writes it as a snapshot, to plan against:
     gpolicy plan policies/large-cluster --state snapshot:FILE
 
-The smaller one has four groups of different hardware: `web` and `db` mirror disks with DRBD, `batch` does not, and the
-nodes of `dedicated` are handed out in parts (exclusive storage). The larger one has three groups with DRBD and two
-without, and three spec pairs. Every node lies in one of ten racks and on one of two power feeds.
+It has four groups of different hardware: `web` and `db` mirror disks with DRBD, `batch` does not, and the nodes of
+`dedicated` are handed out in parts (exclusive storage). Every node lies in one of ten racks and on one of two power
+feeds.
 """
 
 from __future__ import annotations
@@ -73,49 +73,25 @@ PLANS = (
     ),
 )
 
-HUGE_PLANS = (
-    replace(WEB, nodes=200, instances=760),
-    Plan(
-        *("app", 200, 700, 257_600, 64, 7_600_000, "drbd"),
-        ((8 * GIB, 4, 80 * GIB), (16 * GIB, 8, 160 * GIB), (24 * GIB, 8, 240 * GIB)),
-    ),
-    replace(DB, nodes=200, instances=560),
-    replace(BATCH, nodes=200, instances=700),
-    Plan(
-        *("build", 200, 500, 192_500, 48, 3_800_000, "plain"),
-        ((8 * GIB, 8, 100 * GIB), (16 * GIB, 8, 200 * GIB)),
-    ),
-)
-
 LEAST = (128, 1, GIB, 1, 1, 1)
 LARGE = (LEAST, (128 * GIB, 32, 2048 * GIB, 16, 8, 12))
 DEDICATED = ((80 * GIB, 12, GIB, 1, 1, 1), (376 * GIB, 64, 22 * 1024 * GIB, 1, 8, 12))
-HUGE = (
-    ((24 * GIB, 4, 20 * GIB, 1, 1, 1), (128 * GIB, 32, 2048 * GIB, 16, 8, 12)),
-    ((6 * GIB, 3, 20 * GIB, 1, 1, 1), (16 * GIB, 8, 500 * GIB, 8, 8, 4)),
-    (LEAST, (4 * GIB, 2, 100 * GIB, 4, 8, 2)),
-)
 
 
 def large_cluster() -> ClusterState:
     """Return the cluster as it is before the change that `policies/large-cluster` makes."""
-    return _made("large", PLANS, (LARGE,))
+    return _made(PLANS)
 
 
 def cluster_of(nodes: int) -> ClusterState:
     """Return a cluster like the one of 200 nodes, with this many, and as many instances in proportion."""
     plans = (replace(plan, nodes=plan.nodes * nodes // 200, instances=plan.instances * nodes // 200) for plan in PLANS)
-    return _made("large", tuple(plans), (LARGE,))
+    return _made(tuple(plans))
 
 
-def huge_cluster() -> ClusterState:
-    """Return the cluster of 1,000 nodes in five groups, with three spec pairs."""
-    return _made("huge", HUGE_PLANS, HUGE)
-
-
-def _made(name: str, plans: Sequence[Plan], pairs: Sequence[Pair]) -> ClusterState:
+def _made(plans: Sequence[Plan]) -> ClusterState:
     chance = random.Random(SEED)  # noqa: S311 (the same cluster each time is the point)
-    cluster = _cluster(pairs)
+    cluster = _cluster()
     groups = {plan.name: _group(place, plan, cluster) for place, plan in enumerate(plans)}
     nodes: list[Node] = []
     instances: list[Instance] = []
@@ -126,7 +102,7 @@ def _made(name: str, plans: Sequence[Plan], pairs: Sequence[Pair]) -> ClusterSta
         instances += found
     return ClusterState(
         source="local:",
-        name=f"{name}.{DOMAIN}",
+        name=f"large.{DOMAIN}",
         software_version="3.0.2",
         cluster=ClusterObject(
             own=cluster,
@@ -139,7 +115,7 @@ def _made(name: str, plans: Sequence[Plan], pairs: Sequence[Pair]) -> ClusterSta
     )
 
 
-def _cluster(pairs: Sequence[Pair]) -> Values:
+def _cluster() -> Values:
     """Return Ganeti's defaults, and what this cluster has set."""
     own: Values = {
         parameter.path: value
@@ -149,7 +125,7 @@ def _cluster(pairs: Sequence[Pair]) -> Values:
     own["enabled_disk_templates",] = ["drbd", "plain"]
     own["enabled_hypervisors",] = ["kvm"]
     own["volume_group_name",] = "xenvg"
-    own["ipolicy", "minmax"] = [_pair(pair) for pair in pairs]
+    own["ipolicy", "minmax"] = [_pair(LARGE)]
     own["ipolicy", "disk-templates"] = ["drbd", "plain"]
     own["ipolicy", "vcpu-ratio"] = 4.0
     own["ipolicy", "spindle-ratio"] = 32.0
