@@ -108,7 +108,8 @@ def evacuate(
 
     others = sorted((one for one in residents if table[one].template is not DiskTemplate.DRBD), key=turn)
     group = state[lost[0]].facts.group
-    escape = [other for other, node in state.items() if others and node.facts.group == group and other not in lost]
+    there = state.items() if others else ()
+    escape = [other for other, node in there if node.facts.group == group and other not in lost]
     for number in others:
         instance = table[number]
         allowed = [index for index in escape if keeps_vcpu_ratio(state[index], instance)] if cpus else escape

@@ -14,7 +14,7 @@ from functools import reduce
 from gpolicy.allocator.cluster_data import Disk, Instance
 from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.node_changes import accepted, add_load, add_primary, add_secondary
-from gpolicy.light_dataclasses import dataclass, replace
+from gpolicy.light_dataclasses import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,23 +41,20 @@ def with_placements(
         return state
     nodes, instances = dict(state.nodes), dict(state.instances)
     placed = list(reversed(state.placed))
-    shapes: dict[tuple[int, ...], Instance] = {}
+    sizes = _Sizes(wanted, force)
     added: defaultdict[int, list[_Added]] = defaultdict(list)
     for item in placements:
-        size = item.memory, item.least_disk, item.vcpus, item.spindles
-        if size not in shapes:
-            shapes[size] = _shrunk(wanted, item)
+        size = sizes.number_of(item)
         secondary = indices[item.secondary] if item.secondary >= 0 else NO_NODE
         name = f"new-{len(placed)}"
-        new = instance_on_nodes(nodes, shapes[size], len(instances), name, indices[item.primary], secondary)
-        added[new.primary].append(_Added(new, size, True))
+        new = instance_on_nodes(nodes, sizes.shapes[size], len(instances), name, indices[item.primary], secondary)
+        added[new.primary].append((new, size, True))
         if secondary != NO_NODE:
-            added[secondary].append(_Added(new, size, False))
+            added[secondary].append((new, size, False))
         instances[new.index] = new
         placed.append(new)
-    sums = _Sums(force)
     for index, items in added.items():
-        nodes[index] = _with_all(nodes[index], items, sums)
+        nodes[index] = _with_all(nodes[index], items, sizes)
     return replace(state, nodes=nodes, instances=instances, placed=tuple(reversed(placed)))
 
 
@@ -81,36 +78,57 @@ def changed_nodes(
     return primary, accepted(add_secondary(nodes[secondary], placed, placed.primary))
 
 
-def _shrunk(wanted: Instance, item: NativePlacement) -> Instance:
-    """Return `wanted` in the size that was placed: all disks shrink alike, spindles only those of a single disk."""
-    less = min((disk.size for disk in wanted.disks), default=0) - item.least_disk
-    disks = tuple(Disk(disk.size - less, disk.spindles) for disk in wanted.disks)
-    if len(disks) == 1 and disks[0].spindles is not None:
-        disks = (Disk(disks[0].size, item.spindles),)
-    return replace(wanted, memory=item.memory, vcpus=item.vcpus, disks=disks, disk=wanted.disk - less * len(disks))
+_Added = tuple[Instance, int, bool]
+"""An instance that is added to a node, the number of its size, and whether it is a primary there."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Added:
-    """An instance that is added to a node, and its size, the only difference between such instances."""
+class _Sizes:
+    """The sizes that were placed, the only difference between instances; sums of several ones are made once."""
 
-    instance: Instance
-    size: tuple[int, ...]
-    primary: bool
+    def __init__(self, wanted: Instance, force: bool) -> None:  # noqa: FBT001
+        self.force = force
+        self.shapes: list[Instance] = []
+        self._wanted = wanted
+        self._numbers: dict[tuple[int, ...], int] = {}
+        self._sums: dict[tuple[int, ...], Instance] = {}
+
+    def number_of(self, item: NativePlacement) -> int:
+        """Return the number of the size in which an instance was placed."""
+        size = item.memory, item.least_disk, item.vcpus, item.spindles
+        number = self._numbers.setdefault(size, len(self.shapes))
+        if number == len(self.shapes):
+            self.shapes.append(self._shrunk(item))
+        return number
+
+    def _shrunk(self, item: NativePlacement) -> Instance:
+        """Return the instance in a size: all disks shrink alike, spindles only those of a single disk."""
+        wanted = self._wanted
+        less = min((disk.size for disk in wanted.disks), default=0) - item.least_disk
+        disks = tuple(Disk(disk.size - less, disk.spindles) for disk in wanted.disks)
+        if len(disks) == 1 and disks[0].spindles is not None:
+            disks = (Disk(disks[0].size, item.spindles),)
+        return replace(wanted, memory=item.memory, vcpus=item.vcpus, disks=disks, disk=wanted.disk - less * len(disks))
+
+    def total(self, numbers: Sequence[int], *, kept: bool) -> Instance:
+        """Return an instance with the total size of several ones, but no location score; `kept`: reserved for."""
+        key = (kept, *sorted(numbers))
+        if key not in self._sums:
+            total = _sum_of([self.shapes[number] for number in numbers])
+            self._sums[key] = replace(total, auto_balance=kept and total.auto_balance)
+        return self._sums[key]
 
 
-def _with_all(node: Node, added: Sequence[_Added], sums: _Sums) -> Node:
+def _with_all(node: Node, added: Sequence[_Added], sizes: _Sizes) -> Node:
     """Return `node` with the instances."""
-    if len(added) > 1 and _add_up_exactly(node, added[0].instance):
-        together = _with_primaries(node, [item for item in added if item.primary], sums)
+    if len(added) > 1 and _add_up_exactly(node, added[0][0]):
+        together = _with_primaries(node, [item for item in added if item[2]], sizes)
         if not isinstance(together, FailReason):
-            together = _with_secondaries(together, [item for item in added if not item.primary], sums)
+            together = _with_secondaries(together, [item for item in added if not item[2]], sizes)
         if not isinstance(together, FailReason):
             return together
-    for item in added:
-        instance = item.instance
-        if item.primary:
-            node = accepted(add_primary(node, instance, force=sums.force))
+    for instance, _, is_primary in added:
+        if is_primary:
+            node = accepted(add_primary(node, instance, force=sizes.force))
         else:
             node = accepted(add_secondary(node, instance, instance.primary))
     return node
@@ -123,24 +141,7 @@ def _add_up_exactly(node: Node, instance: Instance) -> bool:
     return exact and instance.spindle_use < MOST_EXACT and not instance.exclusion_tags and not instance.desired_tags
 
 
-class _Sums:
-    """Instances with the total size of several ones, each made once."""
-
-    def __init__(self, force: bool) -> None:  # noqa: FBT001
-        self.force = force
-        self._known: dict[tuple[object, ...], Instance] = {}
-
-    def of(self, added: Sequence[_Added], *, kept: bool) -> Instance:
-        """Return the sum; `kept`: a secondary reserves memory for it."""
-        instances = [item.instance for item in added]
-        locations = sum(instance.location_score for instance in instances)
-        key = (kept, locations, *(item.size for item in added))
-        if key not in self._known:
-            self._known[key] = _sum_of(instances, locations, auto_balance=kept and instances[0].auto_balance)
-        return self._known[key]
-
-
-def _sum_of(instances: Sequence[Instance], location_score: int, *, auto_balance: bool) -> Instance:
+def _sum_of(instances: Sequence[Instance]) -> Instance:
     spindles = [instance.total_spindles for instance in instances]
     known = [number for number in spindles if number is not None]
     disk = sum(instance.disk for instance in instances)
@@ -152,27 +153,27 @@ def _sum_of(instances: Sequence[Instance], location_score: int, *, auto_balance:
         vcpus=sum(instance.vcpus for instance in instances),
         spindle_use=sum(instance.spindle_use for instance in instances),
         load=reduce(add_load, (instance.load for instance in instances)),
-        auto_balance=auto_balance,
-        location_score=location_score,
+        location_score=0,
     )
 
 
-def _with_primaries(node: Node, added: Sequence[_Added], sums: _Sums) -> Node | FailReason:
+def _with_primaries(node: Node, added: Sequence[_Added], sizes: _Sizes) -> Node | FailReason:
     if not added:
         return node
-    new = add_primary(node, sums.of(added, kept=True), force=sums.force)
+    new = add_primary(node, sizes.total([size for _, size, _ in added], kept=True), force=sizes.force)
     if not isinstance(new, FailReason):
-        new.primaries = (*(item.instance.index for item in reversed(added)), *node.primaries)
+        new.primaries = (*(instance.index for instance, _, _ in reversed(added)), *node.primaries)
+        new.location_score += sum(instance.location_score for instance, _, _ in added)
     return new
 
 
-def _with_secondaries(node: Node, added: Sequence[_Added], sums: _Sums) -> Node | FailReason:
+def _with_secondaries(node: Node, added: Sequence[_Added], sizes: _Sizes) -> Node | FailReason:
     """Add all but the last as one, without reservations, which are not sums; the last one also checks these."""
     if not added:
         return node
-    *earlier, last = (item.instance for item in added)
+    *earlier, last = (instance for instance, _, _ in added)
     if earlier:
-        new = add_secondary(node, sums.of(added[:-1], kept=False), last.primary)
+        new = add_secondary(node, sizes.total([size for _, size, _ in added[:-1]], kept=False), last.primary)
         if isinstance(new, FailReason):
             return new
         new.secondaries = (*(instance.index for instance in reversed(earlier)), *node.secondaries)

@@ -17,6 +17,7 @@ LIBRARY = f"{_FOLDER}/engine.so"
 FLAGS = (
     "-std=c11",
     "-O3",
+    *("-fno-math-errno", "-fno-trapping-math"),  # neither errno nor traps are asked for
     "-ffp-contract=off",  # a fused multiplication would round differently
     "-fPIC",
     "-shared",

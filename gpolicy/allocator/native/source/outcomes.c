@@ -106,27 +106,28 @@ const struct counts *look_at_candidates(struct engine *engine, const struct inst
     struct outcomes *outcomes = engine->outcomes;
     bool known = outcomes->known && outcomes->unbounded == unbounded && same_demand(&outcomes->demand, instance);
     bool other = !known; /* whether the set of fitting primaries has changed */
+    bool moved = !known; /* whether any outcome has */
     if (known && outcomes->as_of == engine->clock) return &outcomes->counts;
     int64_t as_of = known ? outcomes->as_of : -1;
     if (!known) memset(outcomes->verdicts, INTERNAL, (size_t)(2 * engine->policy_count)); /* not yet asked */
     for (int64_t row = 0; row < engine->node_count; row++) {
         if (engine->changed[row] <= as_of) continue;
         int8_t code = primary_code(engine, instance, unbounded, row);
+        int8_t second = engine->mirrored ? secondary_code(engine, instance, row) : INTERNAL;
         other = other || (code == FITS) != (outcomes->primary_codes[row] == FITS);
+        moved = moved || code != outcomes->primary_codes[row] || second != outcomes->secondary_codes[row];
         outcomes->primary_codes[row] = code;
-        if (engine->mirrored) outcomes->secondary_codes[row] = secondary_code(engine, instance, row);
+        outcomes->secondary_codes[row] = second;
     }
     for (int64_t row = 0; engine->mirrored && row < engine->node_count; row++) {
-        if (other || engine->changed[row] > as_of) {
-            outcomes->refused_pairs[row] = refused_pairs_of(engine, instance, row);
-        }
+        if (!other && engine->changed[row] <= as_of) continue;
+        int64_t refused = refused_pairs_of(engine, instance, row);
+        moved = moved || refused != outcomes->refused_pairs[row];
+        outcomes->refused_pairs[row] = refused;
     }
-    outcomes->counts = (struct counts){{0}, 0};
-    if (engine->mirrored) {
-        for (int64_t list = 0; list < engine->list_count; list++) count_pairs(engine, list);
-    } else {
-        count_singles(engine);
-    }
+    if (moved) outcomes->counts = (struct counts){{0}, 0};
+    if (moved && !engine->mirrored) count_singles(engine);
+    for (int64_t list = 0; moved && engine->mirrored && list < engine->list_count; list++) count_pairs(engine, list);
     outcomes->demand = *instance;
     outcomes->unbounded = unbounded;
     outcomes->as_of = engine->clock;

@@ -244,7 +244,7 @@ static void begin_size(struct engine *engine, int64_t number, const struct size 
 static bool only_needs_room(const struct engine *engine, int64_t row, const struct instance *instance) {
     const int64_t *one_of_each = &engine->room->one_of_each[2 * engine->facts[row].group];
     /* external storage takes spindles from a node, though the check requires none */
-    if (engine->any_exclusive && (!instance->local || instance->spindles <= 0)) return false;
+    if (one_of_each[true] != NOWHERE && (!instance->local || instance->spindles <= 0)) return false;
     if (instance->local && instance->disk <= 0) return false;
     if (instance->evacuation == MOVE) return !engine->restricted_moves;
     for (int kind = 0; kind < 2; kind++) {
@@ -310,18 +310,27 @@ static void count_residents(struct engine *engine, int64_t row) {
     for (int64_t place = 0; place < census->count; place++) room->place_of[census->targets[place].row] = 0;
 }
 
+/* The numbers of the sizes that a node has instances of. */
+struct present { int64_t count, numbers[MOST_SIZES]; };
+
+static void list_present(const struct room *room, int64_t row, struct present *present) {
+    present->count = 0;
+    for (int64_t number = 0; number < room->size_count; number++) {
+        if (room->sizes[number].cells[row].exact > 0) present->numbers[present->count++] = number;
+    }
+}
+
 /* Count one size on a node. Of instances with the same turn, any may be the last to leave. */
-static void count_cell(struct engine *engine, int64_t number, int64_t row) {
+static void count_cell(struct engine *engine, int64_t number, int64_t row, const struct present *present) {
     struct room *room = engine->room;
     struct counted *counted = &room->sizes[number];
     const struct size *size = &counted->size;
     const struct size *units[UNITS] = {size, number < room->size_count ? &room->smallest : size};
     struct cell *cell = &counted->cells[row], new = {.exact = cell->exact};
     struct total *total = &counted->totals[engine->facts[row].group];
-    for (int64_t other = 0; other < room->size_count; other++) {
+    for (int64_t place = 0; place < present->count; place++) {
+        int64_t other = present->numbers[place], exact = room->sizes[other].cells[row].exact;
         const struct size *resident = &room->sizes[other].size;
-        int64_t exact = room->sizes[other].cells[row].exact;
-        if (exact == 0) continue;
         if (covers(resident, size)) new.as_big += exact;
         if (new.exact == 0 || resident->turn < size->turn) continue;
         exact -= other == number;
@@ -339,9 +348,11 @@ static void count_cell(struct engine *engine, int64_t number, int64_t row) {
 
 /* Count a size that no instance has, in the last place of the table, which the next such size overwrites. */
 static void count_other_size(struct engine *engine, const struct size *size) {
+    struct present present;
     begin_size(engine, engine->room->size_count, size);
     for (int64_t row = 0; row < engine->node_count && !failed(engine); row++) {
-        count_cell(engine, engine->room->size_count, row);
+        list_present(engine->room, row, &present);
+        count_cell(engine, engine->room->size_count, row, &present);
     }
 }
 
@@ -360,7 +371,10 @@ static void build_room(struct engine *engine) {
     }
     for (int64_t row = 0; row < engine->node_count; row++) {
         int64_t first = engine->changed[row] > as_of || !same(&room->smallest, &smallest) ? 0 : sizes;
-        for (int64_t number = first; number < room->size_count; number++) count_cell(engine, number, row);
+        if (first == room->size_count) continue;
+        struct present present;
+        list_present(room, row, &present);
+        for (int64_t number = first; number < room->size_count; number++) count_cell(engine, number, row, &present);
     }
     room->known = true;
     room->as_of = engine->clock;
