@@ -11,7 +11,7 @@ from gpolicy.adopt.file_names import file_names
 from gpolicy.adopt.soundness import policy_of
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding
-from gpolicy.fit.terms import terms_of
+from gpolicy.plan.projection import prospect
 from gpolicy.policy.guard import Measure, build_guards
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import named
@@ -28,7 +28,7 @@ def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]
 
     A guard is about all groups, or, where not all of them pass, about each that does. Comments name the others.
     """
-    from gpolicy.impact.declared_guards import prospect  # noqa: PLC0415 (the allocator comes with it)
+    from gpolicy.impact.declared_guards import verdicts_on  # noqa: PLC0415 (the allocator comes with it)
 
     policy = policy_of(files)
     names = file_names(policy.groups)
@@ -43,7 +43,7 @@ def with_guards(files: Mapping[str, str], state: ClusterState) -> dict[str, str]
     findings: list[Finding] = []
     (document,) = read_yaml(guards_document(wanted), GUARDS_FILE).documents
     policy = replace(policy, guards=tuple(build_guards(document, findings.append)))
-    verdicts, _ = prospect(policy, state, terms_of(policy, state)).verdicts()
+    verdicts, _ = verdicts_on(prospect(policy, state))
     guards: list[FirstGuard] = []
     failing: dict[tuple[str, str], list[str]] = {}
     for guard, verdict in zip(wanted, verdicts, strict=True):

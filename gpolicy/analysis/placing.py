@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from gpolicy.allocator.cluster_data import Group, Instance, InstancePolicy
+from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy
 from gpolicy.allocator.dedicated_nodes import biggest_first
 from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
 from gpolicy.allocator.ghc_numbers import sorted_by_score
@@ -64,42 +64,50 @@ def place(
     UsageError for a request that is impossible on this cluster, and GpolicyError if a group that it names is not known,
     or no group is.
     """
-    report = _place(state, request, names=names, limits=limits, declared=declared, instead=instead)
+    report = _place(_Asked(state, limits, declared), request, names=names, instead=instead)
     plain = without_parameters(state)
     if plain is None:
         return report
-    other = _place(plain, request, limits=limits, declared=declared)
+    other = _place(_Asked(plain, limits, declared), request)
     there = f"it would go to {' / '.join(other.nodes)}" if other.ok else "it would go nowhere"
     return replace(report, parameters=decisive(state, there if other.nodes != report.nodes else ""))
 
 
+class _Asked:
+    """A cluster as hail reads it, converted once for all that is asked of it; `limits` go before the policy's."""
+
+    def __init__(self, observed: ClusterState, limits: Limits, declared: bool) -> None:  # noqa: FBT001
+        self.observed, self.limits, self.declared = observed, limits, declared
+        self.settled = settle(limited(observed, limits), declared=declared)
+        self._known: dict[bool, tuple[ClusterData, Cluster]] = {}
+
+    def cluster(self, *, oversubscribed: bool) -> tuple[ClusterData, Cluster]:
+        """Return the cluster as read and as loaded; `oversubscribed`: instances have the memory that is guaranteed."""
+        if oversubscribed not in self._known:
+            settled = self.settled
+            data = as_hail_reads(settled.state, settled.data)
+            data = guaranteed(data, settled.state) if oversubscribed else data
+            loaded = merged(data, settled.resources, settled.hail.static_kvm_node_memory)
+            self._known[oversubscribed] = data, loaded
+        return self._known[oversubscribed]
+
+
 def _place(
-    state: ClusterState,
-    request: PlaceRequest,
-    *,
-    names: PairNames | None = None,
-    limits: Limits = NO_LIMITS,
-    declared: bool = False,
-    instead: bool = False,
+    asked: _Asked, request: PlaceRequest, *, names: PairNames | None = None, instead: bool = False
 ) -> PlaceReport:
-    observed = state
-    settled = settle(limited(state, limits), declared=declared)
-    require(state, settled.unknown, named_groups := _named_groups(request, state))
-    state, data = settled.state, as_hail_reads(settled.state, settled.data)
-    group = wanted_group(request, data)
+    observed, settled, state, hail = asked.observed, asked.settled, asked.settled.state, asked.settled.hail
+    require(observed, settled.unknown, named_groups := _named_groups(request, observed))
+    group = wanted_group(request, settled.data)
     lifting = shared_limits(state, group.name if group else None)
-    if lifting.oversubscription is not None:
-        data = guaranteed(data, state)
+    data, cluster = asked.cluster(oversubscribed=lifting.oversubscription is not None)
     instance = wanted_instance(request, group, state, data)
-    hail = settled.hail
-    cluster = merged(data, settled.resources, hail.static_kvm_node_memory)
     options = _options(request, hail, lifting)
     wanted = Wanted(instance, 2 if instance.template is DiskTemplate.DRBD else 1, group.name if group else None)
     volumes = smallest_volumes(state)
     refusals = _unmade(cluster, request, instance, volumes)
-    asked = PlaceSearch(cluster, wanted, options)
-    answer = GroupAnswer(None, (hail.failure,), None, {}) if hail.failure else asked.answer()
-    candidates = _marked(with_losses(asked, asked.candidates()), refusals)
+    search = PlaceSearch(cluster, wanted, options)
+    answer = GroupAnswer(None, (hail.failure,), None, {}) if hail.failure else search.answer()
+    candidates = _marked(with_losses(search, search.candidates()), refusals)
     nodes = _names(cluster, answer)
     verdict, notes = "successful" if nodes else "failed", list[str]()
     if not refusals.keys().isdisjoint(nodes):
@@ -113,9 +121,9 @@ def _place(
         answer_on_others = again.answer() if left else replace(answer, placement=None)
         nodes, candidates = _names(cluster, answer_on_others), [*with_losses(again, again.candidates()), *refused]
         if nodes:
-            asked, answer = again, answer_on_others
+            search, answer = again, answer_on_others
     found = _best_first(cluster, candidates, nodes)
-    permitted = under_limits(state, asked, found) if nodes else found
+    permitted = under_limits(state, search, found) if nodes else found
     if permitted[:1] != found[:1]:
         notes.append(f"hail itself would place it on {' / '.join(nodes)}: it does not know the limits of the policy")
         found = permitted
@@ -135,11 +143,11 @@ def _place(
         with suppress(InputError):  # a group may be too large to tell whether something keeps its limits
             given = request.disks is not None and request.spindles_given
             others = (
-                *_by_another_word(observed, request, instance, cluster, limits, declared=declared),
+                *_by_another_word(asked, request, instance, cluster),
                 *other_sizes(whole, policies, takes, spindles_given=given),
             )
         if others == () and request.template is not None:
-            other = _place(observed, replace(request, template=None), limits=limits, declared=declared, instead=True)
+            other = _place(asked, replace(request, template=None), instead=True)
             others = _of_another_template(other)
     return PlaceReport(
         source=state.source,
@@ -149,28 +157,28 @@ def _place(
         instance=instance,
         ok=bool(nodes),
         info=f"Request {verdict}: {', '.join(answer.messages)}",
-        metric="lost-allocations" if asked.dedicated else "score",
-        sizes=_sizes(cluster, names or PairNames(), answer, group) if asked.dedicated else (),
+        metric="lost-allocations" if search.dedicated else "score",
+        sizes=_sizes(cluster, names or PairNames(), answer, group) if search.dedicated else (),
         group=cluster.groups[answer.group].name if nodes and answer.group is not None else None,
         nodes=nodes,
         reason=None if nodes else _why_not(found, cluster, wanted, options, hail),
         what_if=(*state.supposed, *_what_if(cluster, request, instance), *other_weights(request.weights)),
-        groups=() if hail.failure else tuple(_group_trials(cluster, asked, answer, group)),
+        groups=() if hail.failure else tuple(_group_trials(cluster, search, answer, group)),
         candidates=tuple(found),
         objections=tuple(_objections(observed, cluster, request, instance, chosen)),
         notes=(
-            *basis_notes(settled, cluster, group.name if group else None, declared=declared),
+            *basis_notes(settled, cluster, group.name if group else None, declared=asked.declared),
             *notes,
             *not_tried(state),
             *_of_closed_group(cluster, request, chosen),
             *_unknown(cluster, instance, nodes, volumes),
             *what_if_shares(state, group.name if group else None),
-            *metric_notes(cluster, request, nodes, dedicated=asked.dedicated),
-            *_left_out(asked.left_out, len(found)),
+            *metric_notes(cluster, request, nodes, dedicated=search.dedicated),
+            *_left_out(search.left_out, len(found)),
             *aside(settled.unknown if named_groups else {}),
         ),
         unknown={} if named_groups else settled.unknown,
-        limits=limits_in_force(observed, limits, group.name if group else None),
+        limits=limits_in_force(observed, asked.limits, group.name if group else None),
         instead=others,
     )
 
@@ -228,9 +236,7 @@ def _of_another_template(report: PlaceReport) -> tuple[Instead, ...]:
     return tuple(Instead(f"{template} {item.words}", item.nodes) for item in report.instead or ())
 
 
-def _by_another_word(
-    state: ClusterState, request: PlaceRequest, instance: Instance, cluster: Cluster, limits: Limits, *, declared: bool
-) -> Iterator[Instead]:
+def _by_another_word(asked: _Asked, request: PlaceRequest, instance: Instance, cluster: Cluster) -> Iterator[Instead]:
     """Yield the words with which, or without which, the same instance fits.
 
     In a group that the request names hail may go by another metric, which does not ask for N+1.
@@ -253,14 +259,12 @@ def _by_another_word(
         if group.index in used and group.alloc_policy is not AllocPolicy.UNALLOCABLE
     ]
     for group in named if request.group is None and len(used) > 1 else ():
-        if (report := _place(state, replace(same, group=group.name), limits=limits, declared=declared)).ok:
+        if (report := _place(asked, replace(same, group=group.name))).ok:
             yield Instead(f"group={group.name}", report.nodes)
     tags = request.tags if len(request.tags) > 1 else ()
     fewer = [(tag, replace(same, tags=tuple(other for other in tags if other != tag))) for tag in tags]
     found = [
-        Instead(f"without tags={tag}", report.nodes)
-        for tag, other in fewer
-        if (report := _place(state, other, limits=limits, declared=declared)).ok
+        Instead(f"without tags={tag}", report.nodes) for tag, other in fewer if (report := _place(asked, other)).ok
     ]
     yield from found
     for word, given, other in (
@@ -269,7 +273,7 @@ def _by_another_word(
         ("tags", () if found else request.tags, replace(same, tags=())),
         ("template", request.template, replace(same, template=None)),
     ):
-        if given and (report := _place(state, other, limits=limits, declared=declared)).ok:
+        if given and (report := _place(asked, other)).ok:
             template = f"template={report.instance.template.value}, not {given}" if word == "template" else ""
             yield Instead(template or f"without {word}={given if word == 'group' else ','.join(given)}", report.nodes)
 

@@ -62,7 +62,6 @@ def plan(target: Target, request: PlanRequest) -> Report:
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
     from gpolicy.cluster.terms import with_limits  # noqa: PLC0415
-    from gpolicy.fit.terms import terms_of  # noqa: PLC0415
     from gpolicy.impact.declared_guards import extent_of, with_declared_guards  # noqa: PLC0415
     from gpolicy.plan.built_in_guards import check_allowed  # noqa: PLC0415
     from gpolicy.plan.plan import make_plan, refused_plan  # noqa: PLC0415
@@ -90,7 +89,7 @@ def plan(target: Target, request: PlanRequest) -> Report:
         made = make_plan(policy, state, allowed=request.allowed, part=request.part)
     _refuse_nothing(made, target)
     made = replace(made, findings=(*made.findings, *(item for item in found if item.severity is Severity.WARNING)))
-    terms = with_limits(terms_of(policy, state), request.limits)
+    terms = with_limits(made.terms, request.limits)
     before, after = before_and_after(state, made.changes, terms)
     if request.what_if is not None:
         before = suppose(before, request.what_if, pair_names(policy, before))

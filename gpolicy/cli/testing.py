@@ -66,8 +66,9 @@ def _run(policy: Policy, scenarios: list[Scenario], state: ClusterState | None) 
     if not scenarios:
         return []
     from gpolicy.testing.running_tests import run_tests  # noqa: PLC0415 (the allocator comes with it)
+    from gpolicy.testing.stage import Stages  # noqa: PLC0415
 
-    return run_tests(policy, chosen=scenarios, state=state)
+    return run_tests(policy, chosen=scenarios, stages=Stages(policy, state))
 
 
 def _junit(outcomes: list[Outcome]) -> str:

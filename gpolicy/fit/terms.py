@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import COUNTED, HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
-from gpolicy.fit.desired import resolve
+from gpolicy.fit.desired import Desired
 from gpolicy.ganeti.parameter import Values
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Hardware, Leaves, Policy, Settings
 
 _MOST_VOLUMES = 1000
 
 
-def terms_of(policy: Policy, state: ClusterState) -> Terms:
-    """Return what `policy` says of the resources of the cluster in `state` beyond what Ganeti stores or shows."""
+def terms_of(policy: Policy, desired: Desired) -> Terms:
+    """Return what `policy` says of the resources of a cluster beyond what Ganeti stores or shows."""
     cluster = policy.cluster
     limits = cluster.limits if cluster else {}
     groups = [group for group in policy.groups.values() if group.removed is None]
     declared = [(item.label, item.leaves) for item in (*([cluster] if cluster else []), *groups)]
-    declared += [(f"node/{name}", node.leaves) for name, node in resolve(policy, state).nodes.items()]
+    declared += [(f"node/{name}", node.leaves) for name, node in desired.nodes.items()]
     values = ((label, _counted(leaves)) for label, leaves in declared)
     return Terms(
         groups={group.name: _group_terms(cluster, group, limits) for group in groups},

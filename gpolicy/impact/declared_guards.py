@@ -26,8 +26,8 @@ from gpolicy.impact.violation_change import ViolationChange, violators
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import NAME, Change, ChangeAction
 from gpolicy.plan.part import LeftOut
-from gpolicy.plan.plan import Plan, make_plan
-from gpolicy.plan.projection import before_and_after, undone
+from gpolicy.plan.plan import Plan
+from gpolicy.plan.projection import Prospect, before_and_after, undone
 from gpolicy.policy.guard import ABOUT_GROUPS, Guard, Measure
 from gpolicy.policy.model import Policy
 from gpolicy.printable import count, some
@@ -204,45 +204,32 @@ def guard_impact(
     return impact(before, after, names=names, failures=failures, parts=parts, whole=False, observer=observer)
 
 
-@dataclass(frozen=True, slots=True)
-class Prospect:
-    """What the plan of a policy would do to a cluster: its changes, and the cluster before and after them."""
-
-    policy: Policy
-    changes: tuple[Change, ...]
-    before: ClusterState
-    after: ClusterState
-
-    def verdicts(self) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
-        """Return the verdict of every guard of the policy, and that of `TAKES_INSTANCES`, if it has one."""
-        guards, known = self.policy.guards, None
-        if need_impact(guards):
-            known = guard_impact(self.before, self.after, guards, pair_names(self.policy, self.after))
-        return declared_guards(guards, self.changes, known), takes_instances(self._doubtful(), frozenset())
-
-    def _doubtful(self) -> Impact | None:
-        """Return the capacity of the groups that may take nothing any more; None if all take some, or are not known."""
-        if not self.changes:
-            return None
-        try:
-            loaded = load(compare(self.before, self.after))
-            known = [one for one in loaded.groups if one.after and one.after.too_slow is None]
-            found = [one for one in known if one.before and one.after and not one.after.surely_takes_one]
-            doubtful = replace(loaded, groups=tuple(found), whole=None)
-            names = pair_names(self.policy, self.after)
-            return Impact(capacity=capacity_change(doubtful, names, lambda _what: None))
-        except GpolicyError:
-            return None
-
-    def impact(self, *parts: str) -> Impact:
-        """Return these parts of what the plan does."""
-        return impact(self.before, self.after, names=pair_names(self.policy, self.after), parts=parts)
+def verdicts_on(plan: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
+    """Return the verdict of every guard of the policy, and that of `TAKES_INSTANCES`, if it has one."""
+    guards, known = plan.policy.guards, None
+    if need_impact(guards):
+        known = guard_impact(plan.before, plan.after, guards, pair_names(plan.policy, plan.after))
+    return declared_guards(guards, plan.difference.changes, known), takes_instances(_doubtful(plan), frozenset())
 
 
-def prospect(policy: Policy, state: ClusterState, terms: Terms) -> Prospect:
-    """Return what the plan would do that makes `state` what `policy` declares, under the policy's `terms`."""
-    changes = make_plan(policy, state).changes
-    return Prospect(policy, changes, *before_and_after(state, changes, terms))
+def _doubtful(plan: Prospect) -> Impact | None:
+    """Return the capacity of the groups that may take nothing any more; None if all take some, or are not known."""
+    if not plan.difference.changes:
+        return None
+    try:
+        loaded = load(compare(plan.before, plan.after))
+        known = [one for one in loaded.groups if one.after and one.after.too_slow is None]
+        found = [one for one in known if one.before and one.after and not one.after.surely_takes_one]
+        doubtful = replace(loaded, groups=tuple(found), whole=None)
+        names = pair_names(plan.policy, plan.after)
+        return Impact(capacity=capacity_change(doubtful, names, lambda _what: None))
+    except GpolicyError:
+        return None
+
+
+def impact_of(plan: Prospect, *parts: str) -> Impact:
+    """Return these parts of what a plan does."""
+    return impact(plan.before, plan.after, names=pair_names(plan.policy, plan.after), parts=parts)
 
 
 def need_impact(guards: Sequence[Guard]) -> bool:

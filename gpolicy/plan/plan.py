@@ -15,6 +15,7 @@ from gpolicy.cluster.terms import Terms
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity
 from gpolicy.fit.fit_rules import OTHER_CLUSTER
+from gpolicy.fit.terms import terms_of
 from gpolicy.ganeti.releases import release_of
 from gpolicy.plan.built_in_guards import GuardResult, Outlook, can_be_allowed, judge, objections, outlook
 from gpolicy.plan.change import Change, NotCompared, Objection
@@ -101,6 +102,7 @@ def check_safe(plan: Plan) -> None:
 class _Draft:
     """A plan that is not judged yet: the input of its guards, and what it is made from."""
 
+    terms: Terms
     difference: Difference
     part: Part
     left_out: tuple[LeftOut, ...]
@@ -113,6 +115,7 @@ class _Draft:
 
 def _draft(policy: Policy, state: ClusterState, part: Part = WHOLE) -> _Draft:
     difference = diff(policy, state)
+    terms = terms_of(policy, difference.desired)
     whole, selection = difference.changes, Selection(frozenset())
     if not part.is_whole:
         check_part(part, policy, state)
@@ -133,7 +136,7 @@ def _draft(policy: Policy, state: ClusterState, part: Part = WHOLE) -> _Draft:
     view = outlook(policy, state, difference.changes, stepping.impossible)
     missing = left_out(whole, made)
     said = (*selection.taken_along, *without_change(part, whole))
-    return _Draft(difference, part, missing, said, seen, staying, tuple(stepping.steps), view)
+    return _Draft(terms, difference, part, missing, said, seen, staying, tuple(stepping.steps), view)
 
 
 def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part, keys: frozenset[Key]) -> Difference:
@@ -173,6 +176,7 @@ def make_plan(
         gaps=state.unreadable,
         changes=tuple(difference.changes),
         steps=draft.steps,
+        terms=draft.terms,
         guards=tuple(judge(draft.view, allowed)),
         unreadable=tuple(difference.unreadable),
         part=part,

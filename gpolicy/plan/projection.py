@@ -8,20 +8,43 @@ after the plan is a function of two states.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
 from gpolicy.cluster.terms import Terms, under_terms
 from gpolicy.cluster.volume_pools import VolumePool, pools_of
+from gpolicy.fit.terms import terms_of
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
+from gpolicy.plan.diff import Difference, diff
+from gpolicy.policy.model import Policy
 from gpolicy.printable import some
 
 _EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
 _NO_VALUES: Final = (NAME, MEMBERSHIP, TAGS)
 _ROUNDING: Final = 8  # MiB: by how much each volume may be counted larger or smaller than in its group
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """What the plan of a policy does to a cluster: the differences, and the cluster before and after them.
+
+    Both clusters are under the terms of the policy.
+    """
+
+    policy: Policy
+    difference: Difference
+    before: ClusterState
+    after: ClusterState
+
+
+def prospect(policy: Policy, state: ClusterState) -> Prospect:
+    """Return what the plan does that makes `state` what `policy` declares."""
+    difference = diff(policy, state)
+    before, after = before_and_after(state, difference.changes, terms_of(policy, difference.desired))
+    return Prospect(policy, difference, before, after)
 
 
 def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | None = None) -> ClusterState:

@@ -135,8 +135,9 @@ def _under(
         },
         instances={},
     )
-    changes = [change for change in diff(policy, bare).changes if change.path != MEMBERSHIP]
-    return before_and_after(bare, changes, terms_of(policy, bare))[1]
+    difference = diff(policy, bare)
+    changes = [change for change in difference.changes if change.path != MEMBERSHIP]
+    return before_and_after(bare, changes, terms_of(policy, difference.desired))[1]
 
 
 # --- hardware ----------------------------------------------------------------------------------------------------

@@ -32,13 +32,13 @@ def run_tests(
     policy: Policy,
     *,
     chosen: Iterable[Scenario] | None = None,
-    state: ClusterState | None = None,
+    stages: Stages | None = None,
 ) -> list[Outcome]:
     """Return the outcomes of the tests of `policy` (by default all, else those in `chosen`), in their order.
 
-    `state` is the cluster for tests that name none. A test that cannot run is an outcome, not an exception.
+    `stages` makes their clusters. A test that cannot run is an outcome, not an exception.
     """
-    stages, budget = Stages(policy, state), Budget(_MOST_STEPS, _MOST_OF_ONE)
+    stages, budget = stages or Stages(policy), Budget(_MOST_STEPS, _MOST_OF_ONE)
     return [_run(policy, stages, scenario, budget) for scenario in (policy.scenarios if chosen is None else chosen)]
 
 

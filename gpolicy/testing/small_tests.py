@@ -29,7 +29,7 @@ def run_small_tests(policy: Policy) -> list[Outcome]:
     """Return the outcomes of the first MOST_TESTS small tests of a policy; snapshots are not read."""
     stages = Stages(policy)
     small = (scenario for scenario in policy.scenarios if _is_small(stages, scenario))
-    return run_tests(policy, chosen=list(islice(small, MOST_TESTS)))
+    return run_tests(policy, chosen=list(islice(small, MOST_TESTS)), stages=stages)
 
 
 def idle_edits(policy: Policy) -> Iterator[tuple[Scenario, StageEdit]]:

@@ -11,10 +11,8 @@ from gpolicy.cluster.snapshot import parse_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Severity
-from gpolicy.fit.terms import terms_of
 from gpolicy.opening import read_below, real_path, reason
-from gpolicy.plan.diff import diff
-from gpolicy.plan.projection import before_and_after
+from gpolicy.plan.projection import prospect
 from gpolicy.policy.boundary import boundary
 from gpolicy.policy.loading import LARGEST_SNAPSHOT
 from gpolicy.policy.model import Policy
@@ -47,7 +45,8 @@ class Stages:
     def before_edits(self, stage: Stage, name: str) -> ClusterState:
         """Return the cluster of a test without its edits. Raise GpolicyError if it cannot be made."""
         if stage.simulated:
-            return simulated_cluster(self._policy, stage.simulated, f"test {name!r}")
+            source = f"test {name!r}"
+            return self._once(f"stage {id(stage)}", lambda: simulated_cluster(self._policy, stage.simulated, source))
         if stage.snapshot is not None:
             return self._once(stage.snapshot.value, lambda: self._read(stage.snapshot))
         if self._given is not None:
@@ -73,12 +72,12 @@ class Stages:
         return self._under_policy(state, snapshot)
 
     def _under_policy(self, state: ClusterState, snapshot: Located[str] | None) -> ClusterState:
-        difference = diff(self._policy, state)
-        wrong = next((item for item in difference.findings if item.severity is Severity.ERROR), None)
+        made = prospect(self._policy, state)
+        wrong = next((item for item in made.difference.findings if item.severity is Severity.ERROR), None)
         if wrong is not None:
             message = f"the policy does not match the cluster: {wrong.message}"
             raise CannotRunError(message, snapshot.span if snapshot else wrong.span, hint=wrong.hint or None)
-        return before_and_after(state, difference.changes, terms_of(self._policy, state))[1]
+        return made.after
 
 
 def edited(policy: Policy, state: ClusterState, edit: StageEdit) -> ClusterState:

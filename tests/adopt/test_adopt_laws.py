@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from gpolicy.adopt.adopting import Adopted, adopt
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.state import ClusterState
-from gpolicy.fit.terms import terms_of
 from gpolicy.formatting.formatting import format_text
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.parameter import Path as ValuePath
 from gpolicy.ganeti.parameters import default_in, parameter_at
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of
-from gpolicy.impact.declared_guards import prospect
+from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.plan import make_plan
+from gpolicy.plan.projection import prospect
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Leaves, Policy
 from gpolicy.policy.yaml_reader import read_yaml
@@ -52,7 +52,7 @@ def check_law(state: ClusterState) -> None:
     found = check_policy(policy, state=state, today=date.min)
     has_name = policy.cluster is not None and policy.cluster.name == state.name
     assert [item for item in found if item.severity == "error" and (has_name or item.code != "GP705")] == []
-    declared, built_in = prospect(policy, state, terms_of(policy, state)).verdicts()
+    declared, built_in = verdicts_on(prospect(policy, state))
     assert [item for item in (*declared, *built_in) if not item.ok] == []
     check_nothing_lost(state, policy, adopted)
 

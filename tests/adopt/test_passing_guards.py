@@ -12,8 +12,8 @@ from gpolicy.adopt.adopting import adopt
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
-from gpolicy.fit.terms import terms_of
-from gpolicy.impact.declared_guards import prospect
+from gpolicy.impact.declared_guards import verdicts_on
+from gpolicy.plan.projection import prospect
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.writing.first_guards import GUARDS_FILE
@@ -28,7 +28,7 @@ def adopted(state: ClusterState, directory: Path) -> tuple[Policy, str]:
     files = adopt(state).files
     write_files(files, directory)
     policy = load_policy(directory)
-    verdicts, _ = prospect(policy, state, terms_of(policy, state)).verdicts()
+    verdicts, _ = verdicts_on(prospect(policy, state))
     assert [item for item in verdicts if not item.ok] == []
     found = check_policy(policy, state=state, today=date(2026, 1, 1))
     assert [item for item in found if item.span and item.span.file.endswith(GUARDS_FILE)] == []

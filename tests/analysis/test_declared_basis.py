@@ -21,12 +21,10 @@ from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, PhysicalVolume, Resources
 from gpolicy.cluster.unreadable import RAPI
 from gpolicy.errors import GpolicyError
-from gpolicy.fit.terms import terms_of
 from gpolicy.impact.comparison import compare, load
 from gpolicy.impact.declared_guards import declared_guards, guard_impact
 from gpolicy.impact.impact import resource_model_change
-from gpolicy.plan.diff import diff
-from gpolicy.plan.projection import before_and_after
+from gpolicy.plan.projection import prospect
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.report.resource_model_section import resource_model_section
@@ -65,7 +63,8 @@ def written(directory: Path, text: str) -> Policy:
 
 
 def sides(state: ClusterState, policy: Policy) -> tuple[ClusterState, ClusterState]:
-    return before_and_after(state, diff(policy, state).changes, terms_of(policy, state))
+    made = prospect(policy, state)
+    return made.before, made.after
 
 
 def under(state: ClusterState, directory: Path, text: str) -> ClusterState:

@@ -20,6 +20,7 @@ from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.cluster.terms import Limits, under_terms
+from gpolicy.fit.desired import resolve
 from gpolicy.fit.terms import terms_of
 from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 from gpolicy.ganeti.parameter import Values
@@ -246,7 +247,8 @@ def test_a_promise_of_the_policy_counts_as_a_measurement(tmp_path: Path) -> None
     text = "gpolicy: v1\nkind: NodeGroup\nname: g\nhardware: {pv_count: 8, pv_size: 10310}\n"
     (tmp_path / "g.yaml").write_text(text, encoding="utf-8")
     state = cluster(2, volumes=None)
-    state = under_terms(state, terms_of(load_policy(tmp_path), state))
+    policy = load_policy(tmp_path)
+    state = under_terms(state, terms_of(policy, resolve(policy, state)))
     assert capacity(state).groups[0].specs[0].fits == 0
     request = PlaceRequest(memory=1024, vcpus=1, disks=(Disk(20060, 2),), template="plain")
     assert not place(state, request).ok

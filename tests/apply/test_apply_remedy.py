@@ -24,13 +24,11 @@ from gpolicy.cluster.rapi_answers import CONFIGURATION_FIELDS, configuration_of
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError
-from gpolicy.fit.terms import terms_of
 from gpolicy.json_values import json_text
 from gpolicy.plan.contents import contents
-from gpolicy.plan.diff import diff
 from gpolicy.plan.effects import Effect
 from gpolicy.plan.procedure import Procedure
-from gpolicy.plan.projection import projected
+from gpolicy.plan.projection import prospect
 from gpolicy.remedy.remedy import RemedyReport, find_remedy
 from gpolicy.remedy.remedy_file import read_procedure
 from gpolicy.remedy.saved_remedy import Supposed, save_remedy
@@ -57,7 +55,7 @@ def crowded() -> tuple[ClusterState, RemedyReport]:
     """Return a cluster under its new policy, and the moves that cure it, but for the one that RAPI has not."""
     state = read_snapshot(ROOT / "policies" / "two-groups.snapshot.json")
     policy, _ = policy_with_findings(ROOT / "policies" / "two-groups", state)
-    state = projected(state, diff(policy, state).changes, terms_of(policy, state))
+    state = prospect(policy, state).after
     report = find_remedy(state, PairNames(), rate=60, tell=lambda _: None)
     return state, replace(report, steps=tuple(step for step in report.steps if all(one.rapi for one in step.commands)))
 

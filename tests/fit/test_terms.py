@@ -8,6 +8,7 @@ import pytest
 
 from gpolicy.cluster.terms import GroupTerms, Limits, Promise, VolumeTerms
 from gpolicy.findings import Span
+from gpolicy.fit.desired import resolve
 from gpolicy.fit.terms import promise_of, terms_of
 from gpolicy.policy.model import Hardware
 from gpolicy.policy.source_file import Located
@@ -18,19 +19,22 @@ HEAD = "kind: Cluster\nname: cluster.example.org"
 
 def test_a_group_that_is_to_go_has_no_terms(tmp_path: Path) -> None:
     gone = group_document("spare", "removed: true")
-    terms = terms_of(policy_of(tmp_path, group_document("old", "limits: {max_node_failures: 2}"), gone), state_of())
+    policy = policy_of(tmp_path, group_document("old", "limits: {max_node_failures: 2}"), gone)
+    terms = terms_of(policy, resolve(policy, state_of()))
     assert terms.groups == {"old": GroupTerms(limits=Limits(max_node_failures=2))}
 
 
 def test_a_value_that_is_inherited_declares_nothing(tmp_path: Path) -> None:
     own = "hv_state: {kvm: {mem_total: 64G, mem_node: inherit}}\nndparams: {spindle_count: 2}"
-    terms = terms_of(policy_of(tmp_path, HEAD, group_document("old", own)), state_of())
+    policy = policy_of(tmp_path, HEAD, group_document("old", own))
+    terms = terms_of(policy, resolve(policy, state_of()))
     assert terms.values == {"group/old": {("hv_state", "kvm", "mem_total"): 65536}}
 
 
 def test_shares_are_per_cent(tmp_path: Path) -> None:
     volumes = 'physical_volumes: {margin: 2.5 %, reserve: "10%", volume_groups: {meta: [/dev/a, /dev/b]}}'
-    terms = terms_of(policy_of(tmp_path, f"{HEAD}\n{volumes}", group_document("old")), state_of())
+    policy = policy_of(tmp_path, f"{HEAD}\n{volumes}", group_document("old"))
+    terms = terms_of(policy, resolve(policy, state_of()))
     expected = VolumeTerms(margin=0.025, reserve=0.1, volume_groups={"meta": ("/dev/a", "/dev/b")})
     assert terms.groups["old"].volumes == terms.others.volumes == expected
 

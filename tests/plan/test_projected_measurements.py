@@ -13,10 +13,8 @@ import pytest
 from gpolicy.cluster.state import ClusterState, Node, PhysicalVolume, Resources
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, volume_pools
-from gpolicy.fit.terms import terms_of
 from gpolicy.ganeti.parameter import Values
-from gpolicy.plan.diff import diff
-from gpolicy.plan.projection import before_and_after, projected, resources_when_turned
+from gpolicy.plan.projection import projected, prospect, resources_when_turned
 from gpolicy.policy.loading import load_policy
 from tests.ganeti.real_ganeti import TREES, needs_ganeti
 from tests.plan.planned import cluster, plan_for
@@ -130,7 +128,7 @@ physical_volumes: {{exclude: [/dev/sd0], margin: {margin}}}
     (tmp_path / "policy.yaml").write_text(text)
     state = TestProjection().state((200, 150), (1000, 500), (1000, 0), (1000, 0))
     policy = load_policy(tmp_path / "policy.yaml")
-    _, after = before_and_after(state, diff(policy, state).changes, terms_of(policy, state))
+    after = prospect(policy, state).after
     assert after.nodes["node1"].resources.disk_free == 2 * usable
     assert after.notes == state.notes
 

@@ -11,6 +11,7 @@ from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.cluster.terms import GroupTerms, Limits, Promise, Terms, VolumeTerms, limits_in_force, under_terms
 from gpolicy.errors import InputError
+from gpolicy.fit.desired import resolve
 from gpolicy.fit.terms import terms_of
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.plan.change import ChangeAction
@@ -61,7 +62,7 @@ def terms(state: ClusterState, directory: Path) -> Terms:
     (directory / "policy.yaml").write_text(POLICY)
     policy = load_policy(directory / "policy.yaml")
     assert [item.message for item in policy.findings] == []
-    return terms_of(policy, state)
+    return terms_of(policy, resolve(policy, state))
 
 
 def test_a_group_has_the_terms_of_the_cluster_and_its_own_go_first(state: ClusterState, tmp_path: Path) -> None:

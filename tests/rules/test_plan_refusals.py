@@ -14,9 +14,9 @@ from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, Node
 from gpolicy.findings import Severity
-from gpolicy.fit.terms import terms_of
-from gpolicy.impact.declared_guards import prospect
+from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.plan import make_plan
+from gpolicy.plan.projection import prospect
 from gpolicy.policy.loading import load_policy
 from tests.rules.run_rules import TODAY
 
@@ -120,7 +120,7 @@ def _adopted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _refuses(directory: Path, state: ClusterState) -> list[str]:
     policy = load_policy(directory)
     plan = make_plan(policy, state)
-    declared, built_in = prospect(policy, state, terms_of(policy, state)).verdicts()
+    declared, built_in = verdicts_on(prospect(policy, state))
     verdicts = (*plan.guards, *declared, *built_in)
     errors = [item.code for item in plan.findings if item.severity is Severity.ERROR]
     return [*errors, *(guard.name for guard in verdicts if not guard.ok)]

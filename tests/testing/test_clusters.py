@@ -215,7 +215,7 @@ def test_an_invalid_or_unsuitable_snapshot_is_an_error(tmp_path: Path) -> None:
 def test_a_test_without_a_cluster_uses_the_given_one(tmp_path: Path) -> None:
     text = "  - name: t\n    place: {memory-size: 1G, disks: [10G]}\n    expect: {node: node-01-002}\n"
     policy = policy_of(tmp_path, with_tests(text, CLUSTER))
-    (found,) = run_tests(policy, state=read_state("sim:p,2,500g,64g,16"))
+    (found,) = run_tests(policy, stages=Stages(policy, read_state("sim:p,2,500g,64g,16")))
     assert problems(found) == []
 
 

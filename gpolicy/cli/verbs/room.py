@@ -366,19 +366,17 @@ def read_under(
     from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cli.checking import errors_among, policy_with_findings  # noqa: PLC0415
     from gpolicy.cluster.terms import limited  # noqa: PLC0415
-    from gpolicy.fit.terms import terms_of  # noqa: PLC0415
-    from gpolicy.plan.diff import diff  # noqa: PLC0415
-    from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
+    from gpolicy.plan.projection import prospect  # noqa: PLC0415
 
     state, names = target.read() if state is None else state, PairNames()
     if target.path is not None:
         loaded, found = policy_with_findings(target.path, state)
         errors = errors_among(found)
-        difference = None if errors else diff(loaded, state)
-        errors = errors if difference is None else errors_among(difference.findings)
-        if difference is None or errors:
+        made = None if errors else prospect(loaded, state)
+        errors = errors if made is None else errors_among(made.difference.findings)
+        if made is None or errors:
             return Report(exit_code=int(ExitCode.FINDINGS), errors=tuple(errors), files=loaded.files)
-        _, state = before_and_after(state, difference.changes, terms_of(loaded, state))
+        state = made.after
         names = pair_names(loaded, state)
     if what_if is None:
         return state, names

@@ -50,7 +50,9 @@ class PlacedAgainstTags(PlanRule):
     def check(self, context: Context) -> Iterator[Hit]:
         if not context.tags and not context.policy.owned:
             return
-        known = context.once(prospect_of).impact("location").location
+        from gpolicy.impact.declared_guards import impact_of  # noqa: PLC0415 (most checks look at no cluster)
+
+        known = impact_of(context.once(prospect_of), "location").location
         found: dict[tuple[str, Span | None], dict[str, list[_Wrong]]] = defaultdict(lambda: defaultdict(list))
         rules = [tag for tag in context.tags if tag.level is Level.CLUSTER and tag.family and tag.suffix]
         for wrong in _newly_wrong(known) if known else ():

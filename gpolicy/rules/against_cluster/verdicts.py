@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Finding, Severity, Span, warning_rule
-from gpolicy.fit.terms import terms_of
 from gpolicy.policy.guard import Measure
 from gpolicy.printable import named, some
 from gpolicy.rules.examples import GROUP, bounds
@@ -20,21 +19,21 @@ if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState, Group, Instance
     from gpolicy.fit.desired import Desired
     from gpolicy.ganeti.parameter import Path
-    from gpolicy.impact.declared_guards import Prospect
     from gpolicy.impact.impact import Impact
     from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.built_in_guards import GuardResult
+    from gpolicy.plan.projection import Prospect
     from gpolicy.policy.guard import Guard
     from gpolicy.policy.model import Declared
 
 
 def prospect_of(context: Context) -> Prospect:
     """Return what the plan that the policy leads to would do to the observed cluster."""
-    from gpolicy.impact.declared_guards import prospect  # noqa: PLC0415 (most checks look at no cluster)
+    from gpolicy.plan.projection import prospect  # noqa: PLC0415 (most checks look at no cluster)
 
     if context.state is None:
         raise ValueError("without a cluster there is no plan")
-    return prospect(context.policy, context.state, terms_of(context.policy, context.state))
+    return prospect(context.policy, context.state)
 
 
 class PlanRule(Rule):
@@ -51,7 +50,9 @@ class PlanRule(Rule):
 
 
 def _all_verdicts(context: Context) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
-    return context.once(prospect_of).verdicts()
+    from gpolicy.impact.declared_guards import verdicts_on  # noqa: PLC0415 (most checks look at no cluster)
+
+    return verdicts_on(context.once(prospect_of))
 
 
 def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
@@ -139,12 +140,14 @@ class _Violating:
 
 
 def _violations(context: Context) -> Impact:
-    return context.once(prospect_of).impact("violations")
+    from gpolicy.impact.declared_guards import impact_of  # noqa: PLC0415 (most checks look at no cluster)
+
+    return impact_of(context.once(prospect_of), "violations")
 
 
 def _uncertain(context: Context) -> str:
     """Return what may newly violate the policy, and why that is not known; nothing where all is known."""
-    if not context.once(prospect_of).changes:
+    if not context.once(prospect_of).difference.changes:
         return ""
     known = context.once(_violations).violations
     return "; ".join(f"{name}: {why}" for name, why in known.uncertain().items()) if known else ""
@@ -152,7 +155,7 @@ def _uncertain(context: Context) -> str:
 
 def _violating(context: Context) -> list[_Violating]:
     """Return what would newly violate the policy."""
-    if context.state is None or context.desired is None or not context.once(prospect_of).changes:
+    if context.state is None or context.desired is None or not context.once(prospect_of).difference.changes:
         return []
     known = context.once(_violations).violations
     if known is None:
