@@ -164,7 +164,7 @@ def test_a_group_with_its_own_std_keeps_its_other_values() -> None:
 
 @pytest.mark.parametrize(
     ("software", "written"),
-    [("3.0.2", '"3.0"'), ("3.1.0~rc1", '"3.1"'), ("2.15.2", '"2.15"'), ("4.1", '"3.1"'), ("2.9", None), (None, None)],
+    [("3.0.2", '"3.0"'), ("3.1.0~rc1", '"3.1"'), ("2.15.2", '"2.15"'), ("4.1", '"3.2"'), ("2.9", None), (None, None)],
 )
 def test_the_release_is_the_newest_known_one(software: str | None, written: str | None) -> None:
     text = adopt(cluster_state(version=software)).files["cluster.yaml"]
