@@ -30,6 +30,11 @@ def test_no_input_breaks_the_engine(feeder: Feeder, tmp_path: Path) -> None:
     assert min(asked.count(f"{kind} EQUAL") for kind in KINDS) > INPUTS // 80
 
 
+def test_inputs_that_found_faults(feeder: Feeder, tmp_path: Path) -> None:
+    """An instance with the number of another one; the exact score of an offline candidate."""
+    assert feeder.feed("engine", [2332, 1151765], tmp_path).faults == []
+
+
 @pytest.mark.slow
 def test_more_inputs(feeder: Feeder, tmp_path: Path) -> None:
     assert feeder.feed("engine", range(INPUTS, 6 * INPUTS), tmp_path).faults == []

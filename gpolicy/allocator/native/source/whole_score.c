@@ -306,19 +306,20 @@ static double exact_score(struct engine *engine, int64_t row) {
         after.sums[component] = search->near.reserved.sums[component];
         after.variances[component] = search->near.reserved.variances[component];
     }
-    if (exact->place_of[row] != NOWHERE) {
-        double sums[OF_PRIMARY] = {0.0}, squares[OF_PRIMARY] = {0.0};
-        put_values(exact, row, side->after);
-        if (exact->width == 8) {
-            add_up_values(exact, 8, sums, squares);
-        } else {
-            add_up_values(exact, OF_PRIMARY, sums, squares);
-        }
-        put_values(exact, row, side->before);
-        for (int place = 0; place < OF_PRIMARY; place++) {
-            after.sums[PRIMARY_COMPONENTS[place]] = sums[exact->same[place]];
-            after.variances[PRIMARY_COMPONENTS[place]] = squares[exact->same[place]] / after.count;
-        }
+    bool online = exact->place_of[row] != NOWHERE;
+    double sums[OF_PRIMARY] = {0.0}, squares[OF_PRIMARY] = {0.0};
+    if (online) put_values(exact, row, side->after);
+    if (exact->width == 8) {
+        add_up_values(exact, 8, sums, squares);
+    } else {
+        add_up_values(exact, OF_PRIMARY, sums, squares);
+    }
+    if (online) put_values(exact, row, side->before);
+    for (int place = 0; place < OF_PRIMARY; place++) {
+        after.sums[PRIMARY_COMPONENTS[place]] = sums[exact->same[place]];
+        after.variances[PRIMARY_COMPONENTS[place]] = squares[exact->same[place]] / after.count;
+    }
+    if (online) {
         after.sums[N1_COUNT] += side->n1_change; /* whole numbers: the order does not matter */
         after.sums[PRIMARY_TAGS] += side->tags_change;
         after.sums[LOCATION] += side->location_change;
