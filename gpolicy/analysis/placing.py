@@ -8,10 +8,9 @@ allocation"), otherwise the cluster score.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, InstancePolicy
 from gpolicy.allocator.dedicated_nodes import biggest_first
@@ -19,30 +18,37 @@ from gpolicy.allocator.enumerations import AllocPolicy, DiskTemplate
 from gpolicy.allocator.ghc_numbers import sorted_by_score
 from gpolicy.allocator.group_choice import GroupAnswer, Wanted
 from gpolicy.allocator.merge import Cluster
-from gpolicy.allocator.policy_check import check_pair, check_policy
 from gpolicy.allocator.request_options import RequestOptions
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.binding import OF_POLICY, Cause
 from gpolicy.analysis.counted_cluster import merged
 from gpolicy.analysis.hail_document import as_hail_reads, decisive, not_tried, without_parameters
 from gpolicy.analysis.loaded_state import basis_notes, guaranteed
-from gpolicy.analysis.metric_notes import metric_notes
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.place_instead import other_sizes
 from gpolicy.analysis.place_limits import under_limits, with_losses
+from gpolicy.analysis.place_notes import (
+    left_out,
+    metric_notes,
+    objections,
+    of_closed_group,
+    unknown_volumes,
+    unpoliced,
+    whole_of,
+    why_not,
+)
 from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
 from gpolicy.analysis.place_search import PlaceSearch
 from gpolicy.analysis.score_weights import other_weights
 from gpolicy.analysis.unknown import aside, require
 from gpolicy.analysis.unmade import Unmade, unmade
 from gpolicy.analysis.volume_sizes import smallest_volumes, what_if_shares
-from gpolicy.analysis.wanted_instance import NEW, PlaceRequest, wanted_group, wanted_instance, with_guarantee
+from gpolicy.analysis.wanted_instance import PlaceRequest, wanted_group, wanted_instance, with_guarantee
 from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force, shared_limits
 from gpolicy.errors import InputError
 from gpolicy.ganeti.hail_parameters import HailParameters
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
-from gpolicy.printable import count, named, some
 
 
 def place(
@@ -92,95 +98,165 @@ class _Asked:
         return self._known[oversubscribed]
 
 
+@dataclass(frozen=True, slots=True)
+class _Question:
+    """A request as hail is asked it. `refusals` are the nodes where Ganeti would make no disks of the instance."""
+
+    request: PlaceRequest
+    group: Group | None
+    cluster: Cluster
+    wanted: Wanted
+    options: RequestOptions
+    volumes: Mapping[str, VolumeSize]
+    refusals: Mapping[str, Unmade]
+
+    @property
+    def instance(self) -> Instance:
+        """The wanted instance."""
+        return self.wanted.instance
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An answer: the search that gave it, the chosen nodes, every candidate, and notes on the way to it."""
+
+    search: PlaceSearch
+    answer: GroupAnswer
+    nodes: tuple[str, ...]
+    candidates: list[Candidate]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> GroupAnswer:
+        """The answer; without a placement where none is left."""
+        return self.answer if self.nodes else replace(self.answer, placement=None)
+
+
 def _place(
     asked: _Asked, request: PlaceRequest, *, names: PairNames | None = None, instead: bool = False
 ) -> PlaceReport:
     observed, settled, state, hail = asked.observed, asked.settled, asked.settled.state, asked.settled.hail
     require(observed, settled.unknown, named_groups := _named_groups(request, observed))
-    group = wanted_group(request, settled.data)
-    lifting = shared_limits(state, group.name if group else None)
-    data, cluster = asked.cluster(oversubscribed=lifting.oversubscription is not None)
-    instance = wanted_instance(request, group, state, data)
-    options = _options(request, hail, lifting)
-    wanted = Wanted(instance, 2 if instance.template is DiskTemplate.DRBD else 1, group.name if group else None)
-    volumes = smallest_volumes(state)
-    refusals = _unmade(cluster, request, instance, volumes)
-    search = PlaceSearch(cluster, wanted, options)
-    answer = GroupAnswer(None, (hail.failure,), None, {}) if hail.failure else search.answer()
-    candidates = _marked(with_losses(search, search.candidates()), refusals)
-    nodes = _names(cluster, answer)
-    verdict, notes = "successful" if nodes else "failed", list[str]()
-    if not refusals.keys().isdisjoint(nodes):
-        notes.append(
-            f"hail itself accepts this, on {' / '.join(nodes)}: it does not ask which disks Ganeti makes there, and"
-            " Ganeti refuses them when it makes the instance"
-        )
-        refused = [item for item in candidates if not refusals.keys().isdisjoint(item.nodes)]
-        left = _allowed(state, options) - refusals.keys()
-        again = PlaceSearch(cluster, wanted, replace(options, restriction=left))
-        answer_on_others = again.answer() if left else replace(answer, placement=None)
-        nodes, candidates = _names(cluster, answer_on_others), [*with_losses(again, again.candidates()), *refused]
-        if nodes:
-            search, answer = again, answer_on_others
-    found = _best_first(cluster, candidates, nodes)
-    permitted = under_limits(state, search, found) if nodes else found
-    if permitted[:1] != found[:1]:
-        notes.append(f"hail itself would place it on {' / '.join(nodes)}: it does not know the limits of the policy")
-        found = permitted
-        nodes = found[0].nodes if found[0].ok else ()
-        answer = _other_answer(cluster, answer, found[0] if nodes else None)
-    chosen = answer if nodes else replace(answer, placement=None)
-    others: tuple[Instead, ...] | None = None
-    if instead and not nodes and not hail.failure:
-        policies, whole = _policies(cluster, group), _whole(instance)
-
-        def takes(sized: Instance) -> tuple[str, ...]:
-            changed = with_guarantee(sized, instance.memory, policies) if instance.maximum_memory else sized
-            there = _taking(state, PlaceSearch(cluster, replace(wanted, instance=changed), options), request, volumes)
-            guessed = changed.total_spindles != instance.total_spindles and _unknown(cluster, changed, there, volumes)
-            return () if guessed else there
-
-        with suppress(InputError):  # a group may be too large to tell whether something keeps its limits
-            given = request.disks is not None and request.spindles_given
-            others = (
-                *_by_another_word(asked, request, instance, cluster),
-                *other_sizes(whole, policies, takes, spindles_given=given),
-            )
-        if others == () and request.template is not None:
-            other = _place(asked, replace(request, template=None), instead=True)
-            others = _of_another_template(other)
+    question = _question(asked, request)
+    of_hail = _by_hail(question, hail.failure)
+    found = _within_limits(state, question, _where_disks_are_made(state, question, of_hail))
+    cluster, instance, group, search = question.cluster, question.instance, question.group, found.search
+    restriction = question.options.restriction
+    group_name = group.name if group else None
+    verdict = "successful" if of_hail.nodes else "failed"
     return PlaceReport(
         source=state.source,
         snapshot=state.snapshot,
         cluster_name=state.name,
-        basis=settled.basis(node.name for node in state.nodes.values() if group is None or node.group == group.name),
+        basis=settled.basis(node.name for node in state.nodes.values() if group_name in (None, node.group)),
         instance=instance,
-        ok=bool(nodes),
-        info=f"Request {verdict}: {', '.join(answer.messages)}",
+        ok=bool(found.nodes),
+        info=f"Request {verdict}: {', '.join(found.answer.messages)}",
         metric="lost-allocations" if search.dedicated else "score",
-        sizes=_sizes(cluster, names or PairNames(), answer, group) if search.dedicated else (),
-        group=cluster.groups[answer.group].name if nodes and answer.group is not None else None,
-        nodes=nodes,
-        reason=None if nodes else _why_not(found, cluster, wanted, options, hail),
-        what_if=(*state.supposed, *_what_if(cluster, request, instance), *other_weights(request.weights)),
-        groups=() if hail.failure else tuple(_group_trials(cluster, search, answer, group)),
-        candidates=tuple(found),
-        objections=tuple(_objections(observed, cluster, request, instance, chosen)),
+        sizes=_sizes(cluster, names or PairNames(), found.answer, group) if search.dedicated else (),
+        group=cluster.groups[found.answer.group].name if found.nodes and found.answer.group is not None else None,
+        nodes=found.nodes,
+        reason=None if found.nodes else why_not(found.candidates, cluster, question.wanted, restriction, hail),
+        what_if=(*state.supposed, *unpoliced(cluster, request, instance), *other_weights(request.weights)),
+        groups=() if hail.failure else tuple(_group_trials(cluster, search, found.answer, group)),
+        candidates=tuple(found.candidates),
+        objections=tuple(objections(observed, cluster, request, instance, found.chosen)),
         notes=(
-            *basis_notes(settled, cluster, group.name if group else None, declared=asked.declared),
-            *notes,
+            *basis_notes(settled, cluster, group_name, declared=asked.declared),
+            *found.notes,
             *not_tried(state),
-            *_of_closed_group(cluster, request, chosen),
-            *_unknown(cluster, instance, nodes, volumes),
-            *what_if_shares(state, group.name if group else None),
-            *metric_notes(cluster, request, nodes, dedicated=search.dedicated),
-            *_left_out(search.left_out, len(found)),
+            *of_closed_group(cluster, request, found.chosen),
+            *unknown_volumes(cluster, instance, found.nodes, question.volumes),
+            *what_if_shares(state, group_name),
+            *metric_notes(cluster, request, found.nodes, dedicated=search.dedicated),
+            *left_out(search.left_out, len(found.candidates)),
             *aside(settled.unknown if named_groups else {}),
         ),
         unknown={} if named_groups else settled.unknown,
-        limits=limits_in_force(observed, asked.limits, group.name if group else None),
-        instead=others,
+        limits=limits_in_force(observed, asked.limits, group_name),
+        instead=None if found.nodes or hail.failure or not instead else _instead(asked, question),
     )
+
+
+def _question(asked: _Asked, request: PlaceRequest) -> _Question:
+    settled, state = asked.settled, asked.settled.state
+    group = wanted_group(request, settled.data)
+    lifting = shared_limits(state, group.name if group else None)
+    data, cluster = asked.cluster(oversubscribed=lifting.oversubscription is not None)
+    instance = wanted_instance(request, group, state, data)
+    volumes = smallest_volumes(state)
+    return _Question(
+        request=request,
+        group=group,
+        cluster=cluster,
+        wanted=Wanted(instance, 2 if instance.template is DiskTemplate.DRBD else 1, group.name if group else None),
+        options=_options(request, settled.hail, lifting),
+        volumes=volumes,
+        refusals=_unmade(cluster, request, instance, volumes),
+    )
+
+
+def _by_hail(question: _Question, failure: str) -> _Found:
+    """Return hail's answer, which may be that it fails at every request."""
+    search = PlaceSearch(question.cluster, question.wanted, question.options)
+    answer = GroupAnswer(None, (failure,), None, {}) if failure else search.answer()
+    candidates = _marked(with_losses(search, search.candidates()), question.refusals)
+    return _Found(search, answer, _names(question.cluster, answer), candidates)
+
+
+def _where_disks_are_made(state: ClusterState, question: _Question, found: _Found) -> _Found:
+    """Return hail's answer among the nodes where Ganeti makes the disks."""
+    refusals = question.refusals.keys()
+    if refusals.isdisjoint(found.nodes):
+        return found
+    note = (
+        f"hail itself accepts this, on {' / '.join(found.nodes)}: it does not ask which disks Ganeti makes there, and"
+        " Ganeti refuses them when it makes the instance"
+    )
+    refused = [item for item in found.candidates if not refusals.isdisjoint(item.nodes)]
+    left = _allowed(state, question.options) - refusals
+    again = PlaceSearch(question.cluster, question.wanted, replace(question.options, restriction=left))
+    answer = again.answer() if left else replace(found.answer, placement=None)
+    nodes, candidates = _names(question.cluster, answer), [*with_losses(again, again.candidates()), *refused]
+    if nodes:
+        return _Found(again, answer, nodes, candidates, (note,))
+    return replace(found, nodes=(), candidates=candidates, notes=(note,))
+
+
+def _within_limits(state: ClusterState, question: _Question, found: _Found) -> _Found:
+    """Return the best answer that keeps the limits of the policy, with the candidates in hail's order."""
+    sorted_ones = _best_first(question.cluster, found.candidates, found.nodes)
+    permitted = under_limits(state, found.search, sorted_ones) if found.nodes else sorted_ones
+    if permitted[:1] == sorted_ones[:1]:
+        return replace(found, candidates=sorted_ones)
+    note = f"hail itself would place it on {' / '.join(found.nodes)}: it does not know the limits of the policy"
+    first = permitted[0]
+    answer = _other_answer(question.cluster, found.answer, first if first.ok else None)
+    return _Found(found.search, answer, first.nodes if first.ok else (), permitted, (*found.notes, note))
+
+
+def _instead(asked: _Asked, question: _Question) -> tuple[Instead, ...] | None:
+    """Return what would fit in place of an instance that goes nowhere; None if that cannot be told."""
+    request, instance, cluster, state = question.request, question.instance, question.cluster, asked.settled.state
+    policies = _policies(cluster, question.group)
+
+    def takes(sized: Instance) -> tuple[str, ...]:
+        changed = with_guarantee(sized, instance.memory, policies) if instance.maximum_memory else sized
+        wanted = replace(question.wanted, instance=changed)
+        there = _taking(state, PlaceSearch(cluster, wanted, question.options), request, question.volumes)
+        unsure = changed.total_spindles != instance.total_spindles
+        return () if unsure and unknown_volumes(cluster, changed, there, question.volumes) else there
+
+    others: tuple[Instead, ...] | None = None
+    with suppress(InputError):  # a group may be too large to tell whether something keeps its limits
+        given = request.disks is not None and request.spindles_given
+        others = (
+            *_by_another_word(asked, request, instance, cluster),
+            *other_sizes(whole_of(instance), policies, takes, spindles_given=given),
+        )
+    if others == () and request.template is not None:
+        return _of_another_template(_place(asked, replace(request, template=None), instead=True))
+    return others
 
 
 def _options(request: PlaceRequest, hail: HailParameters, limits: Limits) -> RequestOptions:
@@ -224,11 +300,6 @@ def _policies(cluster: Cluster, group: Group | None) -> list[tuple[InstancePolic
     """Return the policies of the groups that a request is about, each with whether the group has exclusive storage."""
     nodes = [node.facts for node in cluster.nodes.values() if group is None or node.facts.group == group.index]
     return list(dict.fromkeys((facts.policy, facts.exclusive) for facts in nodes))
-
-
-def _whole(instance: Instance) -> Instance:
-    """Return an instance with its greatest memory, which Ganeti and its policy mean."""
-    return replace(instance, memory=instance.burst, maximum_memory=None)
 
 
 def _of_another_template(report: PlaceReport) -> tuple[Instead, ...]:
@@ -288,25 +359,6 @@ def _other_answer(cluster: Cluster, answer: GroupAnswer, chosen: Candidate | Non
     return replace(answer, group=nodes[0].facts.group, placement=placement)
 
 
-def _what_if(cluster: Cluster, request: PlaceRequest, instance: Instance) -> tuple[str, ...]:
-    if not request.ignore_ipolicy:
-        return ()
-    policed = replace(_whole(instance), ignores_policy=False)
-    policies = {(node.facts.policy, node.facts.exclusive) for node in cluster.nodes.values()}
-    allowed = all(check_policy(policy, policed, exclusive=exclusive) is None for policy, exclusive in policies)
-    said = "--ignore-ipolicy: its size and disk template are not compared with the policy"
-    if allowed and any(_too_many_interfaces(request, instance, item, exclusive=own) for item, own in policies):
-        return (f"{said}, and neither are its {_interfaces(request)} network interfaces, which it does not allow",)
-    if allowed:
-        return (f"{said}, which allows them anyway",)
-    said += (
-        ". hail itself refuses it: Ganeti ignores the policy only where the nodes are named (gnt-instance add"
-        " --ignore-ipolicy -n NODE), and does not tell an iallocator. The policy's ratios and N+1 count here; with"
-        " named nodes nobody looks at them"
-    )
-    return (said,)
-
-
 def _names(cluster: Cluster, answer: GroupAnswer) -> tuple[str, ...]:
     return () if answer.placement is None else tuple(cluster.nodes[i].facts.name for i in answer.placement.nodes)
 
@@ -338,24 +390,6 @@ def _marked(candidates: list[Candidate], refused: Mapping[str, Unmade]) -> list[
     return marked
 
 
-def _unknown(
-    cluster: Cluster, instance: Instance, nodes: tuple[str, ...], volumes: Mapping[str, VolumeSize]
-) -> list[str]:
-    exclusive = {node.facts.name for node in cluster.nodes.values() if node.facts.exclusive}
-    unknown = [name for name in nodes if name in exclusive and name not in volumes]
-    if not unknown or not instance.disks:
-        return []
-    what = f"the size of the physical volumes of {' and '.join(unknown)} is not known"
-    return [f"{what}, so the spindles of the disks are not checked; Ganeti checks them when it creates the disks"]
-
-
-def _left_out(pairs: int, listed: int) -> list[str]:
-    if not pairs:
-        return []
-    total = f"{pairs + listed:,}"
-    return [f"the answer considers all {total} pairs of nodes; the list shows {listed:,} that are likely the best"]
-
-
 def _best_first(cluster: Cluster, found: list[Candidate], chosen: tuple[str, ...]) -> list[Candidate]:
     """Sort as hail prefers: the chosen one, the other possible ones, the refused ones in the order of the nodes."""
     ranks = {group.name: group.alloc_policy.rank for group in cluster.groups.values()}
@@ -366,41 +400,6 @@ def _best_first(cluster: Cluster, found: list[Candidate], chosen: tuple[str, ...
         possible = sorted_by_score(possible, lambda item: item.score or 0.0)
     possible.sort(key=lambda item: (item.nodes != chosen, ranks[item.group]))
     return [*possible, *(item for item in found if not item.ok)]
-
-
-def _no_candidate(cluster: Cluster, wanted: Wanted, restriction: frozenset[str] | None, hail: HailParameters) -> str:
-    """Return why no candidate is left of the nodes that the request, or the cluster for all requests, names."""
-    names = "the request names" if hail.restriction is None else "restrict-allocation-to names"
-    nodes = [node.facts for node in cluster.nodes.values() if restriction is None or node.facts.name in restriction]
-    groups = sorted({cluster.groups[facts.group].name for facts in nodes})
-    needs = f"{wanted.instance.template.value} needs {count(wanted.count, 'online node')} of one group"
-    if not nodes:
-        return f"{needs}, and {names} no node of this cluster by its full name"
-    if wanted.group_name is not None and wanted.group_name not in groups:
-        return f"the named nodes are in {named('group', groups)}, not in {wanted.group_name}"
-    offline = [facts.name for facts in nodes if facts.offline]
-    of_them = f", of which {some(offline)} take no instance" if offline else ""
-    return f"{needs}, and {names} {count(len(nodes), 'node')} in {named('group', groups)}{of_them}"
-
-
-def _why_not(
-    found: list[Candidate], cluster: Cluster, wanted: Wanted, options: RequestOptions, hail: HailParameters
-) -> str:
-    """Return a sentence that tells why the instance does not fit."""
-    if hail.failure:
-        return f"hail refuses every request, by default_iallocator_params: {hail.failure}"
-    if not found:
-        online = Counter(
-            cluster.groups[node.facts.group].name for node in cluster.nodes.values() if not node.facts.offline
-        )
-        there = online[wanted.group_name] if wanted.group_name is not None else max(online.values(), default=0)
-        if there < wanted.count:
-            needs = f"{wanted.instance.template.value} needs {count(wanted.count, 'online node')}"
-            where = "no group" if wanted.group_name is None else f"group {wanted.group_name}"
-            return f"{needs}, and {where} has {'so many' if wanted.group_name is None else there or 'none'}"
-        return _no_candidate(cluster, wanted, options.restriction, hail)
-    counts = Counter(item.reason or "" for item in found)
-    return f"refused by {', '.join(f'{key} ({count})' for key, count in counts.most_common())}"
 
 
 def _sizes(cluster: Cluster, names: PairNames, answer: GroupAnswer, group: Group | None) -> tuple[str, ...]:
@@ -428,41 +427,3 @@ def _group_trials(cluster: Cluster, asked: PlaceSearch, answer: GroupAnswer, gro
             text = answer.on_groups.get(item.index, ", ".join(answer.messages))
         trials.append(GroupTrial(item.name, item.alloc_policy.value, item.index in tried, text))
     return trials
-
-
-def _objections(
-    state: ClusterState, cluster: Cluster, request: PlaceRequest, instance: Instance, answer: GroupAnswer
-) -> list[str]:
-    """Return why Ganeti would refuse what hail chose, in what hail does not check."""
-    found = []
-    if request.name != NEW and request.name in state.instances:
-        found.append(f"an instance {request.name} exists already: Ganeti refuses a second one of that name")
-    if answer.group is None or answer.placement is None:
-        return found
-    group = cluster.groups[answer.group]
-    exclusive = any(cluster.nodes[index].facts.exclusive for index in answer.placement.nodes)
-    if not request.ignore_ipolicy and _too_many_interfaces(request, instance, group.policy, exclusive=exclusive):
-        found.append(
-            f"hail does not count network interfaces; Ganeti refuses {_interfaces(request)} in group {group.name}"
-        )
-    return found
-
-
-def _interfaces(request: PlaceRequest) -> int | None:
-    return request.nic_count if request.nic_count is not None else len(request.networks) or None
-
-
-def _too_many_interfaces(request: PlaceRequest, instance: Instance, policy: InstancePolicy, *, exclusive: bool) -> bool:
-    """Whether every size of `policy` that allows the rest of an instance forbids the number of its interfaces."""
-    nics, policed = _interfaces(request), replace(_whole(instance), ignores_policy=False)
-    pairs = [pair for pair in policy.minmax if check_pair(pair, policed, exclusive=exclusive) is None]
-    return nics is not None and bool(pairs) and not any(p.min.nic_count <= nics <= p.max.nic_count for p in pairs)
-
-
-def _of_closed_group(cluster: Cluster, request: PlaceRequest, answer: GroupAnswer) -> list[str]:
-    if request.group is None or answer.group is None or answer.placement is None:
-        return []
-    group = cluster.groups[answer.group]
-    if group.alloc_policy is not AllocPolicy.UNALLOCABLE:
-        return []
-    return [f"group {group.name} is unallocable: it takes the instance only because the request names it"]
