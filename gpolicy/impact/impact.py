@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from gpolicy.analysis.basis import Basis, BasisKind
 from gpolicy.analysis.pair_names import PairNames
@@ -27,8 +26,6 @@ from gpolicy.impact.storage_findings import ExclusiveStorageChange
 from gpolicy.impact.violation_change import ViolationChange, violation_change
 from gpolicy.policy.model import Hardware
 
-_Part = TypeVar("_Part")
-
 
 @dataclass(frozen=True, slots=True)
 class ResourceModelChange:
@@ -46,43 +43,6 @@ def resource_model_change(
     return ResourceModelChange(*resource_models(states, planned, tell))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Input:
-    """What the parts are computed from; the arguments of `impact`."""
-
-    states: StateComparison
-    names: PairNames
-    hardware: Mapping[str, Hardware]
-    failures: int
-    tell: Callable[[str], None]
-    on_declared: bool
-    whole: bool
-
-    @cached_property
-    def loaded(self) -> LoadedComparison:
-        """The states to count on. Raise GpolicyError where no group of one of them is known."""
-        found = load(self.states, declared=self.on_declared)
-        return found if self.whole else replace(found, whole=None)
-
-    @property
-    def declares(self) -> bool:
-        """Whether hv_state or disk_state declares anything of a node."""
-        return any(side.settled.stated for side in (self.loaded.before, self.loaded.after))
-
-    @cached_property
-    def declared(self) -> LoadedComparison:
-        """The same on the declared basis."""
-        if not self.declares:
-            return self.loaded
-        known = (*self.loaded.before.clusters, *self.loaded.after.clusters)
-        return load(self.states, like=known, declared=True)
-
-
-def _part(measure: Callable[[_Input], _Part]) -> _Part | None:
-    """Return a field of `Impact` that `measure` computes."""
-    return field(default=None, metadata={"measure": measure})
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impact:
     """What the changes of one plan do: each part compares the cluster now with the cluster as it will be.
@@ -90,25 +50,16 @@ class Impact:
     A part is None where it could not be found out; `unavailable` says why, by the part's name. `basis` is what the
     figures afterwards rest on, None where none are known, `group_basis` the same of each group. `declares` tells
     whether hv_state or disk_state declares anything of a node. `what_if` says what is supposed of both clusters.
-    `limits` are those that count. This is the one table of
-    parts: JSON shows each in this order, and reports show it as the section of its name.
+    `limits` are those that count. JSON shows the parts in this order, and reports show each as the section of its name.
     """
 
-    violations: ViolationChange | None = _part(lambda given: violation_change(given.states, given.names))
-    capacity: CapacityChange | None = _part(lambda given: capacity_change(given.loaded, given.names, given.tell))
-    redundancy: RedundancyChange | None = _part(
-        lambda given: redundancy_change(given.loaded, given.failures, given.tell)
-    )
-    location: LocationChange | None = _part(lambda given: location_change(given.states))
-    remedy: RemedyChange | None = _part(
-        lambda given: remedy_change(given.states, given.loaded, given.names, given.tell)
-    )
-    exclusive_storage: ExclusiveStorageChange | None = _part(
-        lambda given: exclusive_storage_change(given.states, given.hardware)
-    )
-    resource_model: ResourceModelChange | None = _part(
-        lambda given: resource_model_change(given.loaded, given.declared, given.tell)
-    )
+    violations: ViolationChange | None = None
+    capacity: CapacityChange | None = None
+    redundancy: RedundancyChange | None = None
+    location: LocationChange | None = None
+    remedy: RemedyChange | None = None
+    exclusive_storage: ExclusiveStorageChange | None = None
+    resource_model: ResourceModelChange | None = None
     unavailable: Mapping[str, str] = field(default_factory=dict)
     basis: Basis | None = None
     group_basis: Mapping[str, BasisKind] = field(default_factory=dict)
@@ -117,8 +68,49 @@ class Impact:
     limits: tuple[LimitsInForce, ...] = ()
 
 
-_MEASURES: Final = {item.name: item.metadata["measure"] for item in fields(Impact) if item.metadata}
-PARTS: Final = tuple(_MEASURES)
+@dataclass(frozen=True, kw_only=True)
+class _Input:
+    """What the parts are computed from."""
+
+    states: StateComparison
+    names: PairNames
+    hardware: Mapping[str, Hardware]
+    failures: int
+    tell: Callable[[str], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Counted(_Input):
+    """The same, with the states to count on."""
+
+    loaded: LoadedComparison
+
+    @property
+    def declares(self) -> bool:
+        """Whether hv_state or disk_state declares anything of a node."""
+        return any(side.settled.stated for side in (self.loaded.before, self.loaded.after))
+
+    @property
+    def declared(self) -> LoadedComparison:
+        """The states to count on by what is declared."""
+        if not self.declares:
+            return self.loaded
+        known = (*self.loaded.before.clusters, *self.loaded.after.clusters)
+        return load(self.states, like=known, declared=True)
+
+
+_MEASURES: Final[dict[str, Callable[[_Input], object]]] = {
+    "violations": lambda given: violation_change(given.states, given.names),
+    "location": lambda given: location_change(given.states),
+    "exclusive_storage": lambda given: exclusive_storage_change(given.states, given.hardware),
+}
+_COUNTS: Final[dict[str, Callable[[_Counted], object]]] = {
+    "capacity": lambda given: capacity_change(given.loaded, given.names, given.tell),
+    "redundancy": lambda given: redundancy_change(given.loaded, given.failures, given.tell),
+    "remedy": lambda given: remedy_change(given.states, given.loaded, given.names, given.tell),
+    "resource_model": lambda given: resource_model_change(given.loaded, given.declared, given.tell),
+}
+PARTS: Final = tuple(item.name for item in fields(Impact) if item.name in _MEASURES.keys() | _COUNTS.keys())
 """The parts of an impact, as `Impact` and `unavailable` name them."""
 
 
@@ -147,24 +139,35 @@ def impact(  # noqa: PLR0913 (each is a choice of its own)
         hardware=hardware or {},
         failures=failures,
         tell=observer or (lambda _what: None),
-        on_declared=declared,
-        whole=whole,
     )
+    counted, unknown = None, ""
+    if not _COUNTS.keys().isdisjoint(parts):
+        try:
+            sides = load(given.states, declared=declared)
+            counted = _Counted(**vars(given), loaded=sides if whole else replace(sides, whole=None))
+        except GpolicyError as error:
+            unknown = error.message
     found: dict[str, Any] = {}
     unavailable: dict[str, str] = {}
-    for part, measure in _MEASURES.items():
-        if part in parts:
-            try:
-                found[part] = measure(given)
-            except GpolicyError as error:
-                unavailable[part] = error.message
-    if "loaded" not in given.__dict__:  # nothing needed it, or nothing is known
+    for part in PARTS:
+        if part not in parts:
+            continue
+        try:
+            if part in _MEASURES:
+                found[part] = _MEASURES[part](given)
+            elif counted is not None:
+                found[part] = _COUNTS[part](counted)
+            else:
+                unavailable[part] = unknown
+        except GpolicyError as error:
+            unavailable[part] = error.message
+    if counted is None:  # nothing needed it, or nothing is known
         return Impact(**found, unavailable=unavailable)
-    sides = given.loaded
+    last = counted.loaded.after
     return Impact(
         **found,
         unavailable=unavailable,
-        basis=sides.after.basis(),
-        group_basis={name: sides.after.basis(name).kind for name in sides.after.groups},
-        declares=given.declares,
+        basis=last.basis(),
+        group_basis={name: last.basis(name).kind for name in last.groups},
+        declares=counted.declares,
     )
