@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-    from gpolicy.allocator.native.library import NativePlacement
+    from gpolicy.allocator.native.library import Placed
     from gpolicy.allocator.node import Node
     from gpolicy.allocator.repeated_allocation import AllocationState
 
@@ -31,7 +31,7 @@ MOST_EXACT: Final = 1 << 31
 def with_placements(
     state: AllocationState,
     wanted: Instance,
-    placements: Sequence[NativePlacement],
+    placements: Sequence[Placed],
     indices: Sequence[int],
     *,
     force: bool = False,
@@ -43,11 +43,11 @@ def with_placements(
     placed = list(reversed(state.placed))
     sizes = _Sizes(wanted, force)
     added: defaultdict[int, list[_Added]] = defaultdict(list)
-    for item in placements:
-        size = sizes.number_of(item)
-        secondary = indices[item.secondary] if item.secondary >= 0 else NO_NODE
+    for primary, mate, *numbers in placements:
+        size = sizes.number_of(*numbers)
+        secondary = indices[mate] if mate >= 0 else NO_NODE
         name = f"new-{len(placed)}"
-        new = instance_on_nodes(nodes, sizes.shapes[size], len(instances), name, indices[item.primary], secondary)
+        new = instance_on_nodes(nodes, sizes.shapes[size], len(instances), name, indices[primary], secondary)
         added[new.primary].append((new, size, True))
         if secondary != NO_NODE:
             added[secondary].append((new, size, False))
@@ -92,22 +92,21 @@ class _Sizes:
         self._numbers: dict[tuple[int, ...], int] = {}
         self._sums: dict[tuple[int, ...], Instance] = {}
 
-    def number_of(self, item: NativePlacement) -> int:
-        """Return the number of the size in which an instance was placed."""
-        size = item.memory, item.least_disk, item.vcpus, item.spindles
+    def number_of(self, *size: int) -> int:
+        """Return the number of the size in which an instance was placed: memory, smallest disk, vcpus, spindles."""
         number = self._numbers.setdefault(size, len(self.shapes))
         if number == len(self.shapes):
-            self.shapes.append(self._shrunk(item))
+            self.shapes.append(self._shrunk(*size))
         return number
 
-    def _shrunk(self, item: NativePlacement) -> Instance:
+    def _shrunk(self, memory: int, least_disk: int, vcpus: int, spindles: int) -> Instance:
         """Return the instance in a size: all disks shrink alike, spindles only those of a single disk."""
         wanted = self._wanted
-        less = min((disk.size for disk in wanted.disks), default=0) - item.least_disk
+        less = min((disk.size for disk in wanted.disks), default=0) - least_disk
         disks = tuple(Disk(disk.size - less, disk.spindles) for disk in wanted.disks)
         if len(disks) == 1 and disks[0].spindles is not None:
-            disks = (Disk(disks[0].size, item.spindles),)
-        return replace(wanted, memory=item.memory, vcpus=item.vcpus, disks=disks, disk=wanted.disk - less * len(disks))
+            disks = (Disk(disks[0].size, spindles),)
+        return replace(wanted, memory=memory, vcpus=vcpus, disks=disks, disk=wanted.disk - less * len(disks))
 
     def total(self, numbers: Sequence[int], *, kept: bool) -> Instance:
         """Return an instance with the total size of several ones, but no location score; `kept`: reserved for."""

@@ -109,11 +109,11 @@ def ask_about_instance(
     assert all(count >= 0 for count in result.failures)
     assert -1 <= result.primary < nodes
     assert -1 <= result.secondary < nodes
-    for placed in engine.placements(keep):
-        assert 0 <= placed.primary < nodes
-        assert -1 <= placed.secondary < nodes
-        assert placed.secondary != placed.primary
-        assert min(placed.memory, placed.vcpus, placed.least_disk) >= 0
+    for primary, secondary, memory, least_disk, vcpus, _ in engine.placements(keep):
+        assert 0 <= primary < nodes
+        assert -1 <= secondary < nodes
+        assert secondary != primary
+        assert min(memory, vcpus, least_disk) >= 0
     return status
 
 

@@ -104,18 +104,9 @@ class MoveRules(IntFlag):
     FORCE = 16
 
 
-class NativePlacement(ctypes.Structure):
-    """`struct placement` of library.c: rows of the nodes (-1: none), and sizes (MiB; spindles -1: unknown)."""
-
-    _fields_ = tuple(
-        (name, ctypes.c_int64) for name in ("primary", "secondary", "memory", "least_disk", "vcpus", "spindles")
-    )
-    primary: int
-    secondary: int
-    memory: int
-    least_disk: int
-    vcpus: int
-    spindles: int
+Placed = tuple[int, int, int, int, int, int]
+"""`struct placement` of library.c: the rows of primary and secondary (-1: none), memory and smallest disk (MiB), vcpus,
+spindles (-1: unknown)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +162,7 @@ def _declare(library: ctypes.CDLL) -> None:
     library.gpolicy_lose.argtypes = (engine, *lost, ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
     library.gpolicy_placed.argtypes = (engine,)
     library.gpolicy_placed.restype = ctypes.c_int64
-    library.gpolicy_placements.argtypes = (engine, ctypes.c_int64, ctypes.POINTER(NativePlacement))
+    library.gpolicy_placements.argtypes = (engine, ctypes.c_int64, ctypes.c_void_p)
     library.gpolicy_placements.restype = None
     library.gpolicy_missing.argtypes = (engine,)
     library.gpolicy_missing.restype = ctypes.c_int64
@@ -326,12 +317,12 @@ class NativeEngine:
         """The number of placements."""
         return int(self._library.gpolicy_placed(self._handle))
 
-    def placements(self, start: int) -> list[NativePlacement]:
+    def placements(self, start: int) -> list[Placed]:
         """Return the placements from number `start` on."""
-        count = max(0, self.placed - start)
-        table = (NativePlacement * count)()
-        self._library.gpolicy_placements(self._handle, start, table)
-        return list(table)
+        numbers = array("q", bytes(6 * 8 * max(0, self.placed - start)))
+        self._library.gpolicy_placements(self._handle, start, numbers.buffer_info()[0])
+        each = iter(numbers)
+        return list(zip(each, each, each, each, each, each, strict=True))
 
     @property
     def missing_index(self) -> int:
