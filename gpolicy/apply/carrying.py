@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-from gpolicy.apply.deciding import Decision, decide_by_looking, effects_missing, effects_there, seen_progress
 from gpolicy.apply.journal import EventName
 from gpolicy.apply.journal_file import JournalError, JournalFile
 from gpolicy.apply.runner import (
@@ -23,12 +22,12 @@ from gpolicy.apply.runner import (
     Runner,
     StopRequests,
     Watch,
+    passes,
     pause,
     told_if_slow,
 )
 from gpolicy.apply.staleness import ClusterIdentity, LeafDifference, Sight, filled_in, hidden_leaves, leaf_differences
-from gpolicy.apply.tasks import Task
-from gpolicy.apply.transient import passes
+from gpolicy.apply.tasks import Decision, Task, decide_by_looking, effects_missing, effects_there, seen_progress
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.effects import Effect, carried_out, written

@@ -10,7 +10,7 @@ from gpolicy.printable import count
 
 if TYPE_CHECKING:
     from gpolicy.apply.plan_run import Intention
-    from gpolicy.plan.procedure import Procedure
+    from gpolicy.plan.step import Procedure
 
 
 def consent_lines(plan: Procedure, destination: str, intention: Intention) -> Iterator[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.journal_file import set_aside
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name
-from gpolicy.apply.shared_stop import SharedStopRequests
+from gpolicy.apply.runner import SharedStopRequests
 from gpolicy.cli.applying import ApplyRequest
 from gpolicy.cli.consent import can_ask, says_yes
 from gpolicy.cli.interrupts import Signals

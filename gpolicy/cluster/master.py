@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
+from gpolicy.cluster.assembly import NO_RUN_TIME, NODE_FIELDS, missing_notes
 from gpolicy.cluster.config_data import parse_config, with_release
 from gpolicy.cluster.json_input import decode_text, read_bytes
-from gpolicy.cluster.live import NO_RUN_TIME, NODE_FIELDS, missing_notes
 from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.process import Output, run
 from gpolicy.cluster.record import LARGEST_FILE, shown

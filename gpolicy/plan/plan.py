@@ -22,8 +22,7 @@ from gpolicy.plan.contents import Observed, observed, touched
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.plan.effects import Effect, net_effects
 from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, Selection, check_part, key_of, left_out, select, without_change
-from gpolicy.plan.procedure import Procedure
-from gpolicy.plan.step import Step
+from gpolicy.plan.step import Procedure, Step
 from gpolicy.plan.steps import StepBasis, make_steps, nodes_that_stay
 from gpolicy.policy.guard import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy

@@ -1,13 +1,21 @@
-"""A step of a plan: one job for Ganeti, with what it changes and what undoes it."""
+"""A step: one job for Ganeti, with what it changes and what undoes it.
+
+Steps for one cluster, with what they rest on, are a procedure: what apply carries out, be it a plan or a remedy.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import ClassVar
 
+from gpolicy.cluster.state import Snapshot, Unreadable
 from gpolicy.ganeti.commands import Command
+from gpolicy.plan.change import NODES
+from gpolicy.plan.contents import Observed
 from gpolicy.plan.effects import Effect
+from gpolicy.provenance import UNKNOWN, Provenance
 
 
 class Wave(IntEnum):
@@ -70,3 +78,43 @@ def ways_back(steps: Iterable[Step]) -> list[Step]:
     The pool's job may die while it promotes nodes (seen on 3.0.2); nothing shall have to wait behind it.
     """
     return sorted(steps, key=lambda step: (step.wave is Wave.POOL, -int(step.id)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Procedure:
+    """The steps, and the objects that they touch as they were read.
+
+    `gaps` is what the source does not show of any object. `cluster_uuid` is None where the source does not show it.
+    `digest` is over the file that the steps were read from, byte by byte; `signer` is who signed it.
+    """
+
+    noun: ClassVar[str]
+    """What people call it."""
+
+    cluster: str
+    cluster_uuid: str | None = None
+    source: str
+    version: str
+    observed: dict[str, Observed] = field(default_factory=dict)
+    gaps: tuple[Unreadable, ...] = ()
+    steps: tuple[Step, ...] = ()
+    notes: tuple[str, ...] = ()
+    snapshot: Snapshot | None = None
+    provenance: Provenance = UNKNOWN
+    digest: str = ""
+    signer: str | None = None
+
+    @property
+    def outcome(self) -> tuple[Effect, ...]:
+        """What the steps change in all: one effect for each leaf."""
+        raise NotImplementedError
+
+    @property
+    def done_words(self) -> str:
+        """What is there after the last step, in words."""
+        raise NotImplementedError
+
+    @property
+    def moves_instances(self) -> bool:
+        """Whether a step changes the nodes of an instance, so that a look has to show them."""
+        return any(effect.path == NODES for step in self.steps for effect in step.command.effects)

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.posting.json_api import Api, token_of
-from gpolicy.posting.posted_texts import NotAllowedError, Posts
+from gpolicy.posting.posted_texts import Api, NotAllowedError, Posts, token_of
 
 LONGEST: Final = 65_536  # characters of a comment or an issue
 _WORKFLOW: Final = "github-actions[bot]"

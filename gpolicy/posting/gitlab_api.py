@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from gpolicy.errors import UsageError
-from gpolicy.posting.json_api import Api, token_of
-from gpolicy.posting.posted_texts import Posts
+from gpolicy.posting.posted_texts import Api, Posts, token_of
 
 LONGEST: Final = 1_000_000  # characters of a comment or an issue
 

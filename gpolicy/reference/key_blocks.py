@@ -1,19 +1,169 @@
-"""What there is to say of a key, and of a kind of document."""
+"""What there is to say of a key, with an example of its value, and of a kind of document."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
+
+import yaml
 
 from gpolicy.ganeti.parameter import Level, Parameter
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.policy.kinds import KINDS
+from gpolicy.policy.schema_editing import PAIR_BODY, filled
 from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_kinds import example_document
+from gpolicy.policy.schema_parameters import (
+    PATTERNS,
+    Schema,
+)
 from gpolicy.reference.blocks import Block, PageListing, PageTable, Paragraph
-from gpolicy.reference.examples import example_listing, flow
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, policy_keys, settings_keys
 from gpolicy.reference.type_words import type_words
+
+_BY_NAME: Final[dict[str, Any]] = {
+    "$ref": "#/definitions/ratio",
+    "allow": [{"from": "hv:3.0", "to": "hv:3.1"}],
+    "baseline": "baseline.json",
+    "because": "memory",
+    "ca": "ca/ham.pem",
+    "check_instance": {"spec": "medium"},
+    "const": "preferred",
+    "credentials": "environment:HAM",
+    "description": "Batch nodes of rack 3",
+    "definitions": {"ratio": {"maximum": 4}},
+    "desired_location": ["rack"],
+    "destination": "ssh://ham.example.org",
+    "disk-size": "40G",
+    "disk-template": "drbd",
+    "domains": ["hv"],
+    "enum": ["preferred", "last_resort"],
+    "edits": [{"node": "node1.example.org", "offline": True}],
+    "exclude": ["/dev/sda*"],
+    "exclusion": ["service"],
+    "exclusion_tags": ["service"],
+    "expect": {"refused": False},
+    "extends": "base",
+    "failing": ["node1.example.org"],
+    "failure_domains": ["rack"],
+    "from": "hv:3.0",
+    "ganeti_version": "3.0",
+    "groups": ["gold"],
+    "guards": [{"name": "no-shrink", "capacity_loss": {"at_most": "5%"}}],
+    "ignore": ["spec-gap"],
+    "instance": "web1.example.org",
+    "instances": [{"name": "web", "nodes": ["node-1"], "spec": "medium", "count": 3}],
+    "labels": {"stage": "canary"},
+    "message": "gold is sold with dedicated CPUs",
+    "name": "gold",
+    "node": "node1.example.org",
+    "nodes": ["node1.example.org"],
+    "owns": ["iextags"],
+    "policy": "clusters/ham",
+    "pair": "medium",
+    "pattern": "^gold",
+    "per-file-ignores": {"old/*.yaml": ["spec-gap"]},
+    "prefix": "rack:",
+    "properties": {"ipolicy.vcpu-ratio": {"maximum": 4}},
+    "preference": ["node1.example.org", "node2.example.org"],
+    "pv_size": "4T",
+    "pvs": ["4T", "2T"],
+    "raw": "service",
+    "reason": "The old instances move in March.",
+    "required": ["ipolicy.vcpu-ratio"],
+    "remove_instance": "web1.example.org",
+    "remove_node": "node1.example.org",
+    "renamed_from": "default",
+    "rule": "spec-gap",
+    "select": ["GP2"],
+    "severity": {"spec-gap": "error"},
+    "simulate": {"memory": "64G", "cpus": 16, "disk": "2T", "nodes": 3},
+    "snapshot": "gold.json",
+    "spec": "medium",
+    "specs": {"medium": 4},
+    "state": "rapi://ham.example.org",
+    "tags": ["rack:r1"],
+    "tests": [{"name": "one more fits", "place": {"spec": "medium"}, "expect": {"refused": False}}],
+    "to": "hv:3.1",
+    "volume_groups": {"xenvg": ["/dev/sdb*"]},
+    "waivers": [{"rule": "spec-gap", "where": "group/gold", "reason": "Until March.", "until": "2027-12-31"}],
+    "waves": ["stage=canary", "name=*"],
+    "where": "group/gold",
+}
+"""Where the form of the value does not say enough."""
+
+
+def example_value(key: Key) -> Any:
+    """Return a value that can be written for the key; None for a mapping, whose keys have examples of their own."""
+    parameter = key.parameter
+    if parameter is not None:
+        if parameter.path == ("ipolicy", "minmax"):
+            return [yaml.safe_load(filled(PAIR_BODY))]
+        shown = parameter.example if parameter.example is not None else parameter.default
+        if isinstance(shown, bool):
+            return not shown
+        return shown if shown not in ("", None) else _of_form(key.schema)
+    if key.path[-1] in _BY_NAME and _fits(key.schema, _BY_NAME[key.path[-1]]):
+        return _BY_NAME[key.path[-1]]
+    return _of_form(key.schema)
+
+
+def _fits(schema: Schema, value: Any) -> bool:
+    """Return whether the value may have this form, or the first of its forms, as far as a look at its type says."""
+    first = next(iter(schema.get("anyOf", ())), schema)
+    names = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}
+    if not {"type", "enum", "const", "$ref"} & first.keys():
+        return True  # any value
+    return names[type(value)] == first.get("type") or (schema.get("enum", ()) != () and value in schema["enum"])
+
+
+def _of_form(schema: Schema) -> Any:
+    if schema.get("$ref") == "#/definitions/valueSchema":
+        return {"maximum": 4}
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return next(word for word in schema["enum"] if word != "")
+    if branches := [*schema.get("anyOf", ()), *schema.get("oneOf", ())]:
+        return _of_form(branches[0]) if "required" not in branches[0] else None
+    match schema.get("type"):
+        case "boolean":
+            return True
+        case "integer" | "number":
+            return schema.get("default", max(schema.get("minimum", 1), 2))
+        case "array":
+            item = _of_form(schema["items"])
+            return None if item is None else [item]
+        case "object":
+            below = schema.get("additionalProperties")
+            item = _of_form(below) if isinstance(below, dict) else None
+            return None if item is None else {"medium": item}
+        case "string":
+            words = PATTERNS.get(schema.get("pattern", ""))
+            return words.example if words else next(iter(schema.get("examples", ())), "gold")
+    return None
+
+
+def example_text(key: Key) -> str:
+    """Return the value on one line, as YAML has it; nothing where there is no example."""
+    value = example_value(key)
+    return "" if value is None else flow(value)
+
+
+def flow(value: Any) -> str:
+    """Return a value on one line of YAML."""
+    text: str = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False, allow_unicode=True)
+    return text.removesuffix("...\n").strip()
+
+
+def example_listing(key: Key) -> str:
+    """Return the key with its value in the place where it stands in a document."""
+    value = example_value(key)
+    for step in reversed(key.path):
+        value = [value] if step == ITEM else {"xenvg" if step == "*" else step: value}
+    text: str = yaml.safe_dump(value, default_flow_style=None, width=96, sort_keys=False, allow_unicode=True)
+    return text
+
 
 _DEFINITIONS = {"size": "size", "rule": "rule", "ignorable": "rule"}
 

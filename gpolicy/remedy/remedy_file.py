@@ -26,9 +26,9 @@ from gpolicy.plan.plan_file import (
     read_snapshot,
 )
 from gpolicy.plan.plan_json import effect_data, observed_data
-from gpolicy.plan.procedure import Procedure
 from gpolicy.plan.rebuilding import first_difference
 from gpolicy.plan.signature import Signers
+from gpolicy.plan.step import Procedure
 from gpolicy.remedy.move_commands import command_of, is_move
 from gpolicy.remedy.saved_remedy import SavedMove, SavedRemedy, Supposed, Words, nodes_of, steps_of
 

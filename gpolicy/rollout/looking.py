@@ -7,11 +7,10 @@ from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from gpolicy.apply.final_look import judge_outcome
 from gpolicy.apply.journal import History, mark_start
 from gpolicy.apply.preconditions import RefusedError, guards_now, right_cluster
 from gpolicy.apply.runner import Runner
-from gpolicy.apply.staleness import Sight, path_text
+from gpolicy.apply.staleness import Sight, judge_outcome, path_text
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.values import amount_text
 from gpolicy.plan.plan import Plan

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from gpolicy.apply.chain import BEGIN, DISTRUSTED, ChainEnd, read_chain
-from gpolicy.apply.earlier import how_ended, nothing_begun
 from gpolicy.apply.journal import Direction
-from gpolicy.apply.journal_file import read_journal
+from gpolicy.apply.journal_file import how_ended, nothing_begun, read_journal
 from gpolicy.cluster.record import Record
 from gpolicy.errors import InputError, UsageError
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from hypothesis import given
 
-from gpolicy.apply.final_look import judge_outcome
-from gpolicy.apply.staleness import Sight, compare_objects, compare_plan, filled_in, leaf_differences
+from gpolicy.apply.staleness import Sight, compare_objects, compare_plan, filled_in, judge_outcome, leaf_differences
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Command

@@ -14,8 +14,7 @@ from gpolicy.errors import EXIT_CODES, UsageError
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.policy.guard import BUILT_IN, Measure
 from gpolicy.policy.kinds import KINDS
-from gpolicy.reference.environment import VARIABLES
-from gpolicy.reference.explaining import explain, list_rules
+from gpolicy.reference.explaining import VARIABLES, explain, list_rules
 from gpolicy.reference.keys import all_keys
 from gpolicy.report.glossary import FAILURES, WORDS
 

@@ -29,7 +29,7 @@ import gpolicy.apply
 from gpolicy.cli import interrupts as cli_interrupts
 from gpolicy.cli import rolling_out
 from gpolicy.cli.targets import rollout_near
-from gpolicy.cluster import https, json_input, master, process, rapi, rapi_answers, rapi_client
+from gpolicy.cluster import https, json_input, master, process, rapi, rapi_client
 from gpolicy.fleet import workers
 from gpolicy.plan import contents as plan_contents
 from gpolicy.plan import plan_file
@@ -183,8 +183,8 @@ def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         return parsed[data, where]
 
     yield rapi_client, "parse_json", parse
-    yield once(rapi_answers, "_cluster_own", lambda info: (id(info.fields),))
-    yield once(rapi_answers, "_group", lambda record, own: (id(record.fields), id(own)))
+    yield once(rapi, "_cluster_own", lambda info: (id(info.fields),))
+    yield once(rapi, "_group", lambda record, own: (id(record.fields), id(own)))
     yield once(master, "parse_config", lambda data, **options: (data, *options.values()))
     yield once(plan_contents, "_leaves", lambda own, tags: (id(own), tags))
     for module in (plan_file, remedy_file):

@@ -13,7 +13,7 @@ import pytest
 
 from gpolicy.apply.chain import Chain, ChainEnd
 from gpolicy.apply.journal import Direction, History
-from gpolicy.apply.shared_stop import SharedStopRequests
+from gpolicy.apply.runner import SharedStopRequests
 from gpolicy.cli import rolling_out, rollout_members
 from gpolicy.cluster.record import Record
 from gpolicy.ganeti.parameter import Value
