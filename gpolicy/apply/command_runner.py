@@ -162,24 +162,22 @@ class CommandRunner:
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         """Return the jobs whose marks begin with `start`."""
         mark = re.compile(re.escape(start) + "[A-Za-z0-9-]*")
-        found = []
-        for line in self._ask(["gnt-job", "list", *_COLUMNS, "id,status,ops"]).splitlines():
-            number, _, rest = line.partition("|")
-            status, _, operations = rest.partition("|")
-            known = mark.search(operations)
-            if known is not None:
-                found.append(MarkedJob(_number(number), known[0], job_status(status)))
+        found = [
+            MarkedJob(_number(id_), known[0], job_status(word))
+            for id_, word, operations in self._jobs("ops")
+            if (known := mark.search(operations))
+        ]
         return sorted(found, key=lambda job: job.number)
 
     def failed_jobs(self, after: int) -> list[FailedJob]:
         """Return the jobs with a number above `after` that ended with an error."""
-        found = []
-        for line in self._ask(["gnt-job", "list", *_COLUMNS, "id,status,summary"]).splitlines():
-            number, _, rest = line.partition("|")
-            status, _, summary = rest.partition("|")
-            if status == FAILURE and _number(number) > after:
-                found.append(FailedJob(_number(number), summary))
-        return sorted(found, key=lambda job: job.number)
+        failed = (FailedJob(_number(id_), summary) for id_, word, summary in self._jobs("summary") if word == FAILURE)
+        return sorted((job for job in failed if job.number > after), key=lambda job: job.number)
+
+    def _jobs(self, column: str) -> list[list[str]]:
+        """Return the number and the status of each job, and a further column."""
+        lines = self._ask(["gnt-job", "list", *_COLUMNS, f"id,status,{column}"]).splitlines()
+        return [[*line.split("|", 2), "", ""][:3] for line in lines]
 
     def follow(self, job: int, watch: Watch) -> JobOutcome | None:
         """Wait for the end of a job."""

@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from gpolicy.apply.chain import ChainEnd, event_line, is_before_begin
-from gpolicy.apply.journal import Direction, History, mark_start, read_history
+from gpolicy.apply.journal import ChainEnd, Direction, History, event_line, is_before_begin, mark_start, read_history
 from gpolicy.apply.runner import JobStatus, Runner
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from gpolicy.ganeti.parameter import Value

@@ -14,17 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpolicy import __version__
-from gpolicy.apply.carrying import (
-    Carrier,
-    CarryingError,
-    Progressing,
-    StoppedError,
-    effect_name,
-    told,
-    written_serials,
-)
-from gpolicy.apply.chain import DISTRUSTED
+from gpolicy.apply.carrying import Carrier, CarryingError, Progressing, StoppedError, effect_name, told, written_serials
 from gpolicy.apply.journal import (
+    DISTRUSTED,
     FORMAT_VERSION,
     KIND,
     Direction,

@@ -168,36 +168,28 @@ class Runner(Protocol):
     @property
     def destination(self) -> str:
         """The address, as it can be shown."""
-        ...
 
     @property
     def route(self) -> Route:
         """Which form of a command this way carries."""
-        ...
 
     def read(self) -> ClusterState:
         """Return what a plan is held against before it begins: as it is configured, with its instances."""
-        ...
 
     def glance(self, *, instances: bool = False) -> ClusterState:
         """Return what steps write, quickly, and with no node asked. Without `instances` they may be missing."""
-        ...
 
     def run(self, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:
         """Run a command to the end of its job, which carries `mark` in its reason."""
-        ...
 
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         """Return the jobs in Ganeti's queue whose marks begin with `start`, by number."""
-        ...
 
     def failed_jobs(self, after: int) -> list[FailedJob]:
         """Return the jobs in Ganeti's queue with a number above `after` that ended with an error, by number."""
-        ...
 
     def follow(self, job: int, watch: Watch) -> JobOutcome | None:
         """Wait for the end of a job that was submitted earlier. None if Ganeti does not know it any more."""
-        ...
 
 
 _LONGEST_JOB_NUMBER: Final = 18  # digits
@@ -214,35 +206,13 @@ def job_number(value: Value) -> int | None:
 _PASSING: Final = (
     "since locks were acquired",  # a group's nodes or instances changed under the job (trap T41)
     "configuration object updated since it has been read",  # the pool promotes nodes (T31)
-    "corrupt configuration file",
-    "temp_insufficient_resources",
-    "queue drained",
-    "queue is drained",
-    "job queue is full",
-    "jobqueuefull",
-    "timeout while talking to the master daemon",
-    "can't connect to the master daemon",
-    "cannot communicate with the master daemon",
-    "error while connecting to luxi",
-    "connect timed out",
-    "cannot be reached: no reply",
-    "connection refused",
-    "connection reset",
-    "connection was cut",
-    "no complete answer within",
-    "ended early",
-    "gateway timeout",
-    "bad gateway",
-    "service unavailable",
-    "http 502",
-    "http 503",
-    "http 504",
-    "could not acquire",
-    "lock declined",
-    "timed out waiting for",
-    "broken pipe",
-    "no route to host",
-    "network is unreachable",
+    *("corrupt configuration file", "temp_insufficient_resources", "queue drained", "queue is drained"),
+    *("job queue is full", "jobqueuefull", "timeout while talking to the master daemon"),
+    *("can't connect to the master daemon", "cannot communicate with the master daemon"),
+    *("error while connecting to luxi", "connect timed out", "cannot be reached: no reply", "connection refused"),
+    *("connection reset", "connection was cut", "no complete answer within", "ended early", "gateway timeout"),
+    *("bad gateway", "service unavailable", "http 502", "http 503", "http 504", "could not acquire"),
+    *("lock declined", "timed out waiting for", "broken pipe", "no route to host", "network is unreachable"),
     "wconfd",  # Ganeti's configuration daemon did not answer the job
 )
 

@@ -15,8 +15,7 @@ from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.plan.change import NAME, TAGS
-from gpolicy.plan.contents import Contents, contents, identities, is_own_value, shown_by
-from gpolicy.plan.effects import Effect, carried_out, found
+from gpolicy.plan.effects import Contents, Effect, carried_out, contents, found, identities, is_own_value, shown_by
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import POOL_SIZE
@@ -104,16 +103,33 @@ def compare_plan(plan: Procedure, sight: Sight, done: Sequence[Effect], serials:
 def compare_objects(plan: Procedure, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
     """Return, leaf by leaf, how the objects that `plan` touches differ from what it saw, after its effects `done`."""
     expected = carried_out(done, {name: dict(item.values) for name, item in plan.observed.items()})
-    gaps = (*plan.gaps, *sight.gaps)
-    found: list[LeafDifference] = []
-    for name, values in expected.items():
-        if name not in sight.contents:
-            found.append(LeafDifference(name, (), "there", "not there"))
-            continue
-        differences = leaf_differences(name, values, sight.contents[name], gaps)
-        found += [item for item in differences if not filled_in(item, done)]
+    found = compare_contents(expected, expected, sight.contents, (*plan.gaps, *sight.gaps), done)
     renamed = {effect.object for effect in done if effect.path == NAME}
     return [*found, *_appeared(plan, expected, sight.contents), *_other_objects(plan, sight, renamed)]
+
+
+def compare_contents(
+    names: Iterable[str], expected: Contents, found: Contents, gaps: Iterable[Unreadable], done: Sequence[Effect]
+) -> list[LeafDifference]:
+    """Return how objects differ, after the effects `done`; of one that is missing on one side, only that."""
+    differences: list[LeafDifference] = []
+    for name in names:
+        if name in expected and name in found:
+            leaves = leaf_differences(name, expected[name], found[name], gaps)
+            differences += [item for item in leaves if not filled_in(item, done)]
+        else:
+            differences.append(gone(name) if name in expected else appeared(name))
+    return differences
+
+
+def gone(name: str) -> LeafDifference:
+    """Return the difference of an object that is missing."""
+    return LeafDifference(name, (), "there", "not there")
+
+
+def appeared(name: str) -> LeafDifference:
+    """Return the difference of an object that should not be there."""
+    return LeafDifference(name, (), "not there", "there")
 
 
 def leaf_differences(
@@ -155,11 +171,7 @@ def _appeared(plan: Procedure, expected: Contents, found: Contents) -> list[Leaf
         for effect in step.command.effects
         if effect.path == NAME and effect.after is not None
     }
-    return [
-        LeafDifference(name, (), "not there", "there")
-        for name in made
-        if name in found and name not in expected and name not in plan.observed
-    ]
+    return [appeared(name) for name in made if name in found and name not in expected and name not in plan.observed]
 
 
 def _other_objects(plan: Procedure, sight: Sight, renamed: set[str]) -> list[LeafDifference]:
@@ -243,13 +255,13 @@ def judge_outcome(effects: Iterable[Effect], sight: Sight) -> FinalLook:
 def _not_as_planned(effect: Effect, sight: Sight) -> list[LeafDifference]:
     if effect.path == NAME:
         made = [f"group/{effect.after}"] if effect.after is not None else []
-        gone = [effect.object] if effect.before is not None else []
+        removed = [effect.object] if effect.before is not None else []
         return [
-            *(LeafDifference(name, (), "there", "not there") for name in made if name not in sight.contents),
-            *(LeafDifference(name, (), "not there", "there") for name in gone if name in sight.contents),
+            *(gone(name) for name in made if name not in sight.contents),
+            *(appeared(name) for name in removed if name in sight.contents),
         ]
     if effect.object not in sight.contents:
-        return [LeafDifference(effect.object, (), "there", "not there")]
+        return [gone(effect.object)]
     value = found(effect, sight.contents)
     return [] if value == effect.after else [LeafDifference(effect.object, effect.path, effect.after, value)]
 

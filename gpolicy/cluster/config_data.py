@@ -10,10 +10,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path as FilePath
 
-from gpolicy.cluster.assembly import NO_RUN_TIME, by_name, check_references, filled_group, identity, instance_of
+from gpolicy.cluster.assembly import (
+    NO_RUN_TIME,
+    by_name,
+    check_numbers,
+    check_references,
+    cluster_values,
+    default_of,
+    filled_group,
+    identity,
+    instance_of,
+    own_values,
+)
 from gpolicy.cluster.json_input import parse_json, read_bytes
-from gpolicy.cluster.own_values import cluster_values, default_of, own_values
-from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.record import Record, kind_of
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Instance, Node
 from gpolicy.errors import InputError

@@ -12,18 +12,21 @@ from typing import Final
 
 from gpolicy.cluster import unreadable
 from gpolicy.cluster.assembly import (
+    CLUSTER_SINGLES,
     by_name,
+    check_numbers,
     check_references,
+    cluster_values,
+    default_of,
     filled_group,
     identity,
     instance_of,
     missing_notes,
     numbered,
+    own_values,
     resources,
 )
 from gpolicy.cluster.config_data import forthcoming_note
-from gpolicy.cluster.own_values import CLUSTER_SINGLES, cluster_values, default_of, own_values
-from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.rapi_client import Client, netloc
 from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Instance, Node, Resources, Unreadable
@@ -171,13 +174,10 @@ _OF_GROUPS = ("ipolicy", "diskparams", "ndparams")
 _SENT_FAMILIES = sorted(FAMILIES - {"hv_state", "disk_state"})
 
 
-def _not_shown(info: Record) -> list[str]:
-    """Return the parameters that this server, perhaps of an older release, does not send."""
-    return [key for key in (*CLUSTER_SINGLES, *_SENT_FAMILIES) if key not in info.fields and key != "modify_etc_hosts"]
-
-
 def _gaps(info: Record, groups: list[Record]) -> tuple[Unreadable, ...]:
-    missing = (Unreadable(level=Level.CLUSTER, prefix=(key,)) for key in _not_shown(info))
+    """Return the parameters that no server sends, or not this one, perhaps of an older release."""
+    absent = (key for key in (*CLUSTER_SINGLES, *_SENT_FAMILIES) if key not in {*info.fields, "modify_etc_hosts"})
+    missing = (Unreadable(level=Level.CLUSTER, prefix=(key,)) for key in absent)
     hidden = [family for family in _OF_GROUPS if any(f"custom_{family}" not in group.fields for group in groups)]
     return (*unreadable.RAPI, *missing, *(Unreadable(level=Level.GROUP, prefix=(family,)) for family in hidden))
 

@@ -12,10 +12,8 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from gpolicy.cluster import unreadable
-from gpolicy.cluster.assembly import by_name, check_references, numbered
+from gpolicy.cluster.assembly import by_name, check_numbers, check_references, numbered, own_values
 from gpolicy.cluster.json_input import decode_text, read_bytes
-from gpolicy.cluster.own_values import own_values
-from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.record import shown
 from gpolicy.cluster.simulated import built_in_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Identity, Instance, Node, Resources

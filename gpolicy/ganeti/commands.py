@@ -272,8 +272,7 @@ def group_rename(old: str, new: str) -> Command:
     check_name("group", old)
     check_name("group", new)
     return _command(
-        ["gnt-group", "rename", *_positional(old, new)],
-        call("PUT", ("groups", old, "rename"), {"new_name": new}),
+        ["gnt-group", "rename", *_positional(old, new)], call("PUT", ("groups", old, "rename"), {"new_name": new})
     )
 
 
@@ -326,17 +325,12 @@ def _tags(verb: str, method: str, level: Level, name: str | None, tags: Iterable
         objects = (check_name(level, name),)
         collection = (_COLLECTIONS[level], *objects)
     return _command(
-        [_PROGRAMS[level], verb, *_positional(*objects, *wanted)],
-        call(method, (*collection, "tags"), tags=wanted),
+        [_PROGRAMS[level], verb, *_positional(*objects, *wanted)], call(method, (*collection, "tags"), tags=wanted)
     )
 
 
 def _checked(
-    assignments: Assignments,
-    level: Level,
-    version: str,
-    *,
-    may_be_empty: bool = False,
+    assignments: Assignments, level: Level, version: str, *, may_be_empty: bool = False
 ) -> Mapping[Path, Value | Reset]:
     if not assignments and not may_be_empty:
         reason = "Ganeti would run a job that changes nothing, or refuse it"

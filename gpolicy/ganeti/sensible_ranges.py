@@ -153,11 +153,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     **dict.fromkeys(("stripes", "data-stripes", "meta-stripes"), _STRIPES),
     # hypervisors
     "cpu_cap": SensibleRange(
-        10,
-        25_600,
-        "%",
-        "it is for all virtual CPUs of an instance together, and 100 is one whole CPU",
-        zero="no limit",
+        10, 25_600, "%", "it is for all virtual CPUs of an instance together, and 100 is one whole CPU", zero="no limit"
     ),
     "cpu_weight": SensibleRange(16, 65_534, "", "it is relative to other instances, and Xen's own default is 256"),
     "cpu_cores": SensibleRange(0, 512, "", "no CPU has more cores"),

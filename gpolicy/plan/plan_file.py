@@ -22,8 +22,7 @@ from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.ganeti.values import canonical
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
 from gpolicy.plan.change import Change, ChangeAction, NotCompared, Objection, Risk
-from gpolicy.plan.contents import Observed, level_of
-from gpolicy.plan.effects import Effect
+from gpolicy.plan.effects import Effect, Observed, level_of
 from gpolicy.plan.part import LeftOut, Part, contradiction
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import FORMAT_VERSION, plan_as_json

@@ -16,7 +16,7 @@ from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.values import INHERITED_FAMILIES
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Risk, words
-from gpolicy.plan.contents import is_own_value, shown_by, tags_of, touched
+from gpolicy.plan.effects import is_own_value, shown_by, tags_of, touched
 from gpolicy.plan.risk import (
     MOVE_CHANGES,
     MOVE_UNCHECKED,
@@ -203,10 +203,7 @@ def _effective(change: Change, is_new: bool, above: tuple[Value, Value] | None) 
         before, after = above
     elif change.level is Level.GROUP and change.before is None and change.after is None:
         after = before
-    return (
-        before if change.before is None else change.before,
-        after if change.after is None else change.after,
-    )
+    return (before if change.before is None else change.before, after if change.after is None else change.after)
 
 
 def _risk(change: Change, is_new: bool) -> tuple[Risk, str]:  # noqa: FBT001

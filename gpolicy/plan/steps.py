@@ -16,10 +16,8 @@ from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, words
-from gpolicy.plan.contents import Contents, is_own_value, tags_of
-from gpolicy.plan.effects import Effect, assigned, moved, tagged
-from gpolicy.plan.step import Inverse, Step, Wave, planned
-from gpolicy.plan.undoing import expressible, inverse_of, made
+from gpolicy.plan.effects import Contents, Effect, assigned, is_own_value, moved, tagged, tags_of
+from gpolicy.plan.step import Inverse, Step, Wave, expressible, inverse_of, made, planned
 from gpolicy.printable import some
 
 Assignments = dict[Path, Value | Reset]
@@ -130,7 +128,9 @@ class _Maker:
         for name, leaves in self.leaves[Level.NODE].items():
             self._modify_node(name, leaves)
         self._tags()
-        self._candidate_pool([change for change in cluster if change.path == POOL_SIZE])
+        pool = [change for change in cluster if change.path == POOL_SIZE]
+        # alone and last: on 3.0.2 a job that promotes nodes may fail with all its other changes
+        self._cluster_step(Wave.POOL, _assignments(pool), {change.path: change.before for change in pool})
         ordered = enumerate(sorted(self.result.steps, key=lambda step: step.wave), start=1)
         self.result.steps = [replace(step, id=str(number)) for number, step in ordered]
         return self.result
@@ -185,7 +185,7 @@ class _Maker:
         before = {change.path: change.before for change in changes}
         after = _assignments(changes)
         templates = next((change for change in changes if change.path == TEMPLATES), None)
-        enables = templates is not None and bool(_added(templates))
+        enables = templates is not None and bool({*words(templates.after)} - {*words(templates.before)})
         if templates is not None and enables and waits:
             first: Assignments = {path: after.pop(path) for path in _STORAGE if after.get(path)}
             both: list[Value] = [*words(templates.after), *_gone(templates)]
@@ -193,10 +193,6 @@ class _Maker:
             self._cluster_step(Wave.ENABLE, first, before)
             before[TEMPLATES] = both
         self._cluster_step(Wave.ENABLE if enables and not waits else Wave.CLUSTER, after, before)
-
-    def _candidate_pool(self, changes: list[Change]) -> None:
-        """Change the pool alone and last: on 3.0.2 a job that promotes nodes may fail with all its other changes."""
-        self._cluster_step(Wave.POOL, _assignments(changes), {change.path: change.before for change in changes})
 
     def _cluster_step(self, wave: Wave, assignments: Assignments, before: Mapping[Path, Value]) -> None:
         """Add a step for what one opcode can do, and one for what has a route of its own."""
@@ -367,10 +363,6 @@ def _paths(assignments: Mapping[Path, object]) -> str:
 
 def _gone(change: Change) -> list[str]:
     return [template for template in words(change.before) if template not in words(change.after)]
-
-
-def _added(change: Change) -> list[str]:
-    return [template for template in words(change.after) if template not in words(change.before)]
 
 
 def _rename_order(renames: Mapping[str, str]) -> list[tuple[str, str]]:

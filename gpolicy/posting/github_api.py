@@ -63,7 +63,6 @@ def comments(environ: Mapping[str, str]) -> Posts | None:
     return Posts(
         api=api,
         listed=path,
-        new=path,
         one=f"{repository}/issues/comments",
         method="PATCH",
         called="GitHub: a comment",
@@ -78,7 +77,6 @@ def issues(environ: Mapping[str, str]) -> Posts:
     return Posts(
         api=api,
         listed=f"{path}?state=open&sort=created&direction=asc",
-        new=path,
         one=path,
         method="PATCH",
         called="GitHub: an issue",

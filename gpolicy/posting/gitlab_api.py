@@ -36,7 +36,6 @@ def comments(environ: Mapping[str, str]) -> Posts | None:
     return Posts(
         api=api,
         listed=f"{path}?sort=asc&order_by=created_at",
-        new=path,
         one=path,
         method="PUT",
         called="GitLab: a note",
@@ -51,7 +50,6 @@ def issues(environ: Mapping[str, str]) -> Posts:
     return Posts(
         api=api,
         listed=f"{path}?state=opened&order_by=created_at&sort=asc",
-        new=path,
         one=path,
         method="PUT",
         called="GitLab: an issue",

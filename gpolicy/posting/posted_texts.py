@@ -51,14 +51,13 @@ class PostedText:
 class Posts:
     """The comments of one request, or the issues of one repository.
 
-    `listed` is the path of their list, oldest first, `new` that of a new one, `one` the beginning of that of each.
+    `listed` is the path of their list, oldest first, and without its query that of a new one; `one` begins each one's.
     `method` replaces a text. `keys` are those of its number and of the text, `closing` what closes an issue. `ours`
     returns whether the owner of our token wrote an item. Errors call one `called`.
     """
 
     api: Api
     listed: str
-    new: str
     one: str
     method: str
     called: str
@@ -78,7 +77,7 @@ class Posts:
 
     def create(self, text: str, title: str = "") -> None:
         """Write a new one, an issue with its title. Raise NotAllowedError."""
-        self.api.ask("POST", self.new, {**({"title": title} if title else {}), self.keys[1]: text})
+        self.api.ask("POST", self.listed.partition("?")[0], {**({"title": title} if title else {}), self.keys[1]: text})
 
     def update(self, number: int, text: str, *, close: bool) -> None:
         """Replace a text, and close the issue if asked to. Raise NotAllowedError."""

@@ -14,8 +14,7 @@ from gpolicy.errors import InputError
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.json_values import fields, plain
 from gpolicy.plan.change import NODES, words
-from gpolicy.plan.contents import ADMIN_STATE
-from gpolicy.plan.effects import Effect
+from gpolicy.plan.effects import ADMIN_STATE, Effect
 from gpolicy.plan.plan_file import (
     check_text,
     checked_object,

@@ -37,15 +37,12 @@ class Hands(Protocol):
 
     def history(self, cluster: str) -> History | None:
         """Return what the journal of the cluster's plan says; None without one. Raise InputError if it is damaged."""
-        ...
 
     def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
         """Run the plans of clusters, or take them back. Right before each begins, `may_begin` is asked."""
-        ...
 
     def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, LookResult]]:
         """LookResult at clusters; `told` are the failed jobs that earlier looks have told of."""
-        ...
 
 
 class RolloutProgress(Protocol):

@@ -9,9 +9,8 @@ from gpolicy.ganeti.values import FAMILIES
 from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_kinds import example_document
 from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
-from gpolicy.reference.key_blocks import example_text, kind_names, kind_summary
+from gpolicy.reference.key_blocks import TYPES, Named, example_text, kind_names, kind_summary, type_words
 from gpolicy.reference.keys import NAME, SETTINGS, Key, keys_of, policy_keys, settings_keys
-from gpolicy.reference.type_words import TYPES, Named, type_words
 from scripts.reference.markdown import anchor
 
 _OWN_SECTION = 3

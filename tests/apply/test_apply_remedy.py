@@ -26,9 +26,8 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.fit.terms import terms_of
 from gpolicy.json_values import json_text
-from gpolicy.plan.contents import contents
 from gpolicy.plan.diff import diff
-from gpolicy.plan.effects import Effect
+from gpolicy.plan.effects import Effect, contents
 from gpolicy.plan.projection import projected
 from gpolicy.plan.step import Procedure
 from gpolicy.remedy.remedy import RemedyReport, find_remedy

@@ -15,8 +15,7 @@ from gpolicy.apply.staleness import Sight, compare_objects, compare_plan, filled
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Command
-from gpolicy.plan.contents import contents
-from gpolicy.plan.effects import Effect, Progress, carried_out, progress
+from gpolicy.plan.effects import Effect, Progress, carried_out, contents, progress
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.plan_json import plan_text

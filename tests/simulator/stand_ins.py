@@ -31,8 +31,7 @@ from gpolicy.cli import rolling_out
 from gpolicy.cli.targets import rollout_near
 from gpolicy.cluster import https, json_input, master, process, rapi, rapi_client
 from gpolicy.fleet import workers
-from gpolicy.plan import contents as plan_contents
-from gpolicy.plan import plan_file
+from gpolicy.plan import effects, plan_file
 from gpolicy.provenance import Provenance
 from gpolicy.remedy import remedy_file
 from gpolicy.rollout import rollout_run
@@ -186,7 +185,7 @@ def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
     yield once(rapi, "_cluster_own", lambda info: (id(info.fields),))
     yield once(rapi, "_group", lambda record, own: (id(record.fields), id(own)))
     yield once(master, "parse_config", lambda data, **options: (data, *options.values()))
-    yield once(plan_contents, "_leaves", lambda own, tags: (id(own), tags))
+    yield once(effects, "_leaves", lambda own, tags: (id(own), tags))
     for module in (plan_file, remedy_file):
         yield module, "read_procedure_file", _read_plan
 

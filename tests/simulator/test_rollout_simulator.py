@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from gpolicy.apply.chain import Chain, ChainEnd
-from gpolicy.apply.journal import Direction, History
+from gpolicy.apply.journal import Chain, ChainEnd, Direction, History
 from gpolicy.apply.runner import SharedStopRequests
 from gpolicy.cli import rolling_out, rollout_members
 from gpolicy.cluster.record import Record

@@ -1,11 +1,39 @@
-"""Parameters that only the cluster has."""
+"""Parameters of the cluster, its groups and nodes, but those of hypervisors.
+
+Sources: partitioned Ganeti ("Constrained instance sizes"), resource model ("Policies", "Disk parameters", "Node
+parameters"; hv_state and disk_state are its static resources).
+"""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from gpolicy.ganeti.parameter import CLUSTER, Parameter, Reach, TakesEffect, Type, Value
-from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, DISK_TEMPLATES, HYPERVISORS
+from gpolicy.ganeti.number_bounds import BOUNDS
+from gpolicy.ganeti.parameter import (
+    ALL_LEVELS,
+    CLUSTER,
+    CLUSTER_GROUP,
+    Level,
+    Parameter,
+    Path,
+    Reach,
+    TakesEffect,
+    Type,
+    Value,
+)
+from gpolicy.ganeti.vocabulary import (
+    ACCESS_MODES,
+    ALLOC_POLICIES,
+    DATA_COLLECTORS,
+    DEFAULT_MAX,
+    DEFAULT_MIN,
+    DISK_STATE,
+    DISK_TEMPLATES,
+    HV_STATE,
+    HYPERVISORS,
+    SPEC_PARAMETERS,
+    SPEC_SIZES,
+)
 
 _MEANINGS: Final = {
     "enabled_disk_templates": "Disk templates in use on this cluster; the first is the default of new instances.",
@@ -126,3 +154,226 @@ def data_collectors() -> list[Parameter]:
         )
         for name in DATA_COLLECTORS
     ]
+
+
+_Row = tuple[Type, Value, str, TakesEffect, str]
+_INT, _TEXT, _YES_NO = Type.INT, Type.STRING, Type.BOOL
+_ACTIVATION, _NEW_DISKS = TakesEffect.DISK_ACTIVATION, TakesEffect.NEW_DISKS
+_REDIRECTS = TakesEffect.EXISTING_DISKS_AT_ONCE
+
+
+def _access(what: str) -> _Row:
+    return Type.CHOICE, "kernelspace", "", TakesEffect.INSTANCE_START, f"How instances reach the {what}."
+
+
+_DISK_PARAMETERS: Final[dict[str, dict[str, _Row]]] = {
+    "drbd": {
+        "resync-rate": (_INT, 61440, "KiB/s", _ACTIVATION, "Static resync rate."),
+        "data-stripes": (_INT, 1, "", _NEW_DISKS, "LVM stripes of the data volumes."),
+        "meta-stripes": (_INT, 1, "", _NEW_DISKS, "LVM stripes of the metadata volumes."),
+        "disk-barriers": (
+            *(_TEXT, "n", "", _ACTIVATION),
+            "What to disable: n for nothing, or a combination of b (barriers), f (flushes), d (drain).",
+        ),
+        "meta-barriers": (_YES_NO, False, "", _ACTIVATION, "True disables flushes of the metadata."),
+        "metavg": (_TEXT, "xenvg", "", _NEW_DISKS, "Volume group of the metadata volumes."),
+        "disk-custom": (_TEXT, "", "", _ACTIVATION, "More arguments for drbdsetup, disk section."),
+        "net-custom": (_TEXT, "", "", _ACTIVATION, "More arguments for drbdsetup, net section."),
+        "protocol": (_TEXT, "C", "", _ACTIVATION, "Replication protocol: A, B or C."),
+        "dynamic-resync": (_YES_NO, False, "", _ACTIVATION, "Use the c-* resync controller, not resync-rate."),
+        "c-plan-ahead": (_INT, 20, "0.1 s", _ACTIVATION, "Agility of the resync controller; 0 turns it off."),
+        "c-fill-target": (_INT, 0, "sectors", _ACTIVATION, "Most resync data in flight."),
+        "c-delay-target": (_INT, 1, "0.1 s", _ACTIVATION, "Longest estimated delay of the peer's answers."),
+        "c-min-rate": (_INT, 4096, "KiB/s", _ACTIVATION, "Lower bound of the dynamic resync rate."),
+        "c-max-rate": (_INT, 61440, "KiB/s", _ACTIVATION, "Upper bound of the dynamic resync rate."),
+    },
+    "plain": {"stripes": (_INT, 1, "", _NEW_DISKS, "LVM stripes of new volumes.")},
+    "rbd": {
+        "pool": (_TEXT, "rbd", "", _REDIRECTS, "RADOS pool of the images."),
+        "access": _access("image"),
+        "user-id": (_TEXT, "", "", _REDIRECTS, "RADOS user."),
+    },
+    "ext": {"access": _access("disk")},
+    "gluster": {
+        "host": (_TEXT, "127.0.0.1", "", _REDIRECTS, "Gluster server."),
+        "volume": (_TEXT, "gv0", "", _REDIRECTS, "Gluster volume."),
+        "port": (_INT, 24007, "", _REDIRECTS, "Gluster port."),
+        "access": _access("disk"),
+    },
+}
+_SINCE: Final = {("rbd", "user-id"): "3.2"}
+"""The first release that has a parameter, of those that not all have: no release up to 3.1 has this one."""
+
+_EXAMPLES: Final = {"disk-custom": "--on-io-error=detach", "net-custom": "--max-buffers=8000", "user-id": "ganeti"}
+
+
+def diskparams() -> list[Parameter]:
+    """Return the rows of the disk parameters."""
+    return [
+        Parameter(
+            path=("diskparams", template, name),
+            type=kind,
+            unit=unit,
+            default=default,
+            choices=ACCESS_MODES if name == "access" else (),
+            levels=CLUSTER_GROUP,
+            takes_effect=effect,
+            since=_SINCE.get((template, name), ""),
+            reach=Reach.ARGUMENTS if name.endswith("-custom") else None,
+            example=_EXAMPLES.get(name),
+            description=text,
+        )
+        for template, parameters in _DISK_PARAMETERS.items()
+        for name, (kind, default, unit, effect, text) in parameters.items()
+    ]
+
+
+def ndparams() -> list[Parameter]:
+    """Return the rows of the node parameters."""
+    at_once, add = TakesEffect.AT_ONCE, TakesEffect.NODE_ADD
+    table: tuple[tuple[str, Type, Value, TakesEffect, str], ...] = (
+        ("oob_program", Type.STRING, "", at_once, "Out-of-band helper program; empty for none."),
+        (
+            "spindle_count",
+            Type.INT,
+            1,
+            TakesEffect.CAPACITY_ONLY,
+            "Spindles of the node, for spindle-ratio; ignored under exclusive storage.",
+        ),
+        (
+            "exclusive_storage",
+            Type.BOOL,
+            False,
+            TakesEffect.NEW_DISKS,
+            "Give each disk physical volumes of its own. One value per group; existing disks stay as they are.",
+        ),
+        ("ovs", Type.BOOL, False, add, "Use Open vSwitch."),
+        ("ovs_name", Type.STRING, "switch1", add, "Name of the Open vSwitch bridge."),
+        ("ovs_link", Type.STRING, "", add, "Network interface that the Open vSwitch bridge uses."),
+        ("ssh_port", Type.INT, 22, at_once, "Port of the node's ssh daemon."),
+        ("cpu_speed", Type.FLOAT, 1.0, TakesEffect.CAPACITY_ONLY, "Relative CPU speed, for placement."),
+    )
+    return [
+        Parameter(
+            path=("ndparams", name),
+            type=kind,
+            default=default,
+            levels=CLUSTER_GROUP if name == "exclusive_storage" else ALL_LEVELS,
+            takes_effect=effect,
+            maximum=BOUNDS[name].most if name in BOUNDS else None,
+            reach=Reach.PROGRAM if name == "oob_program" else None,
+            example={"oob_program": "/usr/local/sbin/oob", "ovs_link": "eth1"}.get(name),
+            description=text,
+        )
+        for name, kind, default, effect, text in table
+    ]
+
+
+def states() -> list[Parameter]:
+    """Return the rows of hv_state and disk_state."""
+    rows: list[tuple[Path, tuple[int, str, str]]] = [
+        (("hv_state", kind, name), row) for kind in HYPERVISORS for name, row in HV_STATE.items()
+    ]
+    rows += [(("disk_state", "plain", "*", name), row) for name, row in DISK_STATE.items()]
+    return [
+        Parameter(
+            path=path,
+            type=Type.MIB if unit == "MiB" else Type.INT,
+            unit=unit,
+            default=default,
+            levels=ALL_LEVELS,
+            takes_effect=TakesEffect.NOTHING,
+            minimum=0,
+            maximum=BOUNDS[path[-1]].most,
+            description=f"{text} gpolicy's own capacity model uses it.",
+        )
+        for path, (default, unit, text) in rows
+    ]
+
+
+_DEFAULT_MINMAX: Final[Value] = [{"min": {**DEFAULT_MIN}, "max": {**DEFAULT_MAX}}]
+
+
+def ipolicy() -> list[Parameter]:
+    """Return the rows of the instance policy."""
+    new, capacity = TakesEffect.NEW_INSTANCES, TakesEffect.CAPACITY_ONLY
+    pairs = (
+        "The sizes that instances may have: pairs of bounds, biggest first. An instance is legal when it fits entirely"
+        " inside at least one pair. Always replaced as a whole."
+    )
+    templates = (
+        "Disk templates that instances may use; each must be enabled on the cluster. hspace counts instances of the"
+        " first."
+    )
+    vcpus = "Most virtual CPUs per physical CPU of a node."
+    spindles = "Most instance spindle use per node spindle (spindle_count); ignored under exclusive storage."
+    return [
+        _row(("minmax",), Type.MINMAX, _DEFAULT_MINMAX, new, pairs),
+        _row(("disk-templates",), Type.LIST, list(DISK_TEMPLATES), new, templates, choices=DISK_TEMPLATES),
+        _row(("vcpu-ratio",), Type.FLOAT, 4.0, capacity, vcpus, maximum=BOUNDS["vcpu-ratio"].most),
+        _row(("spindle-ratio",), Type.FLOAT, 32.0, capacity, spindles, maximum=BOUNDS["spindle-ratio"].most),
+        *(
+            _row(
+                ("std", name),
+                Type.SIZE if name in SPEC_SIZES else Type.INT,
+                DEFAULT_MIN[name],
+                capacity,
+                f"Standard instance for capacity estimates (hspace): {text}.",
+                levels=CLUSTER,
+                unit="MiB" if name in SPEC_SIZES else "",
+                minimum=0,
+                maximum=BOUNDS[name].most,
+            )
+            for name, text in SPEC_PARAMETERS.items()
+        ),
+    ]
+
+
+def _row(keys: Path, kind: Type, default: Value, effect: TakesEffect, description: str, **more: Any) -> Parameter:
+    return Parameter(
+        path=("ipolicy", *keys),
+        type=kind,
+        default=default,
+        takes_effect=effect,
+        description=description,
+        can_be_empty=False,
+        **{"levels": CLUSTER_GROUP, **more},
+    )
+
+
+def beparams() -> list[Parameter]:
+    """Return the rows of the backend parameters."""
+    table: tuple[tuple[str, Type, Value, str], ...] = (
+        ("minmem", Type.SIZE, 128, "Memory that an instance always has."),
+        ("maxmem", Type.SIZE, 128, "Memory that an instance may grow to."),
+        ("vcpus", Type.INT, 1, "Virtual CPUs."),
+        ("auto_balance", Type.BOOL, True, "Let the allocator count the instance for redundancy."),
+        ("always_failover", Type.BOOL, False, "Fail over instead of migrating."),
+        ("spindle_use", Type.INT, 1, "Number of spindles that the instance counts as."),
+    )
+    return [
+        Parameter(
+            path=("beparams", name),
+            type=kind,
+            unit="MiB" if kind is Type.SIZE else "",
+            default=default,
+            levels=CLUSTER,
+            takes_effect=TakesEffect.NEW_INSTANCES,
+            minimum=0 if name in BOUNDS else None,
+            maximum=BOUNDS[name].most if name in BOUNDS else None,
+            description=text,
+        )
+        for name, kind, default, text in table
+    ]
+
+
+ALLOC_POLICY: Final = Parameter(
+    path=("alloc_policy",),
+    type=Type.CHOICE,
+    choices=ALLOC_POLICIES,
+    default="preferred",
+    levels=frozenset({Level.GROUP}),
+    takes_effect=TakesEffect.CAPACITY_ONLY,
+    can_be_empty=False,
+    description="How willingly the allocator places instances in this group; not inherited.",
+)

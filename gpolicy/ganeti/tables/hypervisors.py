@@ -44,12 +44,8 @@ _KVM_NICS: Final = (
 _LAST_PORT: Final = 65534  # Ganeti leaves 65535 out
 
 _ROWS: Final[dict[str, dict[str, Default | _Row]]] = {
-    "chroot": {
-        "init_script": _Row("/ganeti-chroot", form=PATH, reach=Reach.PROGRAM),
-    },
-    "fake": {
-        "migration_mode": _Row("live", choices=_MIGRATION),
-    },
+    "chroot": {"init_script": _Row("/ganeti-chroot", form=PATH, reach=Reach.PROGRAM)},
+    "fake": {"migration_mode": _Row("live", choices=_MIGRATION)},
     "kvm": {
         "acpi": True,
         "boot_order": _Row("disk", choices=("disk", "cdrom", "floppy", "network")),
