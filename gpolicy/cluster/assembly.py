@@ -83,6 +83,13 @@ def instance_of(record: Record, beparams: Record, **more: Any) -> Instance:
     )
 
 
+def checked(state: ClusterState, where: str) -> ClusterState:
+    """Return the state. Raise InputError, which begins with `where`, if its parts do not fit or a number cannot be."""
+    check_references(state, where)
+    check_numbers(state, where)
+    return state
+
+
 def check_references(state: ClusterState, where: str) -> None:
     """Raise InputError if a node names an unknown group, or an instance an unknown node."""
     for node in state.nodes.values():

@@ -13,8 +13,7 @@ from pathlib import Path as FilePath
 from gpolicy.cluster.assembly import (
     NO_RUN_TIME,
     by_name,
-    check_numbers,
-    check_references,
+    checked,
     cluster_values,
     default_of,
     filled_group,
@@ -67,9 +66,7 @@ def parse_config(data: bytes, *, where: str, source: str) -> ClusterState:
         instances=by_name(instances, f"{where}: instances"),
         notes=(NO_RUN_TIME, *forthcoming_note(forthcoming)),
     )
-    check_references(state, where)
-    check_numbers(state, where)
-    return state
+    return checked(state, where)
 
 
 def with_release(state: ClusterState, said: str) -> ClusterState:

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
-from gpolicy.cluster.assembly import check_numbers, check_references, own_values
+from gpolicy.cluster.assembly import checked, own_values
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.private_file import write_private
 from gpolicy.cluster.record import Record, shown
@@ -106,9 +106,7 @@ def parse_snapshot(data: bytes, where: str) -> ClusterState:
         notes=document.texts("notes"),
         snapshot=Snapshot(where, read_time(document, "taken_at")),  # new in format 1.3
     )
-    check_references(state, where)
-    check_numbers(state, where)
-    return state
+    return checked(state, where)
 
 
 def state_digest(state: ClusterState, *, besides: Iterable[Unreadable] = ()) -> str:

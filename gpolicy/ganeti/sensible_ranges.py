@@ -132,10 +132,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     ),
     "max_tracked_jobs": SensibleRange(1, 10_000, "", "the master watches the file of each tracked job"),
     "master_netmask": SensibleRange(
-        8,
-        128,
-        "bits",
-        "an IPv4 address has 32, and Ganeti refuses more for it; networks of IPv6 have 48 or more",
+        *(8, 128, "bits", "an IPv4 address has 32, and Ganeti refuses more for it; networks of IPv6 have 48 or more"),
         gap=(32, 48),
     ),
     "data_collector_interval": SensibleRange(

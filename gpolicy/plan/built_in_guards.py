@@ -17,9 +17,8 @@ from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.plan.change import MEMBERSHIP, NAME, Change, ChangeAction, Objection, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, Change, ChangeAction, Objection, instances_with, words
 from gpolicy.plan.projection import projected
-from gpolicy.plan.risk import instances_with
 from gpolicy.policy.guard import BUILT_IN
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some

@@ -15,17 +15,23 @@ from typing import Final
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.values import INHERITED_FAMILIES
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Risk, words
-from gpolicy.plan.effects import is_own_value, shown_by, tags_of, touched
-from gpolicy.plan.risk import (
+from gpolicy.plan.change import (
+    MEMBERSHIP,
     MOVE_CHANGES,
     MOVE_UNCHECKED,
+    NAME,
     RISK_OF_ACTION,
     STANDS_IN,
+    TAGS,
+    Change,
+    ChangeAction,
+    Risk,
     redirects_disks,
     risk_when_new,
     risk_with,
+    words,
 )
+from gpolicy.plan.effects import is_own_value, shown_by, tags_of, touched
 from gpolicy.plan.steps import StepBasis
 
 _NEW_GROUP: Final[Values] = {("alloc_policy",): "preferred"}

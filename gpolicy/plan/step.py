@@ -142,7 +142,7 @@ def inverse_of(
     label = level.value if name is None else f"{level.value}/{name}"
     forward = {effect.path: effect for effect in assigned(label, {}, after)}
     effects = assigned(label, {path: effect.after for path, effect in forward.items()}, _stored(level, values, version))
-    back = made([(partial(_modify, level, name, values, version), effects)])
+    back = made([(partial(modify, level, name, values, version), effects)])
     return replace(back, not_restored=(*lost, *back.not_restored))
 
 
@@ -167,7 +167,7 @@ def expressible(
     for path, value in before.items():
         wanted: Value | Reset = RESET if value is None else value
         try:
-            _modify(level, name, {path: wanted}, version)
+            modify(level, name, {path: wanted}, version)
         except InexpressibleError as error:
             lost.append(error.message)
         else:
@@ -177,8 +177,9 @@ def expressible(
     return values, tuple(lost)
 
 
-def _modify(level: Level, name: str | None, values: Assignments, version: str) -> Command:
+def modify(level: Level, name: str | None, values: Assignments, version: str) -> Command:
+    """Return the command that sets or resets own values of an object."""
     if level is Level.CLUSTER:
         return commands.cluster_modify(values, version=version)
-    modify = commands.group_modify if level is Level.GROUP else commands.node_modify
-    return modify(name or "", values, version=version)
+    make = commands.group_modify if level is Level.GROUP else commands.node_modify
+    return make(name or "", values, version=version)

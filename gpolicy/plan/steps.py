@@ -17,7 +17,7 @@ from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, words
 from gpolicy.plan.effects import Contents, Effect, assigned, is_own_value, moved, tagged, tags_of
-from gpolicy.plan.step import Inverse, Step, Wave, expressible, inverse_of, made, planned
+from gpolicy.plan.step import Inverse, Step, Wave, expressible, inverse_of, made, modify, planned
 from gpolicy.printable import some
 
 Assignments = dict[Path, Value | Reset]
@@ -115,8 +115,7 @@ class _Maker:
             self._group(self._old_name(name), self.leaves[Level.GROUP][name], Wave.LET_GO)
         for name in self.emptied:
             before = {GROUP_TEMPLATES: self._group_seen(name)[GROUP_TEMPLATES]}
-            inverse = inverse_of(Level.GROUP, name, before, {GROUP_TEMPLATES: RESET}, self.version)
-            self._modify_group(name, before, {GROUP_TEMPLATES: RESET}, inverse, Wave.LET_GO)
+            self._modify(Level.GROUP, name, before, {GROUP_TEMPLATES: RESET}, Wave.LET_GO)
         self._renames()
         for name in self.created:
             self._create(name)
@@ -126,7 +125,8 @@ class _Maker:
         self._moves()
         self._removals()
         for name, leaves in self.leaves[Level.NODE].items():
-            self._modify_node(name, leaves)
+            before = {change.path: change.before for change in leaves}
+            self._modify(Level.NODE, name, before, _assignments(leaves), Wave.NODES)
         self._tags()
         pool = [change for change in cluster if change.path == POOL_SIZE]
         # alone and last: on 3.0.2 a job that promotes nodes may fail with all its other changes
@@ -158,6 +158,21 @@ class _Maker:
             causes = (change for change in self.changes if change.object == obj and change.path == error.path)
             cause = next(causes, None)
             self.result.impossible.append(Objection(text, cause.span if cause else None))
+
+    def _modify(
+        self,
+        level: Level,
+        name: str | None,
+        before: Mapping[Path, Value],
+        after: Assignments,
+        wave: Wave,
+        inverse: Inverse | None = None,
+    ) -> None:
+        """Add a step that sets or resets own values of an object."""
+        label, called = ("cluster", "the cluster") if name is None else (f"{level}/{name}", f"{level} {name}")
+        inverse = inverse or inverse_of(level, name, before, after, self.version)
+        make = partial(modify, level, name, after, self.version)
+        self._step(wave, label, f"modify {called}: {_paths(after)}", make, inverse, assigned(label, before, after))
 
     # --- the cluster ---------------------------------------------------------------------------------------------
 
@@ -200,10 +215,7 @@ class _Maker:
         for path, value in assignments.items():
             routes.setdefault(commands.only_route(path, version=self.version), {})[path] = value
         for part in routes.values():
-            inverse = inverse_of(Level.CLUSTER, None, {path: before[path] for path in part}, part, self.version)
-            make = partial(commands.cluster_modify, part, version=self.version)
-            effects = assigned("cluster", before, part)
-            self._step(wave, "cluster", f"modify the cluster: {_paths(part)}", make, inverse, effects)
+            self._modify(Level.CLUSTER, None, {path: before[path] for path in part}, part, wave)
 
     # --- groups --------------------------------------------------------------------------------------------------
 
@@ -211,14 +223,7 @@ class _Maker:
         before = {change.path: change.before for change in changes}
         lost = wave is Wave.LET_GO and name in self.kept_names  # at last another group has this name
         inverse = self._kept_name(name) if lost else self._undo_group(name, changes)
-        self._modify_group(name, before, _assignments(changes), inverse, wave)
-
-    def _modify_group(
-        self, name: str, before: Mapping[Path, Value], assignments: Assignments, inverse: Inverse, wave: Wave
-    ) -> None:
-        make = partial(commands.group_modify, name, assignments, version=self.version)
-        effects = assigned(f"group/{name}", before, assignments)
-        self._step(wave, f"group/{name}", f"modify group {name}: {_paths(assignments)}", make, inverse, effects)
+        self._modify(Level.GROUP, name, before, _assignments(changes), wave, inverse)
 
     def _undo_group(self, name: str, changes: list[Change]) -> Inverse:
         """Return the inverse of a group's changes: `access` that was inherited gets the value that it had."""
@@ -320,15 +325,7 @@ class _Maker:
         lost = (*back.not_restored, *lost, *marked.not_restored, *unknown, "networks that were connected to the group")
         return Inverse((*back.commands, *marked.commands), lost)
 
-    # --- nodes and tags ------------------------------------------------------------------------------------------
-
-    def _modify_node(self, name: str, changes: list[Change]) -> None:
-        assignments = _assignments(changes)
-        before = {change.path: change.before for change in changes}
-        inverse = inverse_of(Level.NODE, name, before, assignments, self.version)
-        make = partial(commands.node_modify, name, assignments, version=self.version)
-        effects = assigned(f"node/{name}", before, assignments)
-        self._step(Wave.NODES, f"node/{name}", f"modify node {name}: {_paths(assignments)}", make, inverse, effects)
+    # --- tags ----------------------------------------------------------------------------------------------------
 
     def _tags(self) -> None:
         add, remove = commands.add_tags, commands.remove_tags

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,6 +51,9 @@ def _login(api: Api) -> str:
     return _WORKFLOW
 
 
+_POSTS: Final = partial(Posts, method="PATCH", ours=_written_by_us)
+
+
 def comments(environ: Mapping[str, str]) -> Posts | None:
     """Return the comments of the pull request of a workflow; None if there is none. Raise UsageError.
 
@@ -60,13 +64,11 @@ def comments(environ: Mapping[str, str]) -> Posts | None:
         return None
     api, repository = _repository(environ)
     path = f"{repository}/issues/{number}/comments"
-    return Posts(
+    return _POSTS(
         api=api,
         listed=path,
         one=f"{repository}/issues/comments",
-        method="PATCH",
         called="GitHub: a comment",
-        ours=_written_by_us,
     )
 
 
@@ -74,13 +76,11 @@ def issues(environ: Mapping[str, str]) -> Posts:
     """Return the open issues of the repository. Raise UsageError."""
     api, repository = _repository(environ)
     path = f"{repository}/issues"
-    return Posts(
+    return _POSTS(
         api=api,
         listed=f"{path}?state=open&sort=created&direction=asc",
         one=path,
-        method="PATCH",
         called="GitHub: an issue",
-        ours=_written_by_us,
         keys=("number", "body"),
         closing={"state": "closed"},
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from gpolicy.errors import UsageError
@@ -23,6 +24,9 @@ def _written_by_us(api: Api) -> Callable[[Mapping[str, Any]], bool]:
     return is_ours
 
 
+_POSTS: Final = partial(Posts, method="PUT", ours=_written_by_us)
+
+
 def comments(environ: Mapping[str, str]) -> Posts | None:
     """Return the notes of the merge request of a pipeline; None if there is none. Raise UsageError.
 
@@ -33,13 +37,11 @@ def comments(environ: Mapping[str, str]) -> Posts | None:
         return None
     api, project = _project(environ)
     path = f"{project}/merge_requests/{_number(environ, 'CI_MERGE_REQUEST_IID')}/notes"
-    return Posts(
+    return _POSTS(
         api=api,
         listed=f"{path}?sort=asc&order_by=created_at",
         one=path,
-        method="PUT",
         called="GitLab: a note",
-        ours=_written_by_us,
     )
 
 
@@ -47,13 +49,11 @@ def issues(environ: Mapping[str, str]) -> Posts:
     """Return the open issues of the project. Raise UsageError."""
     api, project = _project(environ)
     path = f"{project}/issues"
-    return Posts(
+    return _POSTS(
         api=api,
         listed=f"{path}?state=opened&order_by=created_at&sort=asc",
         one=path,
-        method="PUT",
         called="GitLab: an issue",
-        ours=_written_by_us,
         keys=("iid", "description"),
         closing={"state_event": "close"},
     )

@@ -19,9 +19,10 @@ from gpolicy.findings import RuleInfo
 from gpolicy.guessing import closest
 from gpolicy.policy.guard import BUILT_IN, Guard
 from gpolicy.policy.house_rule import HouseRule
+from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.model import Declared, Leaf, Policy
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph, plain
-from gpolicy.reference.key_blocks import first_sentence, key_blocks, key_type, kind_blocks, kind_names, kind_summary
+from gpolicy.reference.key_blocks import first_sentence, key_blocks, key_type, kind_blocks, kind_summary
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, all_keys
 
 VARIABLES: Final = {
@@ -55,7 +56,7 @@ VARIABLES: Final = {
     "GITHUB_WORKSPACE": "Top of the checkout, from which reports for CI services name files.",
     "CI_PROJECT_DIR": "The same for GitLab.",
 }
-"""By name, in the order in which the pages show them."""
+"""The environment variables that gpolicy reads, by name, in the order in which the pages show them."""
 
 
 def rule_blocks(info: RuleInfo) -> Iterator[Block]:
@@ -278,7 +279,7 @@ def _accepting(info: RuleInfo) -> str:
 
 def _single_words() -> Iterator[Meaning]:
     """Yield the kinds, the built-in guards, the exit codes and the environment variables."""
-    for kind in kind_names():
+    for kind in KINDS:
         yield Meaning(kind, "kind of document", kind_summary(kind), partial(kind_blocks, kind))
     for name, guard in BUILT_IN.items():
         passing = f"`gpolicy plan --allow {name}` overrides it." if guard.overridable else _NO_OVERRIDE

@@ -12,7 +12,6 @@ from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.ganeti.text_forms import CPUS_PER_VCPU, FORMS, PATH, PATH_OR_NOTHING, PATH_URL_OR_NOTHING
 from gpolicy.ganeti.values import as_word
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, HYPERVISORS, SCORE_COMPONENTS
-from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.schema_editing import PAIR_BODY, filled
 from gpolicy.policy.schema_expectations import REFUSALS
 from gpolicy.policy.schema_files import schema_of
@@ -282,11 +281,6 @@ def example_listing(key: Key) -> str:
 _DEFINITIONS = {"size": "size", "rule": "rule", "ignorable": "rule"}
 
 
-def keys_at(home: str) -> tuple[Key, ...]:
-    """Return the keys of a kind, or of gpolicy.toml."""
-    return settings_keys() if home == SETTINGS else policy_keys(home)
-
-
 def key_type(key: Key) -> str:
     """Return the type of a key in words, without the references of its schema."""
     return type_words(key.schema, lambda name: _DEFINITIONS.get(name, "mapping"))
@@ -357,14 +351,9 @@ def kind_summary(kind: str) -> str:
     return str(schema_of(kind)["description"])
 
 
-def kind_names() -> tuple[str, ...]:
-    """Return the kinds of documents."""
-    return tuple(KINDS)
-
-
 def _below(key: Key) -> Iterator[Key]:
     """Yield the keys directly below one: in a mapping, in each item of a list, or below each name."""
-    for other in keys_at(key.home):
+    for other in settings_keys() if key.home == SETTINGS else policy_keys(key.home):
         rest: Any = other.path[len(key.path) :]
         if other.path[: len(key.path)] == key.path and rest and not set(rest[:-1]) - {ITEM, NAME}:
             yield other

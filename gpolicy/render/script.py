@@ -11,7 +11,7 @@ from gpolicy import __version__
 from gpolicy.data import data_directory
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.grammar import shell_line
-from gpolicy.plan.effect_words import effect_words
+from gpolicy.plan.effects import effect_words
 from gpolicy.plan.plan import Plan, check_safe
 from gpolicy.plan.step import PlannedCommand, Step, Wave, ways_back
 from gpolicy.printable import count, printable

@@ -50,7 +50,7 @@ def test_a_parameter_with_what_ganeti_knows_of_it() -> None:
         "sensible": "up to 24: so many virtual CPUs on one starve",
         "set on": "cluster, group",
         "takes effect": "in htools only (placement and capacity)",
-        "Ganeti": "2.15 to 3.1",
+        "Ganeti": "2.15 to 3.2",
     }
     assert text.endswith("    ipolicy: {vcpu-ratio: 4.0}\n")
     assert explain("ipolicy.vcpu-ratio") == text

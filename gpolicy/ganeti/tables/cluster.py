@@ -67,17 +67,17 @@ _MEANINGS: Final = {
 """What each parameter means that has an option of its own."""
 
 
+def _row(path: Path, kind: Type, default: Value, effect: TakesEffect, text: str, **more: Any) -> Parameter:
+    """Return the row of a parameter; unless it is said, only the cluster has it."""
+    unit, bound = "MiB" if kind in (Type.SIZE, Type.MIB) else "", BOUNDS.get(path[-1])
+    more = {"levels": CLUSTER, "unit": unit, "maximum": bound.most if bound else None, **more}
+    return Parameter(path=path, type=kind, default=default, takes_effect=effect, description=text, **more)
+
+
 def _own(name: str, kind: Type, default: Value, effect: TakesEffect, **more: Any) -> Parameter:
     """Return the row of a parameter whose option, unless it is given, is `--` and its name."""
-    return Parameter(
-        path=(name,),
-        type=kind,
-        default=default,
-        takes_effect=effect,
-        description=_MEANINGS[name],
-        levels=CLUSTER,
-        **{"option": f"--{name.replace('_', '-')}", **more},
-    )
+    option = f"--{name.replace('_', '-')}"
+    return _row((name,), kind, default, effect, _MEANINGS[name], **{"option": option, **more})
 
 
 def cluster() -> list[Parameter]:
@@ -119,40 +119,26 @@ def cluster() -> list[Parameter]:
 
 def nicparams() -> list[Parameter]:
     """Return the rows of the network interface defaults."""
-    table: tuple[tuple[str, Value, tuple[str, ...], str], ...] = (
-        ("mode", "bridged", ("bridged", "routed", "openvswitch", "ext"), "Mode of network interfaces."),
-        ("link", "xen-br0", (), "Bridge, routing table or switch of network interfaces."),
-        ("vlan", "", (), "VLAN of network interfaces (Open vSwitch)."),
-    )
+    start, modes = TakesEffect.INSTANCE_START, ("bridged", "routed", "openvswitch", "ext")
+    link = "Bridge, routing table or switch of network interfaces."
+    vlan = "VLAN of network interfaces (Open vSwitch)."
     return [
-        Parameter(
-            path=("nicparams", name),
-            type=Type.CHOICE if choices else Type.STRING,
-            choices=choices,
-            default=default,
-            levels=CLUSTER,
-            takes_effect=TakesEffect.INSTANCE_START,
-            example="100" if name == "vlan" else None,
-            description=text,
-        )
-        for name, default, choices, text in table
+        _row(("nicparams", "mode"), Type.CHOICE, "bridged", start, "Mode of network interfaces.", choices=modes),
+        _row(("nicparams", "link"), Type.STRING, "xen-br0", start, link),
+        _row(("nicparams", "vlan"), Type.STRING, "", start, vlan, example="100"),
     ]
 
 
 def data_collectors() -> list[Parameter]:
     """Return the rows of the monitoring daemon's collectors."""
-    about_all: dict[str, Any] = {"levels": CLUSTER, "takes_effect": TakesEffect.AT_ONCE}
-    switch: dict[str, Any] = {"type": Type.BOOL, "default": True, **about_all}
-    interval: dict[str, Any] = {"type": Type.INT, "unit": "µs", "default": 5_000_000, "minimum": 1, **about_all}
-    run = "Run the monitoring daemon's collector {}."
-    every = "Interval of the collector {}. Ganeti 3.0 and later can set it through RAPI only."
+    run, family, now = "Run the monitoring daemon's collector {}.", "data_collector_interval", TakesEffect.AT_ONCE
+    every, often = "Interval of the collector {}. Ganeti 3.0 and later can set it through RAPI only.", 5_000_000
     return [
-        Parameter(path=(family, name), description=text.format(name), **more)
-        for family, text, more in (
-            ("enabled_data_collectors", run, switch),
-            ("data_collector_interval", every, interval),
-        )
-        for name in DATA_COLLECTORS
+        *(_row(("enabled_data_collectors", name), Type.BOOL, True, now, run.format(name)) for name in DATA_COLLECTORS),
+        *(
+            _row((family, name), Type.INT, often, now, every.format(name), unit="µs", minimum=1)
+            for name in DATA_COLLECTORS
+        ),
     ]
 
 
@@ -210,18 +196,14 @@ _EXAMPLES: Final = {"disk-custom": "--on-io-error=detach", "net-custom": "--max-
 def diskparams() -> list[Parameter]:
     """Return the rows of the disk parameters."""
     return [
-        Parameter(
-            path=("diskparams", template, name),
-            type=kind,
+        _row(
+            *(("diskparams", template, name), kind, default, effect, text),
             unit=unit,
-            default=default,
             choices=ACCESS_MODES if name == "access" else (),
             levels=CLUSTER_GROUP,
-            takes_effect=effect,
             since=_SINCE.get((template, name), ""),
             reach=Reach.ARGUMENTS if name.endswith("-custom") else None,
             example=_EXAMPLES.get(name),
-            description=text,
         )
         for template, parameters in _DISK_PARAMETERS.items()
         for name, (kind, default, unit, effect, text) in parameters.items()
@@ -234,17 +216,11 @@ def ndparams() -> list[Parameter]:
     table: tuple[tuple[str, Type, Value, TakesEffect, str], ...] = (
         ("oob_program", Type.STRING, "", at_once, "Out-of-band helper program; empty for none."),
         (
-            "spindle_count",
-            Type.INT,
-            1,
-            TakesEffect.CAPACITY_ONLY,
+            *("spindle_count", Type.INT, 1, TakesEffect.CAPACITY_ONLY),
             "Spindles of the node, for spindle-ratio; ignored under exclusive storage.",
         ),
         (
-            "exclusive_storage",
-            Type.BOOL,
-            False,
-            TakesEffect.NEW_DISKS,
+            *("exclusive_storage", Type.BOOL, False, TakesEffect.NEW_DISKS),
             "Give each disk physical volumes of its own. One value per group; existing disks stay as they are.",
         ),
         ("ovs", Type.BOOL, False, add, "Use Open vSwitch."),
@@ -254,16 +230,11 @@ def ndparams() -> list[Parameter]:
         ("cpu_speed", Type.FLOAT, 1.0, TakesEffect.CAPACITY_ONLY, "Relative CPU speed, for placement."),
     )
     return [
-        Parameter(
-            path=("ndparams", name),
-            type=kind,
-            default=default,
+        _row(
+            *(("ndparams", name), kind, default, effect, text),
             levels=CLUSTER_GROUP if name == "exclusive_storage" else ALL_LEVELS,
-            takes_effect=effect,
-            maximum=BOUNDS[name].most if name in BOUNDS else None,
             reach=Reach.PROGRAM if name == "oob_program" else None,
             example={"oob_program": "/usr/local/sbin/oob", "ovs_link": "eth1"}.get(name),
-            description=text,
         )
         for name, kind, default, effect, text in table
     ]
@@ -276,16 +247,12 @@ def states() -> list[Parameter]:
     ]
     rows += [(("disk_state", "plain", "*", name), row) for name, row in DISK_STATE.items()]
     return [
-        Parameter(
-            path=path,
-            type=Type.MIB if unit == "MiB" else Type.INT,
+        _row(
+            *(path, Type.MIB if unit == "MiB" else Type.INT, default, TakesEffect.NOTHING),
+            f"{text} gpolicy's own capacity model uses it.",
             unit=unit,
-            default=default,
             levels=ALL_LEVELS,
-            takes_effect=TakesEffect.NOTHING,
             minimum=0,
-            maximum=BOUNDS[path[-1]].most,
-            description=f"{text} gpolicy's own capacity model uses it.",
         )
         for path, (default, unit, text) in rows
     ]
@@ -301,44 +268,29 @@ def ipolicy() -> list[Parameter]:
         "The sizes that instances may have: pairs of bounds, biggest first. An instance is legal when it fits entirely"
         " inside at least one pair. Always replaced as a whole."
     )
-    templates = (
+    allowed = (
         "Disk templates that instances may use; each must be enabled on the cluster. hspace counts instances of the"
         " first."
     )
     vcpus = "Most virtual CPUs per physical CPU of a node."
     spindles = "Most instance spindle use per node spindle (spindle_count); ignored under exclusive storage."
+    more = {"levels": CLUSTER_GROUP, "can_be_empty": False}
+    kinds = {name: Type.SIZE if name in SPEC_SIZES else Type.INT for name in SPEC_PARAMETERS}
+    std = "Standard instance for capacity estimates (hspace): {}."
     return [
-        _row(("minmax",), Type.MINMAX, _DEFAULT_MINMAX, new, pairs),
-        _row(("disk-templates",), Type.LIST, list(DISK_TEMPLATES), new, templates, choices=DISK_TEMPLATES),
-        _row(("vcpu-ratio",), Type.FLOAT, 4.0, capacity, vcpus, maximum=BOUNDS["vcpu-ratio"].most),
-        _row(("spindle-ratio",), Type.FLOAT, 32.0, capacity, spindles, maximum=BOUNDS["spindle-ratio"].most),
+        _row(("ipolicy", "minmax"), Type.MINMAX, _DEFAULT_MINMAX, new, pairs, **more),
+        _row(("ipolicy", "disk-templates"), Type.LIST, [*DISK_TEMPLATES], new, allowed, **more, choices=DISK_TEMPLATES),
+        _row(("ipolicy", "vcpu-ratio"), Type.FLOAT, 4.0, capacity, vcpus, **more),
+        _row(("ipolicy", "spindle-ratio"), Type.FLOAT, 32.0, capacity, spindles, **more),
         *(
             _row(
-                ("std", name),
-                Type.SIZE if name in SPEC_SIZES else Type.INT,
-                DEFAULT_MIN[name],
-                capacity,
-                f"Standard instance for capacity estimates (hspace): {text}.",
-                levels=CLUSTER,
-                unit="MiB" if name in SPEC_SIZES else "",
+                *(("ipolicy", "std", name), kinds[name], DEFAULT_MIN[name], capacity, std.format(text)),
                 minimum=0,
-                maximum=BOUNDS[name].most,
+                can_be_empty=False,
             )
             for name, text in SPEC_PARAMETERS.items()
         ),
     ]
-
-
-def _row(keys: Path, kind: Type, default: Value, effect: TakesEffect, description: str, **more: Any) -> Parameter:
-    return Parameter(
-        path=("ipolicy", *keys),
-        type=kind,
-        default=default,
-        takes_effect=effect,
-        description=description,
-        can_be_empty=False,
-        **{"levels": CLUSTER_GROUP, **more},
-    )
 
 
 def beparams() -> list[Parameter]:
@@ -352,28 +304,18 @@ def beparams() -> list[Parameter]:
         ("spindle_use", Type.INT, 1, "Number of spindles that the instance counts as."),
     )
     return [
-        Parameter(
-            path=("beparams", name),
-            type=kind,
-            unit="MiB" if kind is Type.SIZE else "",
-            default=default,
-            levels=CLUSTER,
-            takes_effect=TakesEffect.NEW_INSTANCES,
+        _row(
+            *(("beparams", name), kind, default, TakesEffect.NEW_INSTANCES, text),
             minimum=0 if name in BOUNDS else None,
-            maximum=BOUNDS[name].most if name in BOUNDS else None,
-            description=text,
         )
         for name, kind, default, text in table
     ]
 
 
-ALLOC_POLICY: Final = Parameter(
-    path=("alloc_policy",),
-    type=Type.CHOICE,
-    choices=ALLOC_POLICIES,
-    default="preferred",
+ALLOC_POLICY: Final = _row(
+    *(("alloc_policy",), Type.CHOICE, "preferred", TakesEffect.CAPACITY_ONLY),
+    "How willingly the allocator places instances in this group; not inherited.",
     levels=frozenset({Level.GROUP}),
-    takes_effect=TakesEffect.CAPACITY_ONLY,
+    choices=ALLOC_POLICIES,
     can_be_empty=False,
-    description="How willingly the allocator places instances in this group; not inherited.",
 )
