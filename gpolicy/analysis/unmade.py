@@ -12,8 +12,7 @@ from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Cause
 from gpolicy.cluster.state import Instance as Observed
-from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.ganeti.volume_arithmetic import SpindleFault, VolumeSize, spindle_refusal
 
 _CAUSES: Final = {
     SpindleFault.TOO_FEW: Cause.TOO_FEW_SPINDLES,

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
-from gpolicy.apply.deciding import Decision, decide_by_looking, effects_missing, effects_there, seen_progress
 from gpolicy.apply.journal import EventName
 from gpolicy.apply.journal_file import JournalError, JournalFile
 from gpolicy.apply.runner import (
@@ -23,12 +22,12 @@ from gpolicy.apply.runner import (
     Runner,
     StopRequests,
     Watch,
+    passes,
     pause,
     told_if_slow,
 )
-from gpolicy.apply.staleness import ClusterIdentity, LeafDifference, Sight, filled_in, hidden_leaves, leaf_differences
-from gpolicy.apply.tasks import Task
-from gpolicy.apply.transient import passes
+from gpolicy.apply.staleness import ClusterIdentity, LeafDifference, Sight, compare_contents, hidden_leaves
+from gpolicy.apply.tasks import Decision, Task, decide_by_looking, effects_missing, effects_there, seen_progress
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.effects import Effect, carried_out, written
@@ -102,7 +101,9 @@ class Carrier:
         """Carry out `tasks`, which are numbers `first` … of `count`. Raise CarryingError at the first that fails."""
         for index, task in enumerate(tasks):
             self.progressing.step(first + index, count or len(tasks), task.title)
-            self._unchanged(tasks[index:])
+            sight = self.glance()
+            self._judge(self.known, sight, tasks[index:], ())  # somebody else may have changed what is left to do
+            self.known = sight
             self._carry(task, tasks[index:])
 
     def _may_begin(self, task: Task, attempt: int) -> None:
@@ -327,12 +328,6 @@ class Carrier:
                 return sight
             poll.wait()
 
-    def _unchanged(self, left: Sequence[Task]) -> None:
-        """Raise CarryingError if somebody else has changed what the steps that are left touch."""
-        sight = self.glance()
-        self._judge(self.known, sight, left, ())
-        self.known = sight
-
     def _after(self, task: Task, left: Sequence[Task], sight: Sight) -> None:
         """Hold a look after a step against what the step was to change, and nothing else."""
         self._expect(task.command.effects, sight, left[1:])
@@ -345,7 +340,9 @@ class Carrier:
 
     def _judge(self, expected: Sight, sight: Sight, left: Sequence[Task], done: Sequence[Effect]) -> None:
         touched = {effect.object for task in left for effect in task.command.effects}
-        changed = _differences(expected, sight, done)
+        names = dict.fromkeys((*expected.contents, *sight.contents))
+        gaps = (*expected.gaps, *sight.gaps)
+        changed = compare_contents(names, expected.contents, sight.contents, gaps, done)
         if not done:
             changed += self._by_serial(left, expected, sight)
         ours = [item for item in changed if item.object in touched]
@@ -399,19 +396,6 @@ class Carrier:
 def effect_name(effect: Effect) -> str:
     """Return how the journal names an effect."""
     return f"{effect.object} {'.'.join(effect.path)}"
-
-
-def _differences(expected: Sight, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
-    gaps = (*expected.gaps, *sight.gaps)
-    found: list[LeafDifference] = []
-    for name in dict.fromkeys((*expected.contents, *sight.contents)):
-        before, after = expected.contents.get(name), sight.contents.get(name)
-        if before is None or after is None:
-            words = ("not there", "there") if before is None else ("there", "not there")
-            found.append(LeafDifference(name, (), *words))
-        else:
-            found += [item for item in leaf_differences(name, before, after, gaps) if not filled_in(item, done)]
-    return found
 
 
 def written_serials(task: Task, sight: Sight) -> dict[str, int]:

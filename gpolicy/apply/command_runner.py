@@ -1,18 +1,20 @@
 """Jobs through Ganeti's own commands: on the master itself (`local:`), or there over ssh (`ssh://`).
 
 Each command runs with `--print-jobid`, so that its job is known before it ends, and with a mark in `--reason`, by
-which the job is found again when we did not live to see its number.
+which the job is found again when we did not live to see its number. It runs as long as its job takes, and is read line
+by line, without a shell or a terminal.
 """
 
 from __future__ import annotations
 
 import re
+import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from gpolicy.apply.child import ProgramEnd, run_lines
 from gpolicy.apply.runner import (
     FAILURE,
     FailedJob,
@@ -28,12 +30,71 @@ from gpolicy.apply.runner import (
 )
 from gpolicy.cluster.json_input import decode_text
 from gpolicy.cluster.master import Workplace, read_master_configuration
-from gpolicy.cluster.process import run
+from gpolicy.cluster.process import end, pieces, run, start
 from gpolicy.cluster.record import shown
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.commands import Route
 from gpolicy.plan.step import PlannedCommand
+
+_LONGEST_LINE = 64 * 1024
+_MOST_ERRORS = 64 * 1024
+_TICK = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEnd:
+    """How a program ended: its exit code, None if we stopped waiting; and the end of its standard error."""
+
+    code: int | None
+    errors: str
+
+
+def run_lines(
+    argv: Sequence[str], environ: Mapping[str, str], seconds: float, stop: StopRequests, line: Callable[[str], None]
+) -> ProgramEnd:
+    """Run `argv` and call `line` with each line of its output as it comes, its end included: one may be cut short.
+
+    When the time is up, or `stop` says at once, the program is ended; the job that it watches goes on in Ganeti. Raise
+    UnreachableError if it cannot be started.
+    """
+    process = start(argv, environ)
+    until = time.monotonic() + seconds
+    lines, errors = bytearray(), bytearray()
+
+    def patience() -> float:
+        if stop.at_once or time.monotonic() >= until:
+            raise subprocess.TimeoutExpired(argv[0], seconds)
+        return _TICK
+
+    try:
+        for is_output, piece in pieces(process, patience):
+            if is_output:
+                lines += piece
+                _hand_out(lines, line, rest=not piece)
+            else:
+                errors = (errors + piece)[-_MOST_ERRORS:]
+        while process.poll() is None:  # it has closed its outputs, and mostly ends right then
+            tick = patience()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(tick)
+        return ProgramEnd(process.poll(), errors.decode(errors="replace"))
+    except subprocess.TimeoutExpired:
+        return ProgramEnd(None, "")
+    finally:
+        end(process, grace=2)
+
+
+def _hand_out(buffer: bytearray, line: Callable[[str], None], *, rest: bool) -> None:
+    *whole, last = bytes(buffer).split(b"\n")
+    for one in whole:
+        if one:
+            line(one.decode(errors="replace") + "\n")
+    if last and (rest or len(last) > _LONGEST_LINE):
+        line(last.decode(errors="replace"))
+        last = b""
+    buffer[:] = last
+
 
 _LARGEST_LIST: Final = 64 * 1024**2
 _LONGEST_TEXT: Final = 1000
@@ -101,24 +162,22 @@ class CommandRunner:
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         """Return the jobs whose marks begin with `start`."""
         mark = re.compile(re.escape(start) + "[A-Za-z0-9-]*")
-        found = []
-        for line in self._ask(["gnt-job", "list", *_COLUMNS, "id,status,ops"]).splitlines():
-            number, _, rest = line.partition("|")
-            status, _, operations = rest.partition("|")
-            known = mark.search(operations)
-            if known is not None:
-                found.append(MarkedJob(_number(number), known[0], job_status(status)))
+        found = [
+            MarkedJob(_number(id_), known[0], job_status(word))
+            for id_, word, operations in self._jobs("ops")
+            if (known := mark.search(operations))
+        ]
         return sorted(found, key=lambda job: job.number)
 
     def failed_jobs(self, after: int) -> list[FailedJob]:
         """Return the jobs with a number above `after` that ended with an error."""
-        found = []
-        for line in self._ask(["gnt-job", "list", *_COLUMNS, "id,status,summary"]).splitlines():
-            number, _, rest = line.partition("|")
-            status, _, summary = rest.partition("|")
-            if status == FAILURE and _number(number) > after:
-                found.append(FailedJob(_number(number), summary))
-        return sorted(found, key=lambda job: job.number)
+        failed = (FailedJob(_number(id_), summary) for id_, word, summary in self._jobs("summary") if word == FAILURE)
+        return sorted((job for job in failed if job.number > after), key=lambda job: job.number)
+
+    def _jobs(self, column: str) -> list[list[str]]:
+        """Return the number and the status of each job, and a further column."""
+        lines = self._ask(["gnt-job", "list", *_COLUMNS, f"id,status,{column}"]).splitlines()
+        return [[*line.split("|", 2), "", ""][:3] for line in lines]
 
     def follow(self, job: int, watch: Watch) -> JobOutcome | None:
         """Wait for the end of a job."""

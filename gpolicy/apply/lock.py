@@ -100,11 +100,15 @@ class MastersLock:
         """Return whether we had the lock and have it no more: its connection, or what held it there, has ended."""
         if self.holder is None:
             return False
-        assert self.holder.stdout is not None  # noqa: S101 (is a pipe)
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.holder.stdout, selectors.EVENT_READ)
-            ended = bool(selector.select(0)) and not os.read(self.holder.stdout.fileno(), _LONGEST)
-        return ended or self.holder.poll() is not None
+        return _said(self.holder, 0) == b"" or self.holder.poll() is not None
+
+
+def _said(process: subprocess.Popen[bytes], seconds: float) -> bytes | None:
+    """Return what a program says within `seconds`, nothing after its end; None if it is silent."""
+    assert process.stdout is not None  # noqa: S101 (is a pipe)
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        return os.read(process.stdout.fileno(), _LONGEST) if selector.select(seconds) else None
 
 
 @contextmanager
@@ -132,15 +136,11 @@ def remote_lock(master: SshMaster, name: str, what: str) -> Iterator[MastersLock
 
 
 def _acquired(master: SshMaster, process: subprocess.Popen[bytes], path: str, what: str) -> MastersLock:
-    assert process.stdin is not None  # noqa: S101 (both are pipes)
-    assert process.stdout is not None  # noqa: S101
+    assert process.stdin is not None  # noqa: S101 (is a pipe)
     with suppress(OSError):
         process.stdin.write(_holder().encode())
         process.stdin.flush()
-    with selectors.DefaultSelector() as selector:
-        selector.register(process.stdout, selectors.EVENT_READ)
-        answered = bool(selector.select(_SECONDS)) and bool(os.read(process.stdout.fileno(), _LONGEST))
-    if answered:
+    if _said(process, _SECONDS):
         return MastersLock(holder=process)
     code = process.poll()
     with suppress(subprocess.TimeoutExpired):

@@ -14,19 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpolicy import __version__
-from gpolicy.apply.carrying import (
-    Carrier,
-    CarryingError,
-    Progressing,
-    StoppedError,
-    effect_name,
-    told,
-    written_serials,
-)
-from gpolicy.apply.chain import DISTRUSTED
-from gpolicy.apply.deciding import Decision, decide_by_looking, left_of, seen_progress
-from gpolicy.apply.final_look import FinalLook, judge_outcome, judge_restored
+from gpolicy.apply.carrying import Carrier, CarryingError, Progressing, StoppedError, effect_name, told, written_serials
 from gpolicy.apply.journal import (
+    DISTRUSTED,
     FORMAT_VERSION,
     KIND,
     Direction,
@@ -39,8 +29,17 @@ from gpolicy.apply.journal import (
 from gpolicy.apply.journal_file import JournalError, JournalFile, begin_run
 from gpolicy.apply.preconditions import guards_now, nothing_done, refuse_differences, right_cluster, suppositions_hold
 from gpolicy.apply.runner import JobOutcome, JobResult, Patience, Runner, StopRequests
-from gpolicy.apply.staleness import ClusterIdentity, Sight, Staleness, compare_plan, elsewhere
-from gpolicy.apply.tasks import Task, backward, forward
+from gpolicy.apply.staleness import (
+    ClusterIdentity,
+    FinalLook,
+    Sight,
+    Staleness,
+    compare_plan,
+    elsewhere,
+    judge_outcome,
+    judge_restored,
+)
+from gpolicy.apply.tasks import Decision, Task, backward, decide_by_looking, forward, left_of, seen_progress
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.releases import unknown_release
@@ -48,7 +47,7 @@ from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import NAME
 from gpolicy.plan.effects import Effect, Progress, written
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.procedure import Procedure
+from gpolicy.plan.step import Procedure
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from gpolicy.apply.carrying import ApplyError
-from gpolicy.apply.deciding import left_of
-from gpolicy.apply.final_look import judge_outcome
 from gpolicy.apply.journal import Direction, History, mark_start
 from gpolicy.apply.runner import JobStatus, Runner
-from gpolicy.apply.staleness import ClusterIdentity, LeafDifference, Sight, compare_plan
-from gpolicy.apply.tasks import backward, forward
+from gpolicy.apply.staleness import ClusterIdentity, LeafDifference, Sight, compare_plan, judge_outcome
+from gpolicy.apply.tasks import backward, forward, left_of
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.releases import release_of
@@ -21,7 +19,7 @@ from gpolicy.plan.built_in_guards import GuardResult, judge_again
 from gpolicy.plan.change import words
 from gpolicy.plan.effects import Effect
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.procedure import Procedure
+from gpolicy.plan.step import Procedure
 from gpolicy.remedy.saved_remedy import SavedRemedy, Supposed, moved_residents, residents_of
 
 _CHANGED: Final = "the cluster has changed since the {} was made; nothing was done"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import mmap
+import os
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -166,36 +168,28 @@ class Runner(Protocol):
     @property
     def destination(self) -> str:
         """The address, as it can be shown."""
-        ...
 
     @property
     def route(self) -> Route:
         """Which form of a command this way carries."""
-        ...
 
     def read(self) -> ClusterState:
         """Return what a plan is held against before it begins: as it is configured, with its instances."""
-        ...
 
     def glance(self, *, instances: bool = False) -> ClusterState:
         """Return what steps write, quickly, and with no node asked. Without `instances` they may be missing."""
-        ...
 
     def run(self, command: PlannedCommand, mark: str, watch: Watch) -> JobOutcome:
         """Run a command to the end of its job, which carries `mark` in its reason."""
-        ...
 
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         """Return the jobs in Ganeti's queue whose marks begin with `start`, by number."""
-        ...
 
     def failed_jobs(self, after: int) -> list[FailedJob]:
         """Return the jobs in Ganeti's queue with a number above `after` that ended with an error, by number."""
-        ...
 
     def follow(self, job: int, watch: Watch) -> JobOutcome | None:
         """Wait for the end of a job that was submitted earlier. None if Ganeti does not know it any more."""
-        ...
 
 
 _LONGEST_JOB_NUMBER: Final = 18  # digits
@@ -207,3 +201,57 @@ def job_number(value: Value) -> int | None:
     if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _LONGEST_JOB_NUMBER:
         return int(text)
     return None
+
+
+_PASSING: Final = (
+    "since locks were acquired",  # a group's nodes or instances changed under the job (trap T41)
+    "configuration object updated since it has been read",  # the pool promotes nodes (T31)
+    *("corrupt configuration file", "temp_insufficient_resources", "queue drained", "queue is drained"),
+    *("job queue is full", "jobqueuefull", "timeout while talking to the master daemon"),
+    *("can't connect to the master daemon", "cannot communicate with the master daemon"),
+    *("error while connecting to luxi", "connect timed out", "cannot be reached: no reply", "connection refused"),
+    *("connection reset", "connection was cut", "no complete answer within", "ended early", "gateway timeout"),
+    *("bad gateway", "service unavailable", "http 502", "http 503", "http 504", "could not acquire"),
+    *("lock declined", "timed out waiting for", "broken pipe", "no route to host", "network is unreachable"),
+    "wconfd",  # Ganeti's configuration daemon did not answer the job
+)
+
+
+def passes(text: str) -> bool:
+    """Return whether what Ganeti, ssh or the network said is a temporary refusal."""
+    lowered = text.lower()
+    return any(words in lowered for words in _PASSING)
+
+
+class SharedStopRequests(StopRequests):
+    """Requests to stop, kept in memory that copies of this process (forks) share.
+
+    What a copy is asked itself counts once, for itself. A copy whose original is gone ends after its running step.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shared = mmap.mmap(-1, 1)
+        self._original = os.getpid()
+
+    def ask(self) -> None:
+        """Ask once more."""
+        if self._is_original:
+            self._shared[0] = min(self._shared[0] + 1, 255)
+        else:
+            self.requests = 1
+
+    @property
+    def after_step(self) -> bool:
+        """Whether no further step is to begin."""
+        orphaned = not self._is_original and os.getppid() != self._original
+        return bool(self._shared[0]) or super().after_step or orphaned
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the job that runs is not to be waited for."""
+        return self._shared[0] > 1
+
+    @property
+    def _is_original(self) -> bool:
+        return os.getpid() == self._original

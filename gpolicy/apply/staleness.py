@@ -1,4 +1,8 @@
-"""Hold a plan or a remedy against the cluster as it is now: what it touches must be as it was when it was made."""
+"""Hold a plan or a remedy against the cluster.
+
+Before a run, what it touches must be as it was when the plan was made; after it, a new look decides about success, not
+exit codes.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +15,9 @@ from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.plan.change import NAME, TAGS
-from gpolicy.plan.contents import Contents, contents, identities, is_own_value, shown_by
-from gpolicy.plan.effects import Effect, carried_out
+from gpolicy.plan.effects import Contents, Effect, carried_out, contents, found, identities, is_own_value, shown_by
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.procedure import Procedure
+from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import POOL_SIZE
 
 
@@ -100,16 +103,33 @@ def compare_plan(plan: Procedure, sight: Sight, done: Sequence[Effect], serials:
 def compare_objects(plan: Procedure, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
     """Return, leaf by leaf, how the objects that `plan` touches differ from what it saw, after its effects `done`."""
     expected = carried_out(done, {name: dict(item.values) for name, item in plan.observed.items()})
-    gaps = (*plan.gaps, *sight.gaps)
-    found: list[LeafDifference] = []
-    for name, values in expected.items():
-        if name not in sight.contents:
-            found.append(LeafDifference(name, (), "there", "not there"))
-            continue
-        differences = leaf_differences(name, values, sight.contents[name], gaps)
-        found += [item for item in differences if not filled_in(item, done)]
+    found = compare_contents(expected, expected, sight.contents, (*plan.gaps, *sight.gaps), done)
     renamed = {effect.object for effect in done if effect.path == NAME}
     return [*found, *_appeared(plan, expected, sight.contents), *_other_objects(plan, sight, renamed)]
+
+
+def compare_contents(
+    names: Iterable[str], expected: Contents, found: Contents, gaps: Iterable[Unreadable], done: Sequence[Effect]
+) -> list[LeafDifference]:
+    """Return how objects differ, after the effects `done`; of one that is missing on one side, only that."""
+    differences: list[LeafDifference] = []
+    for name in names:
+        if name in expected and name in found:
+            leaves = leaf_differences(name, expected[name], found[name], gaps)
+            differences += [item for item in leaves if not filled_in(item, done)]
+        else:
+            differences.append(gone(name) if name in expected else appeared(name))
+    return differences
+
+
+def gone(name: str) -> LeafDifference:
+    """Return the difference of an object that is missing."""
+    return LeafDifference(name, (), "there", "not there")
+
+
+def appeared(name: str) -> LeafDifference:
+    """Return the difference of an object that should not be there."""
+    return LeafDifference(name, (), "not there", "there")
 
 
 def leaf_differences(
@@ -151,11 +171,7 @@ def _appeared(plan: Procedure, expected: Contents, found: Contents) -> list[Leaf
         for effect in step.command.effects
         if effect.path == NAME and effect.after is not None
     }
-    return [
-        LeafDifference(name, (), "not there", "there")
-        for name in made
-        if name in found and name not in expected and name not in plan.observed
-    ]
+    return [appeared(name) for name in made if name in found and name not in expected and name not in plan.observed]
 
 
 def _other_objects(plan: Procedure, sight: Sight, renamed: set[str]) -> list[LeafDifference]:
@@ -209,3 +225,53 @@ def elsewhere(plan: Plan, state: ClusterState) -> str | None:
     else:
         return "whether anything else has changed in the cluster cannot be seen this way"
     return None if same else "the cluster has changed since the plan was made, but nothing that the plan touches"
+
+
+@dataclass(frozen=True, slots=True)
+class FinalLook:
+    """The values that are not as planned, and those that this connection does not show."""
+
+    differences: tuple[LeafDifference, ...]
+    unseen: tuple[str, ...]
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing that can be seen differs."""
+        return not self.differences
+
+
+def judge_outcome(effects: Iterable[Effect], sight: Sight) -> FinalLook:
+    """Compare what all steps were to change with a new look."""
+    differences: list[LeafDifference] = []
+    unseen: list[str] = []
+    for effect in effects:
+        if not sight.shows(effect.object, effect.path):
+            unseen.append(f"{effect.object} {path_text(effect.path)}")
+        else:
+            differences += _not_as_planned(effect, sight)
+    return FinalLook(tuple(differences), tuple(unseen))
+
+
+def _not_as_planned(effect: Effect, sight: Sight) -> list[LeafDifference]:
+    if effect.path == NAME:
+        made = [f"group/{effect.after}"] if effect.after is not None else []
+        removed = [effect.object] if effect.before is not None else []
+        return [
+            *(gone(name) for name in made if name not in sight.contents),
+            *(appeared(name) for name in removed if name in sight.contents),
+        ]
+    if effect.object not in sight.contents:
+        return [gone(effect.object)]
+    value = found(effect, sight.contents)
+    return [] if value == effect.after else [LeafDifference(effect.object, effect.path, effect.after, value)]
+
+
+def judge_restored(plan: Procedure, sight: Sight, effects: Sequence[Effect]) -> FinalLook:
+    """Compare the objects of what was rolled back with what they were; `effects` are those of both ways.
+
+    Values that no command can restore are left out; the steps name them.
+    """
+    unseen = dict.fromkeys(
+        f"{effect.object} {path_text(effect.path)}" for effect in effects if not sight.shows(effect.object, effect.path)
+    )
+    return FinalLook(tuple(compare_objects(plan, sight, effects)), tuple(unseen))

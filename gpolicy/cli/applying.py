@@ -19,15 +19,14 @@ from gpolicy.printable import as_text
 
 if TYPE_CHECKING:
     from gpolicy.apply.carrying import ApplyError
-    from gpolicy.apply.final_look import FinalLook
     from gpolicy.apply.journal import Direction, History
     from gpolicy.apply.plan_run import Intention
     from gpolicy.apply.runner import Patience, Runner, StopRequests
-    from gpolicy.apply.staleness import LeafDifference
+    from gpolicy.apply.staleness import FinalLook, LeafDifference
     from gpolicy.cluster.sources import SourceOptions
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.plan.procedure import Procedure
     from gpolicy.plan.signature import Signers
+    from gpolicy.plan.step import Procedure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,14 +154,14 @@ def read_for(request: ApplyRequest, plan: Procedure, runner: Runner) -> ClusterS
 
 
 def _history(request: ApplyRequest, plan: Procedure, journal: Path) -> History | None:
-    from gpolicy.apply.earlier import history_for  # noqa: PLC0415
+    from gpolicy.apply.journal_file import history_for  # noqa: PLC0415
 
     return history_for(plan, journal, resume=request.resume, rollback=request.rollback)
 
 
 def _own_history(plan: Procedure, history: History | None, journal: Path, runner: Runner) -> History | None:
     """Return the history of this plan or remedy; rename the journal of another."""
-    from gpolicy.apply.earlier import clear_away  # noqa: PLC0415
+    from gpolicy.apply.journal_file import clear_away  # noqa: PLC0415
 
     if history is None or history.plan_digest == plan.digest:
         return history

@@ -10,12 +10,12 @@ from gpolicy.printable import count
 
 if TYPE_CHECKING:
     from gpolicy.apply.plan_run import Intention
-    from gpolicy.plan.procedure import Procedure
+    from gpolicy.plan.step import Procedure
 
 
 def consent_lines(plan: Procedure, destination: str, intention: Intention) -> Iterator[str]:
     """Yield what a run is going to do: every step with its values, the guards, and what nobody can restore."""
-    from gpolicy.plan.effect_words import effect_words  # noqa: PLC0415
+    from gpolicy.plan.effects import effect_words  # noqa: PLC0415
     from gpolicy.plan.plan import Plan  # noqa: PLC0415
 
     back = intention.direction == "rollback"

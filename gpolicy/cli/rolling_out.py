@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.journal_file import set_aside
 from gpolicy.apply.lock import local_lock, lock_directory, lock_name
-from gpolicy.apply.shared_stop import SharedStopRequests
+from gpolicy.apply.runner import SharedStopRequests
 from gpolicy.cli.applying import ApplyRequest
 from gpolicy.cli.consent import can_ask, says_yes
 from gpolicy.cli.interrupts import Signals
@@ -32,10 +32,9 @@ from gpolicy.opening import real_path
 from gpolicy.printable import as_text, count, some
 from gpolicy.report.fleet_report import worst_exit_code
 from gpolicy.report.rollout_answer import RolledOut, rollout_index, rollout_reports
-from gpolicy.rollout.looking import LookResult
 from gpolicy.rollout.next_action import COMPLETE, REVERTED, Action, Carry, PlanStage, stage_of
 from gpolicy.rollout.rollout_journal import NAME, RolloutHistory, rollout_history
-from gpolicy.rollout.rollout_run import Member, RolloutRun, lost_journals
+from gpolicy.rollout.rollout_run import LookResult, Member, RolloutRun, lost_journals
 from gpolicy.settings.rollout_settings import RolloutSettings, RolloutWave, waves_of
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from gpolicy.cli.many_clusters import ProgressLines
 from gpolicy.cli.rollout_members import ClusterPlan, Preview, carry, look, preview, preview_untouched
 from gpolicy.errors import ExitCode
 from gpolicy.fleet.workers import Failed, results_as_they_come
-from gpolicy.rollout.looking import LookResult
-from gpolicy.rollout.rollout_run import RunResult
+from gpolicy.rollout.rollout_run import LookResult, RunResult
 
 if TYPE_CHECKING:
     from gpolicy.apply.journal import History

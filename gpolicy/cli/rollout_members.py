@@ -30,8 +30,7 @@ from gpolicy.drift.comparing import find_drift
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.plan.plan import check_safe, policy_digest
 from gpolicy.plan.plan_file import read_plan
-from gpolicy.rollout.looking import LookResult, look_at
-from gpolicy.rollout.rollout_run import RunResult
+from gpolicy.rollout.rollout_run import LookResult, RunResult, look_at
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import ClusterState

@@ -1,16 +1,25 @@
-"""Putting the parts of a cluster together after any source has read them, and checking that they fit."""
+"""Putting the parts of a cluster together after any source has read them, and checking that they fit.
+
+Own values are read as Ganeti stores or sends them: by the paths of the parameter table, with checked types. Every
+number is held against the bounds in `gpolicy.ganeti.number_bounds`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, NoReturn, Protocol, TypeVar
 
-from gpolicy.cluster.record import Record
-from gpolicy.cluster.state import ClusterState, Group, Identity, Instance, Node
+from gpolicy.cluster.record import Record, kind_of, shown
+from gpolicy.cluster.state import ClusterState, Group, Identity, Instance, Node, Resources
 from gpolicy.errors import InputError
-from gpolicy.ganeti.parameter import Level, Values
-from gpolicy.ganeti.values import fill
+from gpolicy.ganeti.number_bounds import BOUNDED_FAMILIES, BOUNDS
+from gpolicy.ganeti.parameter import Level, Path, Type, Value, Values
+from gpolicy.ganeti.parameters import parameter_at, parameters_of
+from gpolicy.ganeti.values import FAMILIES, fill, flatten
+from gpolicy.ganeti.vocabulary import ALLOC_POLICIES
+from gpolicy.printable import some
 
 
 class _Named(Protocol):
@@ -74,6 +83,13 @@ def instance_of(record: Record, beparams: Record, **more: Any) -> Instance:
     )
 
 
+def checked(state: ClusterState, where: str) -> ClusterState:
+    """Return the state. Raise InputError, which begins with `where`, if its parts do not fit or a number cannot be."""
+    check_references(state, where)
+    check_numbers(state, where)
+    return state
+
+
 def check_references(state: ClusterState, where: str) -> None:
     """Raise InputError if a node names an unknown group, or an instance an unknown node."""
     for node in state.nodes.values():
@@ -85,3 +101,222 @@ def check_references(state: ClusterState, where: str) -> None:
         for name in (instance.primary_node, *instance.secondary_nodes):
             if name not in state.nodes:
                 raise InputError(f"{where}: instance {instance.name!r} is on an unknown node: {name!r}")
+
+
+NODE_FIELDS: Final = {
+    "mtotal": "memory_total",
+    "mnode": "memory_node",
+    "mfree": "memory_free",
+    "dtotal": "disk_total",
+    "dfree": "disk_free",
+    "ctotal": "cpu_total",
+    "cnos": "cpu_node",
+    "sptotal": "spindles_total",
+    "spfree": "spindles_free",
+}
+"""Ganeti's names of the live fields of a node, and ours."""
+
+NO_RUN_TIME: Final = (
+    "no live data: this source shows neither measurements of nodes (memory, disk, CPUs) nor whether instances run"
+)
+
+
+def resources(node: Record) -> Resources:
+    """Return the live fields of a node; Ganeti sends null for missing ones."""
+    return Resources(**{ours: node.whole_or_none(ganetis) for ganetis, ours in NODE_FIELDS.items()})
+
+
+def missing_notes(state: ClusterState) -> tuple[str, ...]:
+    """Return notes on nodes that should have sent measurements and did not.
+
+    The node daemon of Ganeti 3.0.2 fails when it measures a volume group under exclusive storage (it compares a number
+    with text), and then sends no figures of memory either.
+    """
+    asked = [node for node in state.nodes.values() if node.is_measured]
+    silent = [node for node in asked if None in (node.resources.memory_total, node.resources.disk_total)]
+    if not silent:
+        return ()
+    notes = [f"no live data from {some([node.name for node in silent])}: their free memory and disk are unknown"]
+    key = ("ndparams", "exclusive_storage")
+    exclusive = [node.name for node in silent if state.effective_of_node(node).get(key) is True]
+    if exclusive:
+        names = some(exclusive)
+        notes.append(f"exclusive_storage is on for {names}: the node daemon of Ganeti 3.0 cannot measure such a node")
+    return tuple(notes)
+
+
+_OF_INSTANCE: Final = ("minmem", "maxmem", "vcpus", "spindle_use", "oper_ram", "nic_count")
+_OF_DISK: Final = ("size", "spindles")
+_OF_VOLUME: Final = ("size", "free", "used")
+
+
+def check_numbers(state: ClusterState, where: str) -> None:
+    """Raise InputError, which begins with `where`, if the state has a number that no cluster can have."""
+    _check_values(state.cluster.own, f"{where}: cluster")
+    for group in state.groups.values():
+        _check_values(group.own, f"{where}: group {shown(group.name)}")
+        _check_values(group.effective, f"{where}: group {shown(group.name)}")
+    for node in state.nodes.values():
+        _check_node(node, f"{where}: node {shown(node.name)}")
+    for instance in state.instances.values():
+        _check_instance(instance, f"{where}: instance {shown(instance.name)}")
+
+
+def _check_node(node: Node, where: str) -> None:
+    _check_values(node.own, where)
+    for name in Resources.__slots__:
+        number = getattr(node.resources, name)
+        if _is_refused(name, number):
+            _refuse(where, name, name, number)
+    for name in ("disk", "spindles"):
+        total, free = getattr(node.resources, f"{name}_total"), getattr(node.resources, f"{name}_free")
+        if None not in (total, free) and free > total + 1:  # figures are rounded
+            raise InputError(
+                f"{where}: {name}_free is {free}, but {name}_total {total}", hint="correct it at its source"
+            )
+    for volume in node.physical_volumes or ():
+        for name in _OF_VOLUME:
+            number = getattr(volume, name)
+            if _is_refused(name, number):
+                _refuse(f"{where}: physical volume {shown(volume.name)}", name, name, number)
+        if volume.free > volume.size + 1:  # LVM's figures are rounded
+            message = f"physical volume {shown(volume.name)} has {volume.free} MiB free of {volume.size} MiB"
+            raise InputError(f"{where}: {message}", hint="correct it at its source")
+    listed = Counter(volume.name for volume in node.physical_volumes or ())
+    # LVM calls each volume that is gone "[unknown]"
+    twice = next((name for name, times in listed.items() if times > 1 and "unknown" not in name), None)
+    if twice is not None:
+        raise InputError(f"{where}: physical volume {shown(twice)} is listed twice", hint="correct it at its source")
+    if "" in listed:
+        raise InputError(f"{where}: a physical volume has no name", hint="correct it at its source")
+
+
+def _check_instance(instance: Instance, where: str) -> None:
+    for name in _OF_INSTANCE:
+        number = getattr(instance, name)
+        if _is_refused(name, number):
+            _refuse(where, name, name, number)
+    for place, disk in enumerate((*instance.disks, instance.summed_disk)):
+        for name in _OF_DISK:
+            number = None if disk is None else getattr(disk, name)
+            if _is_refused(name, number):
+                which = f"disk {place}" if place < len(instance.disks) else "all disks"
+                _refuse(where, f"{name} of {which}", name, number)
+
+
+def _check_values(values: Values, where: str) -> None:
+    for path, value in values.items():
+        if path[0] not in BOUNDED_FAMILIES:
+            continue
+        if path == ("ipolicy", "minmax"):
+            for title, name, number in _spec_numbers(value):
+                if _is_refused(name, number):
+                    _refuse(where, f"ipolicy.minmax: {title}: {name}", name, number)
+        elif _is_refused(path[-1], value):
+            _refuse(where, ".".join(map(shown, path)), path[-1], value)
+
+
+def _spec_numbers(pairs: Value) -> Iterator[tuple[str, str, Value]]:
+    for place, pair in enumerate(pairs if isinstance(pairs, list) else [], start=1):
+        for end, spec in (pair if isinstance(pair, dict) else {}).items():
+            for name, number in (spec if isinstance(spec, dict) else {}).items():
+                yield f"{end} of pair {place}", name, number
+
+
+def _is_refused(name: str, number: Value) -> bool:
+    """Return whether `number`, if it is one, is outside the bound of `name`, if there is one."""
+    if not isinstance(number, int | float) or isinstance(number, bool):
+        return False
+    bound = BOUNDS.get(name)
+    return bound is not None and bound.refusal(number) != ""
+
+
+def _refuse(where: str, field: str, name: str, number: Value) -> NoReturn:
+    """Refuse a number that the message calls `field`."""
+    assert isinstance(number, int | float)  # noqa: S101 - others are not refused
+    bound = BOUNDS[name]
+    unit = f" {bound.unit}" if bound.unit else ""
+    message = f"{where}: {field} is {shown(str(number))}{unit}: {bound.refusal(number)}"
+    raise InputError(message, hint="correct it at its source: computing with such a number would not end")
+
+
+CLUSTER_SINGLES: Final = tuple(
+    parameter.name for parameter in parameters_of(Level.CLUSTER) if parameter.family not in FAMILIES
+)
+"""Parameters of the cluster that are a key of their own. Every other key of the cluster, unless it is a family, is not
+policy and may be a secret (host keys, certificates, OS parameters); it is never read."""
+
+_DEPTH: Final = {"diskparams": 3, "hv_state": 3, "hvparams": 3, "disk_state": 4}  # the other families: 2
+
+
+def own_values(stored: Mapping[str, Value], where: str) -> Values:
+    """Return the own values in `stored`, nested JSON by family or single parameter.
+
+    Null means "not set". Parameters that the table does not know are kept, since a newer Ganeti may have them. Raise
+    InputError, which begins with `where`, when a known parameter has another type than in Ganeti, or when the
+    allocation policy of a group is unknown.
+    """
+    values: Values = {}
+    for path, value in flatten({key: value for key, value in stored.items() if value is not None}).items():
+        if path[0] in FAMILIES and len(path) < _DEPTH.get(path[0], 3 if path == ("ipolicy", "std") else 2):
+            raise InputError(f"{where}: {shown('.'.join(path))} should be a mapping, but is {kind_of(value)}")
+        parameter = parameter_at(path)
+        if value is None:
+            continue
+        if parameter and not _fits(path, parameter.type, value):
+            raise InputError(
+                f"{where}: {shown('.'.join(path))} should be of type {parameter.type}, but is {kind_of(value)}"
+            )
+        if path == ("alloc_policy",) and value not in ALLOC_POLICIES:  # the allocator needs a known policy
+            raise InputError(f"{where}: alloc_policy should be {', '.join(ALLOC_POLICIES)}, but is {shown(str(value))}")
+        values[path] = value
+    return values
+
+
+def cluster_values(cluster: Record, families: Mapping[str, Value]) -> Values:
+    """Return the cluster's own values: the single parameters among the fields of `cluster`, and `families`."""
+    singles = {name: cluster.fields[name] for name in CLUSTER_SINGLES if name in cluster.fields}
+    return own_values({**singles, **families}, cluster.where)
+
+
+def default_of(record: Record, key: str) -> Value:
+    """Return the value under `default` of the field: there the cluster keeps its beparams and nicparams."""
+    return record.record(key).record("default").fields
+
+
+def _fits(path: Path, kind: Type, value: Value) -> bool:
+    if path[0] == "hvparams":  # typed by each hypervisor, and differently from release to release
+        return not isinstance(value, list | dict)
+    match kind:
+        case Type.INT | Type.SIZE | Type.MIB:
+            return _is_whole(value)
+        case Type.FLOAT:
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case Type.BOOL:
+            return isinstance(value, bool)
+        case Type.STRING | Type.CHOICE:
+            return isinstance(value, str)
+        case Type.LIST | Type.SET:
+            return isinstance(value, list) and all(isinstance(item, str) for item in value)
+        case Type.DICT:
+            return isinstance(value, dict) and not any(isinstance(item, list | dict) for item in value.values())
+        case Type.UID_RANGES:
+            return isinstance(value, list) and all(isinstance(item, list) and _are_whole(item) for item in value)
+        case Type.MINMAX:
+            return isinstance(value, list) and all(_is_pair(pair) for pair in value)
+
+
+def _is_pair(pair: Value) -> bool:
+    return (
+        isinstance(pair, dict)
+        and pair.keys() == {"min", "max"}
+        and all(isinstance(spec, dict) and _are_whole(spec.values()) for spec in pair.values())
+    )
+
+
+def _are_whole(values: Iterable[Value]) -> bool:
+    return all(_is_whole(value) for value in values)
+
+
+def _is_whole(value: Value) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

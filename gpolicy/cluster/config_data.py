@@ -10,11 +10,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path as FilePath
 
-from gpolicy.cluster.assembly import by_name, check_references, filled_group, identity, instance_of
+from gpolicy.cluster.assembly import (
+    NO_RUN_TIME,
+    by_name,
+    checked,
+    cluster_values,
+    default_of,
+    filled_group,
+    identity,
+    instance_of,
+    own_values,
+)
 from gpolicy.cluster.json_input import parse_json, read_bytes
-from gpolicy.cluster.live import NO_RUN_TIME
-from gpolicy.cluster.own_values import cluster_values, default_of, own_values
-from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.record import Record, kind_of
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Instance, Node
 from gpolicy.errors import InputError
@@ -59,9 +66,7 @@ def parse_config(data: bytes, *, where: str, source: str) -> ClusterState:
         instances=by_name(instances, f"{where}: instances"),
         notes=(NO_RUN_TIME, *forthcoming_note(forthcoming)),
     )
-    check_references(state, where)
-    check_numbers(state, where)
-    return state
+    return checked(state, where)
 
 
 def with_release(state: ClusterState, said: str) -> ClusterState:

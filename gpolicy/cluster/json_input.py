@@ -58,12 +58,7 @@ def parse_json(data: bytes, where: str) -> Value:
     if not text.strip():
         raise InputError(f"{where}: empty")
     try:
-        value: Value = json.loads(
-            text,
-            parse_constant=_refuse_constant,
-            parse_float=_finite,
-            object_pairs_hook=_unique,
-        )
+        value: Value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
         if "\\ud" in text or "\\uD" in text:
             json.dumps(value, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
+from gpolicy.cluster.assembly import NO_RUN_TIME, NODE_FIELDS, check_numbers, missing_notes
 from gpolicy.cluster.config_data import parse_config, with_release
 from gpolicy.cluster.json_input import decode_text, read_bytes
-from gpolicy.cluster.live import NO_RUN_TIME, NODE_FIELDS, missing_notes
-from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.process import Output, run
 from gpolicy.cluster.record import LARGEST_FILE, shown
 from gpolicy.cluster.state import ClusterState, Resources
@@ -46,15 +45,12 @@ class Master(Protocol):
     @property
     def source(self) -> str:
         """The address as given."""
-        ...
 
     def config_data(self) -> bytes:
         """Return the content of config.data."""
-        ...
 
     def run(self, argv: Sequence[str]) -> Output:
         """Run a command to its end."""
-        ...
 
 
 class Workplace(Master, Protocol):
@@ -63,11 +59,9 @@ class Workplace(Master, Protocol):
     @property
     def environ(self) -> Mapping[str, str]:
         """The environment of what is started here."""
-        ...
 
     def argv(self, command: Sequence[str]) -> list[str]:
         """Return the argv of the program to start here so that `command` runs there."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +183,7 @@ def read_master(master: Master) -> ClusterState:
             name: replace(
                 instance,
                 status=_value(row, "status"),
-                running=_yes_no(_value(row, "oper_state")),
+                running={"Y": True, "N": False}.get(_value(row, "oper_state") or ""),
                 oper_ram=_whole(row, "oper_ram", f"{master.source} gnt-instance list"),
             )
             for name, instance in state.instances.items()
@@ -250,10 +244,6 @@ def _whole(row: dict[str, str], column: str, where: str) -> int | None:
     if len(cell) > _MOST_DIGITS:
         raise InputError(f"{where}: {row['name']}: {column} is {shown(cell)}: no cluster has such an amount")
     return int(cell)
-
-
-def _yes_no(cell: str | None) -> bool | None:
-    return {"Y": True, "N": False}.get(cell or "")
 
 
 def _reason(output: Output) -> str:

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
+from gpolicy.cluster.assembly import check_numbers
 from gpolicy.cluster.json_input import decode_text
-from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.errors import GpolicyError, InputError, UnreachableError

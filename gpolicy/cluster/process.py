@@ -13,10 +13,10 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, Final
+from typing import Final
 
 from gpolicy.errors import UnreachableError
 
@@ -107,35 +107,41 @@ def run(
     """Run `argv` to its end. Raise UnreachableError if it cannot start, is too slow or prints over `limit` bytes."""
     process = start(argv, environ, stdin=stdin)
     until = time.monotonic() + seconds
+
+    def left() -> float:
+        if (seconds_left := until - time.monotonic()) <= 0:
+            raise subprocess.TimeoutExpired(argv[0], seconds)
+        return seconds_left
+
+    taken = {True: bytearray(), False: bytearray()}
     try:
-        stdout, stderr = _collect(process, argv[0], until, limit)
-        return Output(process.wait(timeout=max(until - time.monotonic(), 0)), stdout, stderr)
+        for is_output, piece in pieces(process, left):
+            taken[is_output] += piece
+            if len(taken[is_output]) > limit:
+                raise UnreachableError(f"{argv[0]}: prints more than {limit // 1024**2} MiB")
+        code = process.wait(timeout=max(until - time.monotonic(), 0))
+        return Output(code, bytes(taken[True]), taken[False].decode(errors="replace"))
     except subprocess.TimeoutExpired:
         raise UnreachableError(f"{argv[0]}: did not end within {seconds:.0f} seconds") from None
     finally:
         end(process)
 
 
-def _collect(process: subprocess.Popen[bytes], name: str, until: float, limit: int) -> tuple[bytes, str]:
-    assert process.stdout is not None  # noqa: S101 (both are pipes)
-    assert process.stderr is not None  # noqa: S101
-    taken: dict[IO[bytes], bytearray] = {process.stdout: bytearray(), process.stderr: bytearray()}
+def pieces(process: subprocess.Popen[bytes], patience: Callable[[], float]) -> Iterator[tuple[bool, bytes]]:
+    """Yield what a program prints, as it comes: whether on standard output, and the bytes; none at the end of each.
+
+    `patience` returns how many seconds to wait for more; it may raise.
+    """
     with selectors.DefaultSelector() as selector:
-        for pipe in taken:
-            selector.register(pipe, selectors.EVENT_READ)
+        for pipe in (process.stdout, process.stderr):
+            if pipe is not None:
+                selector.register(pipe, selectors.EVENT_READ)
         while selector.get_map():
-            ready = selector.select(max(until - time.monotonic(), 0))
-            for key, _ in ready:
-                chunk = os.read(key.fd, 65536)
-                if not chunk:
+            for key, _ in selector.select(patience()):
+                piece = os.read(key.fd, 65536)
+                if not piece:
                     selector.unregister(key.fileobj)
-                buffer = taken[process.stdout if key.fileobj is process.stdout else process.stderr]
-                buffer += chunk
-                if len(buffer) > limit:
-                    raise UnreachableError(f"{name}: prints more than {limit // 1024**2} MiB")
-            if time.monotonic() >= until:
-                raise subprocess.TimeoutExpired(name, 0)
-    return bytes(taken[process.stdout]), taken[process.stderr].decode(errors="replace")
+                yield key.fileobj is process.stdout, piece
 
 
 def end(process: subprocess.Popen[bytes], *, grace: float = 0) -> None:

@@ -1,24 +1,290 @@
-"""Ganeti's remote API (RAPI): one consistent read, in seven requests for a cluster of any size."""
+"""Ganeti's remote API (RAPI): one consistent read, in seven requests for a cluster of any size.
+
+It never shows hv_state, disk_state and modify_etc_hosts, and a node's own parameters only to users with a password. The
+list of nodes holds their measurements.
+"""
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
-from gpolicy.cluster.rapi_answers import (
-    CONFIGURATION_FIELDS,
-    NODE_OWN_FIELDS,
-    PLACE_FIELDS,
-    Answers,
-    ChangedError,
-    configuration_of,
-    state_of,
+from gpolicy.cluster import unreadable
+from gpolicy.cluster.assembly import (
+    CLUSTER_SINGLES,
+    by_name,
+    check_numbers,
+    check_references,
+    cluster_values,
+    default_of,
+    filled_group,
+    identity,
+    instance_of,
+    missing_notes,
+    numbered,
+    own_values,
+    resources,
 )
+from gpolicy.cluster.config_data import forthcoming_note
 from gpolicy.cluster.rapi_client import Client, netloc
-from gpolicy.cluster.state import ClusterState
-from gpolicy.errors import UnreachableError
-from gpolicy.ganeti.parameter import Value
+from gpolicy.cluster.record import Record, kind_of, shown
+from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Instance, Node, Resources, Unreadable
+from gpolicy.errors import InputError, UnreachableError
+from gpolicy.ganeti.parameter import Level, Value, Values
+from gpolicy.ganeti.values import FAMILIES, fill
 from gpolicy.ganeti.vocabulary import RAPI_READS
+from gpolicy.printable import some
+
+NODE_OWN_FIELDS: Final = ("name", "serial_no", "custom_ndparams")
+_VERSION: Final = ("name", "serial_no", "uuid")
+CONFIGURATION_FIELDS: Final = (*_VERSION, "group.uuid", "tags", "offline", "drained", "vm_capable", "custom_ndparams")
+PLACE_FIELDS: Final = (*_VERSION, "pnode", "snodes", "admin_state", "disk_template", "beparams", "tags")
+NO_NODE_OWN: Final = (
+    "own parameters of nodes are not known: the remote API shows them only to users with a password;"
+    " values that differ from the group's are shown as own"
+)
+
+
+class _Answer(Record):
+    """An object of an answer. Ganeti sends each list and mapping, if only an empty one."""
+
+    __slots__ = ()
+    absent_is_empty = False
+
+
+class ChangedError(InputError):
+    """The answers do not belong together: something changed between two of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The documents of one cluster. `node_own` is the query of `NODE_OWN_FIELDS`, None for users without a password."""
+
+    info: Value
+    groups: Value
+    nodes: Value
+    instances: Value
+    node_own: Value | None = None
+
+
+def state_of(answers: Answers, source: str) -> ClusterState:
+    """Return the state that `answers` describe. Raise InputError that begins with `source`, ChangedError among them."""
+    frame = _frame(answers.info, answers.groups, source)
+    by_uuid = {group.identity.uuid: group for group in frame.groups.values()}
+    node_own = None if answers.node_own is None else _node_own(answers.node_own, f"{source}: /2/query/node")
+    nodes = [_node(record, by_uuid, node_own) for record in records_of(answers.nodes, f"{source}: /2/nodes")]
+    records = records_of(answers.instances, f"{source}: /2/instances")
+    placed = [record for record in records if _has_place(record)]
+    state = replace(
+        frame,
+        nodes=by_name(numbered(nodes), f"{source}: /2/nodes"),
+        instances=by_name(numbered(_instance(record) for record in placed), f"{source}: /2/instances"),
+        unreadable=(*frame.unreadable, *(() if node_own is not None else (unreadable.NODE_OWN,))),
+        notes=(*(() if node_own is not None else (NO_NODE_OWN,)), *forthcoming_note(len(records) - len(placed))),
+    )
+    try:
+        check_references(state, source)
+    except InputError as error:
+        raise ChangedError(error.message) from None
+    check_numbers(state, source)
+    return replace(state, notes=(*state.notes, *_mixed_note(state), *missing_notes(state)))
+
+
+def configuration_of(
+    info_answer: Value, groups_answer: Value, nodes_answer: Value, instances_answer: Value, source: str
+) -> ClusterState:
+    """Return the configuration of a cluster, without measurements and disks.
+
+    `nodes_answer` is the query of `CONFIGURATION_FIELDS`, `instances_answer` that of `PLACE_FIELDS`, None if instances
+    do not matter. Raise as `state_of` does.
+    """
+    frame = _frame(info_answer, groups_answer, source)
+    by_uuid = {group.identity.uuid: group for group in frame.groups.values()}
+    where = f"{source}: /2/query/node"
+    nodes = _rows(nodes_answer, CONFIGURATION_FIELDS, where)
+    state = replace(frame, nodes=by_name((_configured(record, by_uuid) for record in nodes), where))
+    if instances_answer is not None:
+        where = f"{source}: /2/query/instance"
+        placed = [record for record in _rows(instances_answer, PLACE_FIELDS, where) if _has_place(record)]
+        state = replace(state, instances=by_name(map(_placed, placed), where))
+    check_numbers(state, source)
+    return state
+
+
+def _has_place(instance: Record) -> bool:
+    """Return whether an instance has a name and a node; a forthcoming one may have neither yet."""
+    return bool(instance.text_or_none("name") and instance.text_or_none("pnode"))
+
+
+def _frame(info_answer: Value, groups_answer: Value, source: str) -> ClusterState:
+    """Return the cluster and its groups, without nodes and instances."""
+    info = _Answer.of(info_answer, f"{source}: /2/info")
+    own, where = _cluster_own(info), f"{source}: /2/groups"
+    groups = records_of(groups_answer, where)
+    return ClusterState(
+        source=source,
+        name=info.name("name"),
+        software_version=info.text_or_none("software_version"),
+        cluster=ClusterObject(own=own, tags=info.tags(), identity=identity(info)),
+        groups=by_name(numbered(_group(record, own) for record in groups), where),
+        nodes={},
+        instances={},
+        unreadable=_gaps(info, groups),
+    )
+
+
+def _configured(record: Record, groups: dict[str | None, Group]) -> Node:
+    return Node(
+        name=record.name("name"),
+        group=_group_of(record, groups).name,
+        own=own_values({"ndparams": record.record("custom_ndparams").fields}, record.where),
+        tags=record.tags(),
+        identity=identity(record),
+        offline=record.flag("offline"),
+        drained=record.flag("drained"),
+        vm_capable=record.flag("vm_capable"),
+    )
+
+
+def _placed(record: Record) -> Instance:
+    return instance_of(
+        record,
+        record.record("beparams"),
+        primary_node=record.text("pnode"),
+        secondary_nodes=record.texts("snodes"),
+        disk_template=record.name("disk_template"),
+    )
+
+
+def records_of(value: Value, where: str) -> list[Record]:
+    """Return the objects of a list, each with its name in messages. Raise InputError that begins with `where`."""
+    if not isinstance(value, list):
+        raise InputError(f"{where}: should be a list, but is {kind_of(value)}")
+    records: list[Record] = [_Answer.of(item, where) for item in value]
+    return [replace(record, where=f"{where}: {shown(str(record.fields.get('name')))}") for record in records]
+
+
+def _mixed_note(state: ClusterState) -> tuple[str, ...]:
+    mixed = [name for name, instance in state.instances.items() if instance.disk_template == "mixed"]
+    return (f"the disks of {some(mixed)} have several templates; the remote API does not tell which",) * bool(mixed)
+
+
+_OF_GROUPS = ("ipolicy", "diskparams", "ndparams")
+_SENT_FAMILIES = sorted(FAMILIES - {"hv_state", "disk_state"})
+
+
+def _gaps(info: Record, groups: list[Record]) -> tuple[Unreadable, ...]:
+    """Return the parameters that no server sends, or not this one, perhaps of an older release."""
+    absent = (key for key in (*CLUSTER_SINGLES, *_SENT_FAMILIES) if key not in {*info.fields, "modify_etc_hosts"})
+    missing = (Unreadable(level=Level.CLUSTER, prefix=(key,)) for key in absent)
+    hidden = [family for family in _OF_GROUPS if any(f"custom_{family}" not in group.fields for group in groups)]
+    return (*unreadable.RAPI, *missing, *(Unreadable(level=Level.GROUP, prefix=(family,)) for family in hidden))
+
+
+def _cluster_own(info: Record) -> Values:
+    families: dict[str, Value] = {
+        family: info.record(family).fields for family in _SENT_FAMILIES if family in info.fields
+    }
+    defaults: dict[str, Value] = {
+        family: default_of(info, family) for family in ("beparams", "nicparams") if family in families
+    }
+    return cluster_values(info, {**families, **defaults})
+
+
+def _group(record: Record, cluster: Values) -> Group:
+    sent = [family for family in _OF_GROUPS if f"custom_{family}" in record.fields]
+    families: dict[str, Value] = {family: record.record(f"custom_{family}").fields for family in sent}
+    own = own_values({**families, "alloc_policy": record.text("alloc_policy")}, record.where)
+    group = filled_group(record.name("name"), own, cluster, record)
+    hidden = [family for family in _OF_GROUPS if family in record.fields and family not in sent]
+    shown_filled = own_values({family: record.record(family).fields for family in hidden}, record.where)
+    return replace(group, effective={**group.effective, **shown_filled})
+
+
+def _node_own(answer: Value, where: str) -> dict[str, tuple[int, Values]]:
+    """Return serial number and own parameters of each node."""
+    found: dict[str, tuple[int, Values]] = {}
+    for fields in _rows(answer, NODE_OWN_FIELDS, where):
+        own = own_values({"ndparams": fields.record("custom_ndparams").fields}, where)
+        found[fields.name("name")] = (fields.whole("serial_no"), own)
+    return found
+
+
+def _rows(answer: Value, names: tuple[str, ...], where: str) -> list[Record]:
+    """Return the rows of a query. Every field comes as [status, value]; status 0 is good."""
+    rows: list[Record] = []
+    for row in _Answer.of(answer, where).items("data"):
+        cells = [cell[1] for cell in row if isinstance(cell, list) and len(cell) == 2 and cell[0] == 0] if isinstance(
+            row, list) else []  # fmt: skip
+        if len(cells) != len(names):
+            raise InputError(f"{where}: should answer with {', '.join(names)} of every object")
+        rows.append(_Answer(where, dict(zip(names, cells, strict=True))))
+    return rows
+
+
+def _node(record: Record, groups: dict[str | None, Group], node_own: dict[str, tuple[int, Values]] | None) -> Node:
+    name, group = record.name("name"), _group_of(record, groups)
+    if node_own is None:
+        own = _overrides(record, group)
+    else:
+        serial, own = node_own.get(name, (-1, {}))
+        if serial != record.whole("serial_no"):
+            raise ChangedError(f"{record.where}: changed while it was read")
+    role = record.text_or_none("role")
+    offline, vm_capable = record.flag("offline"), record.flag("vm_capable", default=True)
+    return Node(
+        name=name,
+        group=group.name,
+        own=own,
+        tags=record.tags(),
+        identity=identity(record),
+        offline=offline,
+        drained=record.flag("drained"),
+        master=role == "M",
+        master_candidate=record.flag_or_none("master_candidate"),
+        master_capable=record.flag_or_none("master_capable"),
+        vm_capable=vm_capable,
+        # figures of a node that may hold no instance count for nothing (htools, Rapi: `eitherLive`)
+        resources=Resources() if offline or not vm_capable else resources(record),
+    )
+
+
+def _group_of(node: Record, groups: dict[str | None, Group]) -> Group:
+    uuid = node.text("group.uuid")
+    if uuid not in groups:
+        raise ChangedError(f"{node.where}: is in an unknown group: {shown(uuid)!r}")
+    return groups[uuid]
+
+
+def _overrides(record: Record, group: Group) -> Values:
+    """Return the filled parameters that differ from the group's: all are the node's own, but some may be missing."""
+    filled = own_values({"ndparams": record.record("ndparams").fields}, record.where)
+    inherited = fill({}, group.effective, Level.NODE)
+    return {path: value for path, value in filled.items() if inherited.get(path) != value}
+
+
+def _instance(record: Record) -> Instance:
+    beparams = record.record("beparams")
+    template = record.name("disk_template")
+    sizes = Record(record.where, {f"disk {number}": size for number, size in enumerate(record.items("disk.sizes"))})
+    counts = record.items("disk.spindles") if "disk.spindles" in record.fields else []  # releases before 2.9: none
+    spindles = Record(record.where, dict(zip(sizes.fields, counts, strict=False)))
+    return instance_of(
+        record,
+        beparams,
+        primary_node=record.text("pnode"),
+        secondary_nodes=record.texts("snodes"),
+        disk_template=template,
+        disks=tuple(
+            Disk(size=sizes.whole(key), template=template, spindles=spindles.whole_or_none(key)) for key in sizes.fields
+        ),
+        nic_count=len(record.items("nic.macs")),
+        status=record.text_or_none("status"),
+        running=record.flag_or_none("oper_state"),
+        oper_ram=record.whole_or_none("oper_ram"),
+    )
+
 
 _ATTEMPTS = 4
 _WHOLE_READ = 4  # times the time limit of one answer: only the node list can be slow
@@ -38,14 +304,14 @@ def read_rapi(client: Client, *, insecure: bool = False) -> ClusterState:
     """
     source = f"rapi://{netloc(client.host, client.port)}"
     until = time.monotonic() + _WHOLE_READ * client.timeout
-    first = _frame(client, until)
+    first = _read_frame(client, until)
     for attempt in range(_ATTEMPTS):
         if attempt:
             time.sleep(_PAUSE)
         nodes = client.get(_NODES, until=until)
         node_own = client.get_if_allowed(_NODE_OWN, until=until)
         instances = client.get(_INSTANCES, until=until)
-        last = _frame(client, until)
+        last = _read_frame(client, until)
         why = ""
         if first == last:
             try:
@@ -81,6 +347,6 @@ def read_rapi_configuration(client: Client, *, instances: bool = False) -> Clust
     raise UnreachableError(f"{source}: the cluster changed while it was read (at last: {why})", hint="try again")
 
 
-def _frame(client: Client, until: float) -> tuple[Value, Value]:
+def _read_frame(client: Client, until: float) -> tuple[Value, Value]:
     """Return the parts that are read first and last, to detect a change: the cluster and its groups."""
     return client.get(_INFO, until=until), client.get(_GROUPS, until=until)

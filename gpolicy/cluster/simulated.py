@@ -41,11 +41,8 @@ _HINT: Final = "write policy,count,disk,memory,cpus[,spindles[,exclusive storage
 class _SimulatedGroup:
     policy: str
     count: int
-    disk: int
-    memory: int
-    cpus: int
-    spindles: int
     exclusive: bool
+    resources: Resources
 
 
 def simulated_state(text: str, *, source: str | None = None) -> ClusterState:
@@ -68,9 +65,9 @@ def simulated_state(text: str, *, source: str | None = None) -> ClusterState:
             nodes[node] = Node(
                 name=node,
                 group=name,
-                own={("ndparams", "spindle_count"): simulated.spindles},
+                own={("ndparams", "spindle_count"): simulated.resources.spindles_total},
                 master=not nodes,
-                resources=_resources(simulated),
+                resources=simulated.resources,
                 position=len(nodes),
             )
     return ClusterState(
@@ -99,20 +96,6 @@ def built_in_values(version: str = DEFAULT_VERSION) -> Values:
     return built_in | {("ipolicy", "disk-templates"): [*_HTOOLS_ORDER]}
 
 
-def _resources(simulated: _SimulatedGroup) -> Resources:
-    return Resources(
-        memory_total=simulated.memory,
-        memory_node=0,
-        memory_free=simulated.memory,
-        disk_total=simulated.disk,
-        disk_free=simulated.disk,
-        cpu_total=simulated.cpus,
-        cpu_node=1,  # htools takes one virtual CPU for the node itself
-        spindles_total=simulated.spindles,
-        spindles_free=simulated.spindles,
-    )
-
-
 def _parse(text: str) -> _SimulatedGroup:
     sections, found = specification_in(text)
     if found is None:
@@ -131,15 +114,16 @@ def _parse(text: str) -> _SimulatedGroup:
     if not memory or not spindles:
         what = "a spindle" if memory else "memory"
         raise UsageError(f"sim: nodes without {what}: the score of such a cluster is not a number", hint=_HINT)
-    return _SimulatedGroup(
-        policy=policy,
-        count=_whole("node count", found.node_count),
-        disk=_size("disk", found.disk),
-        memory=memory,
-        cpus=cpus,
-        spindles=spindles,
-        exclusive=found.exclusive == "True",
+    count, disk = _whole("node count", found.node_count), _size("disk", found.disk)
+    resources = Resources(
+        **dict.fromkeys(("memory_total", "memory_free"), memory),
+        **dict.fromkeys(("disk_total", "disk_free"), disk),
+        **dict.fromkeys(("spindles_total", "spindles_free"), spindles),
+        memory_node=0,
+        cpu_total=cpus,
+        cpu_node=1,  # htools takes one virtual CPU for the node itself
     )
+    return _SimulatedGroup(policy, count, found.exclusive == "True", resources)
 
 
 def _whole(what: str, text: str) -> int:

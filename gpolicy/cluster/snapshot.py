@@ -10,15 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, fields
+from dataclasses import fields
 from functools import cache
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
-from gpolicy.cluster.assembly import check_references, identity
+from gpolicy.cluster.assembly import checked, own_values
 from gpolicy.cluster.json_input import parse_json, read_bytes
-from gpolicy.cluster.own_values import own_values
-from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.private_file import write_private
 from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state import (
@@ -26,6 +24,7 @@ from gpolicy.cluster.state import (
     ClusterState,
     Disk,
     Group,
+    Identity,
     Instance,
     Node,
     PhysicalVolume,
@@ -67,10 +66,10 @@ def dump_snapshot(state: ClusterState, *, taken_at: str | None = None) -> bytes:
         "software_version": state.software_version,
         "notes": list(state.notes),
         "unreadable": [{"level": gap.level.value, "prefix": list(gap.prefix)} for gap in state.unreadable],
-        "cluster": _object(state.cluster),
+        "cluster": _plain(state.cluster),
         "groups": {name: _group(group, state.cluster.own) for name, group in state.groups.items()},
-        "nodes": {name: _node(node) for name, node in state.nodes.items()},
-        "instances": {name: _instance(instance) for name, instance in state.instances.items()},
+        "nodes": {name: _nameless(node) for name, node in state.nodes.items()},
+        "instances": {name: _nameless(instance) for name, instance in state.instances.items()},
     }
     try:
         return (json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
@@ -91,23 +90,23 @@ def parse_snapshot(data: bytes, where: str) -> ClusterState:
     version = document.text("format_version")
     if version.split(".")[0] != FORMAT_VERSION.split(".", maxsplit=1)[0]:
         raise InputError(f"{where}: is of format {version!r}, this gpolicy reads {FORMAT_VERSION}")
-    cluster = document.record("cluster")
-    own = own_values(cluster.record("own").fields, cluster.where)
+    cluster = read_part(ClusterObject, document.record("cluster"))
     state = ClusterState(
         source=document.text("source"),
         name=document.text("name"),
         software_version=document.text_or_none("software_version"),
-        cluster=ClusterObject(own=own, tags=cluster.tags(), identity=identity(cluster.record("identity"))),
-        groups={name: _read_group(name, group, own) for name, group in document.records("groups")},
-        nodes={name: _read_node(name, node) for name, node in document.records("nodes")},
-        instances={name: _read_instance(name, instance) for name, instance in document.records("instances")},
+        cluster=cluster,
+        groups={name: _read_group(name, group, cluster.own) for name, group in document.records("groups")},
+        nodes={name: read_part(Node, node, name=name) for name, node in document.records("nodes")},
+        instances={
+            name: read_part(Instance, item, name=name, forthcoming=item.flag("forthcoming", default=False))
+            for name, item in document.records("instances")
+        },
         unreadable=tuple(map(read_gap, document.objects("unreadable"))),
         notes=document.texts("notes"),
         snapshot=Snapshot(where, read_time(document, "taken_at")),  # new in format 1.3
     )
-    check_references(state, where)
-    check_numbers(state, where)
-    return state
+    return checked(state, where)
 
 
 def state_digest(state: ClusterState, *, besides: Iterable[Unreadable] = ()) -> str:
@@ -136,7 +135,9 @@ def state_digest(state: ClusterState, *, besides: Iterable[Unreadable] = ()) -> 
             ]
             for node in state.nodes.values()
         },
-        "instances": {name: _for_digest(instance) for name, instance in state.instances.items()},
+        "instances": {
+            name: {key: _plain(getattr(item, key)) for key in _IN_DIGEST} for name, item in state.instances.items()
+        },
     }  # fmt: skip
     return DIGEST_PREFIX + hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -150,55 +151,28 @@ _NOT_IN_DIGEST = (
 _IN_DIGEST = tuple(item.name for item in fields(Instance) if item.name not in {"name", *_NOT_IN_DIGEST})
 
 
-def _for_digest(instance: Instance) -> Value:
-    content: dict[str, Value] = {name: getattr(instance, name) for name in _IN_DIGEST}
-    content["tags"] = _texts(instance.tags)
-    content["secondary_nodes"] = list(instance.secondary_nodes)
-    content["disks"] = [asdict(disk) for disk in instance.disks]
-    return content
+def _plain(value: Any) -> Any:
+    """Return a part of the state as JSON types: own values nested, tags sorted."""
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, dict):
+        return unflatten(dict(sorted(value.items(), key=lambda item: position(item[0]))))
+    if isinstance(value, frozenset):
+        return sorted(value)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return {item.name: _plain(getattr(value, item.name)) for item in fields(value)}
 
 
-def _object(item: ClusterObject | Group | Node) -> dict[str, Value]:
-    return {"own": _tree(item.own), "tags": _texts(item.tags), "identity": asdict(item.identity)}
-
-
-def _tree(values: Values) -> dict[str, Value]:
-    return unflatten(dict(sorted(values.items(), key=lambda item: position(item[0]))))
-
-
-def _texts(texts: Iterable[str]) -> list[Value]:
-    return [*sorted(texts)]
+def _nameless(item: Any) -> dict[str, Value]:
+    """Return an object without its name, which is the key that it stands under."""
+    return {key: value for key, value in _plain(item).items() if key != "name"}
 
 
 def _group(group: Group, cluster: Values) -> dict[str, Value]:
-    follows = group.effective == fill(group.own, cluster, Level.GROUP)
-    effective = {} if follows else {"effective": _tree(group.effective)}
-    return {**_object(group), **effective, "networks": list(group.networks), "position": group.position}
-
-
-def _node(node: Node) -> dict[str, Value]:
-    volumes = node.physical_volumes
-    return {
-        "group": node.group,
-        **_object(node),
-        "offline": node.offline,
-        "drained": node.drained,
-        "master": node.master,
-        "master_candidate": node.master_candidate,
-        "master_capable": node.master_capable,
-        "vm_capable": node.vm_capable,
-        "resources": asdict(node.resources),
-        "physical_volumes": None if volumes is None else [asdict(volume) for volume in volumes],
-        "position": node.position,
-    }
-
-
-def _instance(instance: Instance) -> dict[str, Value]:
-    content: dict[str, Value] = asdict(instance)
-    del content["name"]
-    content["tags"] = _texts(instance.tags)
-    content["secondary_nodes"] = list(instance.secondary_nodes)
-    content["disks"] = [asdict(disk) for disk in instance.disks]
+    content = _nameless(group)
+    if group.effective == fill(group.own, cluster, Level.GROUP):
+        del content["effective"]
     return content
 
 
@@ -215,10 +189,21 @@ _READERS: dict[str, Callable[[Record, str], object]] = {
     "str | None": Record.text_or_none,
     "int": Record.whole,
     "int | None": Record.whole_or_none,
+    "float | None": Record.number_or_none,
     "bool": Record.flag,
     "bool | None": Record.flag_or_none,
     "frozenset[str]": lambda record, key: frozenset(record.texts(key)),
     "tuple[str, ...]": Record.texts,
+    "Values": lambda record, key: own_values(record.record(key).fields, record.where),
+    "Identity": lambda record, key: read_part(Identity, record.record(key)),
+    "Resources": lambda record, key: read_part(Resources, record.record(key)),
+    "tuple[Disk, ...]": lambda record, key: tuple(read_part(Disk, disk) for disk in record.objects(key)),
+    "Disk | None": lambda record, key: None if record.fields.get(key) is None else read_part(Disk, record.record(key)),
+    "tuple[PhysicalVolume, ...] | None": lambda record, key: (
+        None  # not read, or from before format 1.2
+        if record.fields.get(key) is None
+        else tuple(read_part(PhysicalVolume, item) for item in record.objects(key))
+    ),
 }
 """The reader of a field, by its type in the model."""
 
@@ -228,7 +213,7 @@ def _fields(kind: Any) -> dict[str, Callable[[Record, str], object] | None]:
     return {item.name: _READERS.get(str(item.type)) for item in fields(kind)}
 
 
-def _read(kind: type[_T], record: Record, **known: object) -> _T:
+def read_part(kind: type[_T], record: Record, **known: object) -> _T:
     """Return a part of the state from a record with its fields; `known` are fields that are already read."""
     plain: Any = kind
     read = {name: reader(record, name) for name, reader in _fields(plain).items() if reader and name not in known}
@@ -238,47 +223,5 @@ def _read(kind: type[_T], record: Record, **known: object) -> _T:
 
 def _read_group(name: str, record: Record, cluster: Values) -> Group:
     own = own_values(record.record("own").fields, record.where)
-    if "effective" in record.fields:
-        effective = own_values(record.record("effective").fields, record.where)
-    else:
-        effective = fill(own, cluster, Level.GROUP)
-    return Group(
-        name=name,
-        own=own,
-        effective=effective,
-        tags=record.tags(),
-        identity=identity(record.record("identity")),
-        networks=record.texts("networks"),
-        position=record.whole_or_none("position"),
-    )
-
-
-def _read_node(name: str, record: Record) -> Node:
-    return _read(
-        Node,
-        record,
-        name=name,
-        own=own_values(record.record("own").fields, record.where),
-        identity=identity(record.record("identity")),
-        resources=_read(Resources, record.record("resources")),
-        physical_volumes=_read_volumes(record),
-    )
-
-
-def _read_volumes(record: Record) -> tuple[PhysicalVolume, ...] | None:
-    if record.fields.get("physical_volumes") is None:  # not read, or from before format 1.2
-        return None
-    return tuple(_read(PhysicalVolume, item) for item in record.objects("physical_volumes"))
-
-
-def _read_instance(name: str, record: Record) -> Instance:
-    summed = record.fields.get("summed_disk")
-    return _read(
-        Instance,
-        record,
-        name=name,
-        disks=tuple(_read(Disk, disk) for disk in record.objects("disks")),
-        identity=identity(record.record("identity")),
-        forthcoming=record.flag("forthcoming", default=False),
-        summed_disk=None if summed is None else _read(Disk, record.record("summed_disk")),
-    )
+    known = {} if "effective" in record.fields else {"effective": fill(own, cluster, Level.GROUP)}
+    return read_part(Group, record, name=name, own=own, **known)

@@ -52,9 +52,9 @@ class Group:
 
     name: str
     own: Values
-    effective: Values
     tags: frozenset[str] = frozenset()
     identity: Identity = Identity()
+    effective: Values
     networks: tuple[str, ...] = ()
     position: int | None = field(default=None, compare=False)
 

@@ -12,10 +12,8 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from gpolicy.cluster import unreadable
-from gpolicy.cluster.assembly import by_name, check_references, numbered
+from gpolicy.cluster.assembly import by_name, checked, numbered, own_values
 from gpolicy.cluster.json_input import decode_text, read_bytes
-from gpolicy.cluster.own_values import own_values
-from gpolicy.cluster.possible_numbers import check_numbers
 from gpolicy.cluster.record import shown
 from gpolicy.cluster.simulated import built_in_values
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Identity, Instance, Node, Resources
@@ -117,9 +115,7 @@ def parse_text(text: str, *, where: str, source: str) -> ClusterState:
         unreadable=unreadable.text(cluster_policy=bool(cluster)),
         notes=_NOTES,
     )
-    check_references(state, where)
-    check_numbers(state, where)
-    return state
+    return checked(state, where)
 
 
 def _five_sections(text: str, where: str) -> list[list[tuple[int, str]]]:

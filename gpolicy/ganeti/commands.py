@@ -3,22 +3,180 @@
 Values in, values out. Both forms of a command end in the same stored values; what neither can express raises
 InexpressibleError. Nothing here is retried, forced, or run as a trial: that is for whoever runs the command.
 
+Options are always long ones with `=`: a value may then start with `-`, and `gnt-node modify -D` is "drained", not disk
+parameters. One argument per template, hypervisor or volume group, since Ganeti keeps only the last of two.
+
+Ganeti's RAPI daemon matches the path as it comes: it decodes no percent sign in it, and takes only letters, digits,
+`_`, `.` and `-` in a name. An object with another name can be addressed by its UUID, or not at all. Query arguments
+are decoded, and so a tag may hold any character of its grammar.
+
 Source: Ganeti's own option parsers, opcodes and RAPI handlers (3.0.2), which the tests run.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+from urllib.parse import quote
 
-from gpolicy.ganeti.command_options import options
-from gpolicy.ganeti.expressible import Assignments, InexpressibleError, Reset, check_name, checked
-from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.ganeti.rapi_calls import RapiCall, call, fields
+from gpolicy.ganeti import grammar
+from gpolicy.ganeti.expressible import DEFAULT_WORD, Assignments, InexpressibleError, Reset, check_name, checked
+from gpolicy.ganeti.parameter import Level, Path, Type, Value
+from gpolicy.ganeti.parameters import parameter_at, position
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_key
+from gpolicy.ganeti.values import unflatten
+
+_PER_IDENT: Final = {
+    "diskparams": "--disk-parameters",
+    "hv_state": "--hypervisor-state",
+    "hvparams": "--hypervisor-parameters",
+}
+_FLAT: Final = {
+    "ndparams": "--node-parameters",
+    "beparams": "--backend-parameters",
+    "nicparams": "--nic-parameters",
+    "enabled_data_collectors": "--enabled-data-collectors",
+    "data_collector_interval": "--data-collector-interval",
+}
+_GROUP_OPTIONS: Final[dict[Path, str]] = {("alloc_policy",): "--alloc-policy"}
+_SPLIT_WITHOUT_ESCAPES: Final[set[Path]] = {
+    ("enabled_disk_templates",),
+    ("enabled_hypervisors",),
+    ("compression_tools",),
+}
+
+
+def options(assignments: Assignments) -> list[str]:
+    """Return the options for checked assignments, in the order of the table of parameters."""
+    ordered = dict(sorted(assignments.items(), key=lambda item: position(item[0])))
+    families: dict[str, dict[Path, Value | Reset]] = {}
+    for path, value in ordered.items():
+        families.setdefault(path[0], {})[path] = value
+    return [f"{name}={text}" for values in families.values() for name, text in _family(values)]
+
+
+def _family(values: Assignments) -> Iterator[tuple[str, str]]:
+    family = next(iter(values))[0]
+    if family == "ipolicy":
+        yield from _ipolicy(values)
+    elif family == "disk_state":
+        for ident, texts in _by_ident(values, depth=3):
+            yield "--disk-state", grammar.ident_key_values(grammar.state_ident(*ident), texts)
+    elif family in _PER_IDENT:
+        for ident, texts in _by_ident(values, depth=2):
+            yield _PER_IDENT[family], grammar.ident_key_values(ident[0], texts)
+    elif family in _FLAT:
+        yield _FLAT[family], grammar.key_values({path[1]: _text(path, value) for path, value in values.items()})
+    else:
+        yield from (_single(path, value) for path, value in values.items())
+
+
+def _by_ident(values: Assignments, *, depth: int) -> Iterable[tuple[tuple[str, ...], Mapping[str, str]]]:
+    """Return the parameters of each ident (the path's keys behind the family, up to `depth`) as text."""
+    idents: dict[tuple[str, ...], dict[str, str]] = {}
+    for path, value in values.items():
+        idents.setdefault(path[1:depth], {})[path[-1]] = _text(path, value)
+    return idents.items()
+
+
+def _ipolicy(values: Assignments) -> Iterator[tuple[str, str]]:
+    std = {path[2]: _text(path, value) for path, value in values.items() if path[1] == "std"}
+    for path, value in values.items():
+        if path[1] == "minmax":
+            yield "--ipolicy-bounds-specs", _bounds(value)
+        elif path[1] == "disk-templates":
+            yield "--ipolicy-disk-templates", _items(path, value)
+        elif path[1] != "std":
+            yield f"--ipolicy-{path[1]}", _text(path, value)
+    if std:
+        yield "--ipolicy-std-specs", grammar.key_values(std)
+
+
+def _bounds(value: Value | Reset) -> str:
+    return DEFAULT_WORD if isinstance(value, Reset) else grammar.bounds(value)  # type: ignore[arg-type]
+
+
+def _items(path: Path, value: Value | Reset) -> str:
+    if isinstance(value, Reset):
+        return DEFAULT_WORD
+    assert isinstance(value, list)  # noqa: S101 (checked before)
+    join = grammar.plain_list if path in _SPLIT_WITHOUT_ESCAPES else grammar.escaped_list
+    return join([str(item) for item in value])
+
+
+def _single(path: Path, value: Value | Reset) -> tuple[str, str]:
+    """Return the option of a parameter that has one of its own; here booleans are yes and no."""
+    parameter = parameter_at(path)
+    assert parameter is not None  # noqa: S101 (checked before)
+    name = parameter.option or _GROUP_OPTIONS[path]
+    match parameter.type, value:
+        case Type.BOOL, bool():
+            return name, "yes" if value else "no"
+        case ((Type.LIST | Type.SET), _):
+            return name, _items(path, value)
+        case Type.DICT, dict():
+            return name, grammar.key_values(value)  # type: ignore[arg-type]
+        case Type.UID_RANGES, list():
+            return name, grammar.uid_ranges(value)  # type: ignore[arg-type]
+    return name, _text(path, value)
+
+
+def _text(path: Path, value: Value | Reset) -> str:
+    """Return a value inside a parameter list; here booleans are true and false."""
+    match value:
+        case Reset():
+            return DEFAULT_WORD
+        case bool():
+            return "true" if value else "false"
+        case int() if path[0] == "data_collector_interval":
+            return grammar.seconds(value)
+    return str(value)
+
+
+_ADDRESSABLE: Final = re.compile(r"[A-Za-z0-9_.-]+")
+_REASON: Final = 100  # what carrying a plan out adds to the query: a mark to find the job by
+_LONGEST_PATH: Final = 8192 - len("DELETE  HTTP/1.1\r\n") - _REASON  # the daemon refuses a longer start line
+
+
+@dataclass(frozen=True, slots=True)
+class RapiCall:
+    """One request to RAPI. `path` holds the query; `body` is sent as application/json, or not at all if None."""
+
+    method: str
+    path: str
+    body: Value = None
+
+
+def call(method: str, path: Iterable[str], body: Value = None, *, tags: Iterable[str] = ()) -> RapiCall | None:
+    """Return the request for `/2/…`, or None if RAPI cannot address the object or take so long a request."""
+    parts = list(path)
+    if any(not _ADDRESSABLE.fullmatch(part) or part in {".", ".."} for part in parts):
+        return None
+    query = "&".join(f"tag={quote(tag, safe='')}" for tag in tags)
+    address = "/".join(("/2", *parts)) + (f"?{query}" if query else "")
+    return RapiCall(method, address, body) if len(address) <= _LONGEST_PATH else None
+
+
+def fields(assignments: Assignments) -> dict[str, Value]:
+    """Return checked assignments as fields of the opcode: nested, by the names under which they are written."""
+    ordered = sorted(assignments.items(), key=lambda item: position(item[0]))
+    tree = unflatten({path: _json(path, value) for path, value in ordered})
+    return {_field(name): value for name, value in tree.items()}
+
+
+def _json(path: Path, value: Value | Reset) -> Value:
+    if not isinstance(value, Reset):
+        return value
+    return [DEFAULT_WORD] if path == ("ipolicy", "disk-templates") else DEFAULT_WORD
+
+
+def _field(name: str) -> str:
+    """Return the opcode's name of a cluster parameter: `volume_group_name` is written as `vg_name`."""
+    parameter = parameter_at((name,))
+    return parameter.opcode or name if parameter is not None else name
 
 
 class Route(StrEnum):
@@ -114,8 +272,7 @@ def group_rename(old: str, new: str) -> Command:
     check_name("group", old)
     check_name("group", new)
     return _command(
-        ["gnt-group", "rename", *_positional(old, new)],
-        call("PUT", ("groups", old, "rename"), {"new_name": new}),
+        ["gnt-group", "rename", *_positional(old, new)], call("PUT", ("groups", old, "rename"), {"new_name": new})
     )
 
 
@@ -168,17 +325,12 @@ def _tags(verb: str, method: str, level: Level, name: str | None, tags: Iterable
         objects = (check_name(level, name),)
         collection = (_COLLECTIONS[level], *objects)
     return _command(
-        [_PROGRAMS[level], verb, *_positional(*objects, *wanted)],
-        call(method, (*collection, "tags"), tags=wanted),
+        [_PROGRAMS[level], verb, *_positional(*objects, *wanted)], call(method, (*collection, "tags"), tags=wanted)
     )
 
 
 def _checked(
-    assignments: Assignments,
-    level: Level,
-    version: str,
-    *,
-    may_be_empty: bool = False,
+    assignments: Assignments, level: Level, version: str, *, may_be_empty: bool = False
 ) -> Mapping[Path, Value | Reset]:
     if not assignments and not may_be_empty:
         reason = "Ganeti would run a job that changes nothing, or refuse it"

@@ -93,14 +93,7 @@ def node_name(group: int, number: int) -> str:
 
 MIB: Final = 1024**2
 _UNITS: Final = {"": MIB, "m": MIB, "g": MIB * 1024, "t": MIB * 1024**2, "M": 1000**2, "G": 1000**3, "T": 1000**4}
-_LONG_UNITS: Final = {
-    "mib": MIB,
-    "gib": MIB * 1024,
-    "tib": MIB * 1024**2,
-    "mb": 1000**2,
-    "gb": 1000**3,
-    "tb": 1000**4,
-}
+_LONG_UNITS: Final = {"mib": MIB, "gib": MIB * 1024, "tib": MIB * 1024**2, "mb": 1000**2, "gb": 1000**3, "tb": 1000**4}
 
 
 def bytes_of(unit: str) -> int | None:

@@ -16,16 +16,16 @@ from typing import Final
 
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Reach, Value
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.tables import cluster, disks, hypervisors, instance_policy, nodes
+from gpolicy.ganeti.tables import cluster, hypervisors
 
 PARAMETERS: Final[tuple[Parameter, ...]] = (
     *cluster.cluster(),
-    instance_policy.ALLOC_POLICY,
-    *instance_policy.ipolicy(),
-    *disks.diskparams(),
-    *nodes.ndparams(),
-    *nodes.states(),
-    *instance_policy.beparams(),
+    cluster.ALLOC_POLICY,
+    *cluster.ipolicy(),
+    *cluster.diskparams(),
+    *cluster.ndparams(),
+    *cluster.states(),
+    *cluster.beparams(),
     *hypervisors.hvparams(),
     *cluster.nicparams(),
     *cluster.data_collectors(),

@@ -132,10 +132,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     ),
     "max_tracked_jobs": SensibleRange(1, 10_000, "", "the master watches the file of each tracked job"),
     "master_netmask": SensibleRange(
-        8,
-        128,
-        "bits",
-        "an IPv4 address has 32, and Ganeti refuses more for it; networks of IPv6 have 48 or more",
+        *(8, 128, "bits", "an IPv4 address has 32, and Ganeti refuses more for it; networks of IPv6 have 48 or more"),
         gap=(32, 48),
     ),
     "data_collector_interval": SensibleRange(
@@ -153,11 +150,7 @@ SENSIBLE: Final[dict[str, SensibleRange]] = {
     **dict.fromkeys(("stripes", "data-stripes", "meta-stripes"), _STRIPES),
     # hypervisors
     "cpu_cap": SensibleRange(
-        10,
-        25_600,
-        "%",
-        "it is for all virtual CPUs of an instance together, and 100 is one whole CPU",
-        zero="no limit",
+        10, 25_600, "%", "it is for all virtual CPUs of an instance together, and 100 is one whole CPU", zero="no limit"
     ),
     "cpu_weight": SensibleRange(16, 65_534, "", "it is relative to other instances, and Xen's own default is 256"),
     "cpu_cores": SensibleRange(0, 512, "", "no CPU has more cores"),

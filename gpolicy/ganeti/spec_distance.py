@@ -11,8 +11,5 @@ def spec_distance(outside: Iterable[tuple[int, int, int]]) -> float:
     What a value would have to change counts as a share of the larger of both: 4G from a range that begins at 8G is 0.5,
     as is 8G from a range that ends at 4G. The shares are added up. The nearest pair is the first with the least sum.
     """
-    return sum(_share(value, min(max(value, low), high)) for value, low, high in outside)
-
-
-def _share(value: int, legal: int) -> float:
-    return abs(value - legal) / max(value, legal) if value != legal else 0.0
+    legal = ((value, min(max(value, low), high)) for value, low, high in outside)
+    return sum(abs(value - nearest) / max(value, nearest) for value, nearest in legal if value != nearest)

@@ -88,26 +88,10 @@ DISK_STATE: Final[dict[str, tuple[int, str, str]]] = {
 }
 
 SCORE_COMPONENTS: Final = (
-    "free_mem_cv",
-    "free_disk_cv",
-    "n1_cnt",
-    "reserved_mem_cv",
-    "offline_all_cnt",
-    "offline_pri_cnt",
-    "vcpu_ratio_cv",
-    "cpu_load_cv",
-    "mem_load_cv",
-    "disk_load_cv",
-    "net_load_cv",
-    "pri_tags_score",
-    "spindles_cv",
-    "free_mem_cv_forth",
-    "free_disk_cv_forth",
-    "vcpu_ratio_cv_forth",
-    "spindles_cv_forth",
-    "location_score",
-    "location_exclusion_score",
-    "reserved_mem_rtotal",
+    *("free_mem_cv", "free_disk_cv", "n1_cnt", "reserved_mem_cv", "offline_all_cnt", "offline_pri_cnt"),
+    *("vcpu_ratio_cv", "cpu_load_cv", "mem_load_cv", "disk_load_cv", "net_load_cv", "pri_tags_score", "spindles_cv"),
+    *("free_mem_cv_forth", "free_disk_cv_forth", "vcpu_ratio_cv_forth", "spindles_cv_forth"),
+    *("location_score", "location_exclusion_score", "reserved_mem_rtotal"),
 )
 """The components of the cluster score, as htools names them and in its order."""
 

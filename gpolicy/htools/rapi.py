@@ -1,7 +1,7 @@
 """A cluster as Ganeti's remote API describes it (`-m`; htools, Backend/Rapi).
 
 `file://DIR` holds the answers in `groups.json`, `nodes.json`, `instances.json` and `info.json`; any other address is
-asked over HTTPS (port 5080 unless the address says otherwise), read-only. `gpolicy.cluster.rapi_answers` reads the
+asked over HTTPS (port 5080 unless the address says otherwise), read-only. `gpolicy.cluster.rapi` reads the
 answers. Here stands only what htools does otherwise: what it takes as it was sent, and what it refuses to do without.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from gpolicy.allocator.cluster_data import ClusterData, Group, Instance, NodeData
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.cluster.json_input import parse_json, read_bytes
-from gpolicy.cluster.rapi_answers import Answers, records_of, state_of
+from gpolicy.cluster.rapi import Answers, records_of, state_of
 from gpolicy.errors import GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.vocabulary import RAPI_READS

@@ -17,9 +17,8 @@ from gpolicy.analysis.volume_sizes import smallest_volume
 from gpolicy.cluster.state import ClusterState, Disk, Instance, Node
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePools, VolumesFrom, own_group, pools_of
-from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 from gpolicy.ganeti.releases import release_key
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.ganeti.volume_arithmetic import SpindleFault, VolumeSize, spindle_refusal
 from gpolicy.impact.comparison import StateComparison
 from gpolicy.impact.storage_findings import (
     DiskFinding,

@@ -17,9 +17,8 @@ from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.plan.change import MEMBERSHIP, NAME, Change, ChangeAction, Objection, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, Change, ChangeAction, Objection, instances_with, words
 from gpolicy.plan.projection import projected
-from gpolicy.plan.risk import instances_with
 from gpolicy.policy.guard import BUILT_IN
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
@@ -130,14 +129,6 @@ def judge_without_cluster(
     return {guard.name: guard for guard in results if guard.name in JUDGED_WITHOUT_CLUSTER}
 
 
-def _right_cluster(view: Outlook) -> Iterator[Objection]:
-    yield from (Objection(finding.message, finding.span) for finding in other_cluster(view.policy, view.state))
-
-
-def _expressible(view: Outlook) -> Iterator[Objection]:
-    yield from view.impossible
-
-
 def _templates_enabled(view: Outlook) -> Iterator[Objection]:
     enabled = set(words(view.cluster_after.get(_ENABLED)))
     if not enabled:
@@ -152,17 +143,15 @@ def _templates_enabled(view: Outlook) -> Iterator[Objection]:
         if extra and lists_change:
             text = f"{label} allows {', '.join(extra)}, which would not be enabled: declare its disk-templates as well"
             yield view.object_to(text, _ALLOWED, _ENABLED, group=name)
-        elif not set(allowed) & enabled and _touches_policy(view, name):
+        elif not set(allowed) & enabled and any(
+            change.path[0] == "ipolicy" and change.object_name == name for change in view.changes
+        ):
             text = (
                 f"{label} allows no enabled template (Ganeti cuts its list to the enabled ones) and cannot be changed"
                 " like that: declare its disk-templates as well"
             )
             touched = (change.path for change in view.changes if change.path[0] == "ipolicy")
             yield view.object_to(text, *touched, group=name)
-
-
-def _touches_policy(view: Outlook, group: str | None) -> bool:
-    return any(change.path[0] == "ipolicy" and change.object_name == group for change in view.changes)
 
 
 def _templates_in_use(view: Outlook) -> Iterator[Objection]:
@@ -327,8 +316,10 @@ def _storage_set_up(view: Outlook) -> Iterator[Objection]:
 
 
 GUARDS: dict[str, Callable[[Outlook], Iterator[Objection]]] = {
-    "right-cluster": _right_cluster,
-    "expressible": _expressible,
+    "right-cluster": lambda view: (
+        Objection(item.message, item.span) for item in other_cluster(view.policy, view.state)
+    ),
+    "expressible": lambda view: iter(view.impossible),
     "templates-enabled": _templates_enabled,
     "templates-in-use": _templates_in_use,
     "std-in-bounds": _standard_in_bounds,

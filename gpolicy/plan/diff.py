@@ -11,9 +11,22 @@ from gpolicy.fit.desired import Desired, DesiredGroup, DesiredNode, resolve
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, position
 from gpolicy.ganeti.values import as_word, canonical, fill
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, NotCompared, Risk
+from gpolicy.plan.change import (
+    MEMBERSHIP,
+    MOVE_CHANGES,
+    MOVE_UNCHECKED,
+    NAME,
+    RISK_OF_ACTION,
+    STANDS_IN,
+    TAGS,
+    Change,
+    ChangeAction,
+    NotCompared,
+    Risk,
+    risk_of,
+    risk_when_new,
+)
 from gpolicy.plan.part import Key, without
-from gpolicy.plan.risk import MOVE_CHANGES, MOVE_UNCHECKED, RISK_OF_ACTION, STANDS_IN, risk_of, risk_when_new
 from gpolicy.policy.model import INHERIT, Leaf, Leaves, OwnedPrefix, Policy
 
 TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:result:", "htools:standby:auto")
@@ -137,7 +150,8 @@ class _Diff:
                 wanted = "inherit" if leaf.value is INHERIT else leaf.value
                 self.result.unreadable.append(NotCompared(label, path, wanted, leaf.span))
                 continue
-            own_before, own_after = canonical(path, own.get(path)) if path in own else None, after_value(path, leaf)
+            own_before = canonical(path, own.get(path)) if path in own else None
+            own_after = None if leaf.value is INHERIT else canonical(path, leaf.value)
             if leaf.value is INHERIT and path[-1] == "access" and path in own:
                 own_after = after.get(path)  # Ganeti cannot remove this one: it gets the value that it would inherit
             if (path in own and own_before == own_after) or (path not in own and leaf.value is INHERIT):
@@ -238,11 +252,6 @@ def owned(tag: str, level: Level, prefixes: tuple[OwnedPrefix, ...]) -> bool:
     if tag.startswith(TOOL_TAGS):
         return False
     return any(level in owned.levels and tag.startswith(owned.prefix) for owned in prefixes)
-
-
-def after_value(path: Path, leaf: Leaf) -> Value:
-    """Return the own value that a leaf asks for; None for inherit."""
-    return None if leaf.value is INHERIT else canonical(path, leaf.value)
 
 
 def _silent_changes(before: Mapping[Path, Value], after: Mapping[Path, Value], declared: Leaves) -> str:

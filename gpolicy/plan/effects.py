@@ -1,16 +1,125 @@
-"""The effects of a command on the leaves of an object: they show in the state whether the command has run."""
+"""What a plan and an apply compare: each object of a cluster as one mapping of paths to values; and effects on them.
+
+Own values, tags (`("tags", TAG)` is true), a node's group, a group's name and an instance's nodes are all leaves, so
+every change of an object is a change of leaves. Values are in the normal form; a value that is not set has no leaf.
+The effects of a command on the leaves show in the state whether the command has run. In words (`effect_words`) they are
+for the user who approves the command, in full; escape these before printing.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Final
 
+from gpolicy.cluster.state import ClusterState, Identity, Unreadable
 from gpolicy.ganeti.expressible import Reset
-from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.ganeti.values import canonical
-from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS, Change, words
-from gpolicy.plan.contents import Contents
+from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameters import reach_of
+from gpolicy.ganeti.units import exact_size
+from gpolicy.ganeti.values import amount_text, canonical
+from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
+from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS, Change, ChangeAction, words
+from gpolicy.printable import count
+
+Contents = dict[str, Values]
+"""Leaves by object: `cluster`, `group/NAME`, `node/NAME`, and `instance/NAME` where instances are looked at."""
+
+ADMIN_STATE: Path = ("admin_state",)
+"""Path of the state that an instance should be in: up, down or offline."""
+
+_NOT_OWN = (NAME, MEMBERSHIP, NODES, ADMIN_STATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """One object as it was read: its UUID and serial number, and its leaves."""
+
+    identity: Identity
+    values: Values
+
+
+def contents(state: ClusterState, *, instances: bool = False) -> Contents:
+    """Return the leaves of every object of `state`; of `instances` only if they are asked for."""
+    found: Contents = {"cluster": _leaves(state.cluster.own, state.cluster.tags)}
+    for group in state.groups.values():
+        found[f"group/{group.name}"] = {NAME: group.name, **_leaves(group.own, group.tags)}
+    for node in state.nodes.values():
+        found[f"node/{node.name}"] = {MEMBERSHIP: node.group, **_leaves(node.own, node.tags)}
+    for item in state.instances.values() if instances else ():
+        nodes: list[Value] = [item.primary_node, *item.secondary_nodes]
+        found[f"instance/{item.name}"] = {NODES: nodes, ADMIN_STATE: item.admin_state}
+    return found
+
+
+def identities(state: ClusterState) -> dict[str, Identity]:
+    """Return uuid, serial number and time of every object of `state`."""
+    return {
+        "cluster": state.cluster.identity,
+        **{f"group/{group.name}": group.identity for group in state.groups.values()},
+        **{f"node/{node.name}": node.identity for node in state.nodes.values()},
+        **{f"instance/{item.name}": item.identity for item in state.instances.values()},
+    }
+
+
+def observed(state: ClusterState, objects: Iterable[str]) -> dict[str, Observed]:
+    """Return those of `objects` that the state has, as its source shows them."""
+    found, known = contents(state, instances=True), identities(state)
+    shown = {
+        name: {path: value for path, value in found[name].items() if shown_by(state.unreadable, name, path)}
+        for name in objects
+        if name in found
+    }
+    return {name: Observed(known[name], values) for name, values in shown.items()}
+
+
+def touched(changes: Iterable[Change]) -> dict[str, None]:
+    """Return the objects that `changes` touch, in their order, by the names that they have before.
+
+    The cluster is one of them where a group has inherited a value that only an own one brings back.
+    """
+    names: dict[str, None] = {}
+    created: set[str] = set()
+    for change in changes:
+        if change.action is ChangeAction.CREATE:
+            created.add(change.object)
+        if change.makes_own and change.object not in created:
+            names["cluster"] = None
+        names[
+            f"group/{change.before}" if change.action in (ChangeAction.RENAME, ChangeAction.REMOVE) else change.object
+        ] = None
+        if change.action is ChangeAction.MOVE:  # a move writes the group that is left and the one that is joined
+            names |= {f"group/{change.before}": None, f"group/{change.after}": None}
+    return names
+
+
+def level_of(name: str) -> Level:
+    """Return the level of an object by its name in plans."""
+    return Level(name.partition("/")[0])
+
+
+def is_own_value(path: Path) -> bool:
+    """Return whether a leaf is an own value, not a name, a tag or a place: those every source shows."""
+    return path not in _NOT_OWN and path[:1] != TAGS
+
+
+def tags_of(values: Mapping[Path, Value]) -> list[str]:
+    """Return the tags among the leaves of an object, sorted."""
+    return sorted(path[1] for path in values if path[:1] == TAGS and len(path) > 1)
+
+
+def shown_by(gaps: Iterable[Unreadable], name: str, path: Path) -> bool:
+    """Return whether a source with these gaps shows the leaf at `path` of an object."""
+    return not is_own_value(path) or not any(gap.covers(level_of(name), path) for gap in gaps)
+
+
+def _leaves(own: Mapping[Path, Value], tags: Iterable[str]) -> Values:
+    values = {path: canonical(path, value) for path, value in own.items() if value is not None}
+    return {**values, **{(*TAGS, tag): True for tag in sorted(tags)}}
+
 
 _NEW_GROUP: Path = ("alloc_policy",)
 
@@ -51,12 +160,7 @@ class Progress(StrEnum):
 def assigned(name: str, before: Mapping[Path, Value], after: Mapping[Path, Value | Reset]) -> tuple[Effect, ...]:
     """Return the effects of a command that sets own values of an object; a reset one has no value afterwards."""
     return tuple(
-        Effect(
-            name,
-            path,
-            _normal(path, before.get(path)),
-            None if isinstance(value, Reset) else _normal(path, value),
-        )
+        Effect(name, path, _normal(path, before.get(path)), None if isinstance(value, Reset) else _normal(path, value))
         for path, value in after.items()
     )
 
@@ -170,3 +274,94 @@ def _rename(effect: Effect, contents: Contents) -> None:
 
 def _normal(path: Path, value: Value) -> Value:
     return None if value is None else canonical(path, value)
+
+
+_LONGEST: Final = 4000  # characters of one value; a longer one is marked as cut
+_AROUND: Final = 40  # characters shown around the part in which two long values differ
+_MINMAX: Final[Path] = ("ipolicy", "minmax")
+
+
+def effect_words(effect: Effect) -> str:
+    """Return the change of one leaf: the object, the leaf, its value before and after, and the affected objects."""
+    match effect.path:
+        case path if path == NAME and effect.before is None:
+            return f"{effect.object}: created"
+        case path if path == NAME and effect.after is None:
+            return f"{effect.object}: removed"
+        case path if path == NAME:
+            return f"{effect.object}: renamed to {value_words(path, effect.after)}"
+        case path if path == MEMBERSHIP:
+            return (
+                f"{effect.object}: from group {value_words(path, effect.before)} to {value_words(path, effect.after)}"
+            )
+        case path if path == NODES:
+            return f"{effect.object}: from {', '.join(words(effect.before))} to {', '.join(words(effect.after))}"
+        case path if path[:1] == TAGS:
+            return f"{effect.object}: tag {value_words(path, path[1])} {'added' if effect.after else 'removed'}"
+    reach = reach_of(effect.path)
+    values = " → ".join(_both_words(effect))
+    return f"{effect.object} {'.'.join(effect.path)}: {values}{f'  ! {reach}' if reach else ''}"
+
+
+def value_words(path: Path, value: Value) -> str:
+    """Return a size with its unit, spec pairs by parameter, others as JSON. A long one is cut, and says so."""
+    return _cut(_words(path, value))
+
+
+def _both_words(effect: Effect) -> tuple[str, str]:
+    """Return the words of the value before and after; of long ones only the part in which they differ."""
+    before, after = _words(effect.path, effect.before), _words(effect.path, effect.after)
+    if max(len(before), len(after)) <= _LONGEST:
+        return before, after
+    start = _alike(before, after)
+    end = max(0, _alike(before[start:][::-1], after[start:][::-1]) - _AROUND)
+    start = max(0, start - _AROUND)
+    return _part(before, start, end), _part(after, start, end)
+
+
+def _alike(one: str, other: str) -> int:
+    """Return how many characters two texts have in common at their start."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def _part(text: str, start: int, end: int) -> str:
+    """Return `text` without its first `start` and its last `end` characters, which the other value has as well."""
+    first = f"({count(start, 'character')} alike)…" if start else ""
+    last = f"…({count(end, 'character')} alike)" if end else ""
+    return f"{first}{_cut(text[start : len(text) - end])}{last}"
+
+
+def _words(path: Path, value: Value) -> str:
+    if value is None:
+        return "not set"
+    if (amount := amount_text(path, value)) is not None:
+        return amount
+    return _pairs(value) if path == _MINMAX else json.dumps(value, ensure_ascii=False)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _LONGEST:
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    half = _LONGEST // 2
+    cut = f"cut: {len(text) - 2 * half} more characters are in the plan; sha256 of all {digest}…"
+    return f"{text[:half]}… ({cut}) …{text[-half:]}"
+
+
+def _pairs(value: Value) -> str:
+    try:
+        return "; ".join(_pair(pair) for pair in value)  # type: ignore[union-attr]
+    except (TypeError, KeyError):
+        return json.dumps(value, ensure_ascii=False)
+
+
+def _pair(pair: Any) -> str:
+    low, high = pair["min"], pair["max"]
+    return ", ".join(f"{name} {_bound(name, low)}..{_bound(name, high)}" for name in SPEC_PARAMETERS)
+
+
+def _bound(name: str, spec: Any) -> str:
+    value = spec[name]
+    is_size = name in SPEC_SIZES and isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return exact_size(value) if is_size else json.dumps(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -112,8 +112,8 @@ def select(changes: Sequence[Change], part: Part) -> Selection:
     along: list[str] = []
     while todo:
         change = todo.pop(0)
-        for needed in _needed(change, changes):
-            if key_of(needed) in keys:
+        for needed in changes:
+            if needed is change or not _is_needed(needed, change) or key_of(needed) in keys:
                 continue
             if _is_named(needed, part.exclude):
                 message = f"{_words(change)} needs {_words(needed)}, which --exclude leaves out"
@@ -172,15 +172,8 @@ def without(desired: Desired, keys: Collection[Key]) -> Desired:
     return replace(desired, groups=groups, current_groups=current, nodes=nodes)
 
 
-def _needed(change: Change, changes: Sequence[Change]) -> Iterator[Change]:
-    """Yield the changes without which Ganeti refuses a change, or makes it of another object."""
-    for other in changes:
-        if other is change or not _is_needed(other, change):
-            continue
-        yield other
-
-
 def _is_needed(other: Change, change: Change) -> bool:
+    """Return whether Ganeti refuses a change without another one, or makes it of another object."""
     names_group = other.path == NAME and other.level is Level.GROUP and other.action is not ChangeAction.REMOVE
     if change.action is ChangeAction.REMOVE:  # a group is removed when its nodes are elsewhere
         return other.action is ChangeAction.MOVE and other.before == change.before

@@ -19,12 +19,10 @@ from gpolicy.fit.terms import terms_of
 from gpolicy.ganeti.releases import release_of
 from gpolicy.plan.built_in_guards import GuardResult, Outlook, can_be_allowed, judge, objections, outlook
 from gpolicy.plan.change import Change, NotCompared, Objection
-from gpolicy.plan.contents import Observed, observed, touched
 from gpolicy.plan.diff import Difference, diff
-from gpolicy.plan.effects import Effect, net_effects
+from gpolicy.plan.effects import Effect, Observed, net_effects, observed, touched
 from gpolicy.plan.part import WHOLE, Key, LeftOut, Part, Selection, check_part, key_of, left_out, select, without_change
-from gpolicy.plan.procedure import Procedure
-from gpolicy.plan.step import Step
+from gpolicy.plan.step import Procedure, Step
 from gpolicy.plan.steps import StepBasis, make_steps, nodes_that_stay
 from gpolicy.policy.guard import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
@@ -215,7 +213,10 @@ def policy_digest(policy: Policy) -> str:
 
 def _content(declared: Declared) -> dict[str, object]:
     content: dict[str, object] = {
-        "leaves": [[list(path), _state(leaf.value)] for path, leaf in sorted(declared.leaves.items())],
+        "leaves": [
+            [list(path), {"inherit": True} if leaf.value is INHERIT else {"value": leaf.value}]
+            for path, leaf in sorted(declared.leaves.items())
+        ],
         "tags": None if declared.tags is None else sorted(tag.value for tag in declared.tags),
     }
     if isinstance(declared, GroupPolicy):
@@ -226,7 +227,3 @@ def _content(declared: Declared) -> dict[str, object]:
         content["nodes"] = [node.value for node in declared.nodes]
         content["groups"] = [group.value for group in declared.groups]
     return content
-
-
-def _state(value: object) -> object:
-    return {"inherit": True} if value is INHERIT else {"value": value}

@@ -22,14 +22,13 @@ from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.ganeti.values import canonical
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
 from gpolicy.plan.change import Change, ChangeAction, NotCompared, Objection, Risk
-from gpolicy.plan.contents import Observed, level_of
-from gpolicy.plan.effects import Effect
+from gpolicy.plan.effects import Effect, Observed, level_of
 from gpolicy.plan.part import LeftOut, Part, contradiction
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_json import FORMAT_VERSION, plan_as_json
-from gpolicy.plan.procedure import Procedure
 from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
 from gpolicy.plan.signature import Signers, signer_of
+from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import StepBasis, make_steps
 from gpolicy.plan.terms_file import read_terms
 from gpolicy.policy.guard import BUILT_IN, Guard, Measure

@@ -11,8 +11,7 @@ from typing import Any
 from gpolicy import __version__
 from gpolicy.json_values import fields, json_text, place
 from gpolicy.plan.change import Change
-from gpolicy.plan.contents import Observed
-from gpolicy.plan.effects import Effect
+from gpolicy.plan.effects import Effect, Observed
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Inverse, PlannedCommand, Step
 from gpolicy.plan.terms_file import terms_data

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
+from gpolicy.cluster.state import ClusterState, Group, Node, Resources
 from gpolicy.cluster.terms import Terms, under_terms
 from gpolicy.cluster.volume_pools import VolumePool, pools_of
 from gpolicy.fit.terms import terms_of
@@ -57,7 +57,8 @@ def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | Non
     for change in changes:
         by_object.setdefault((change.level, change.object_name), []).append(change)
     names = {str(item.before): str(item.after) for item in changes if item.action is ChangeAction.RENAME}
-    cluster = _changed_cluster(state.cluster, by_object.get((Level.CLUSTER, None), ()))
+    mine = by_object.get((Level.CLUSTER, None), ())
+    cluster = replace(state.cluster, own=_own(state.cluster.own, mine), tags=_tags(state.cluster.tags, mine))
     nodes = {
         node.name: _changed_node(node, by_object.get((Level.NODE, node.name), ()), names)
         for node in state.nodes.values()
@@ -131,10 +132,6 @@ def _measured(before: ClusterState, after: ClusterState) -> ClusterState:
         " group could tell (--physical-volumes; and `physical_volumes` of the policy says which are in it)"
     )
     return replace(after, nodes=nodes, notes=(*after.notes, note))
-
-
-def _changed_cluster(cluster: ClusterObject, changes: Sequence[Change]) -> ClusterObject:
-    return replace(cluster, own=_own(cluster.own, changes), tags=_tags(cluster.tags, changes))
 
 
 def _changed_node(node: Node, changes: Sequence[Change], names: Mapping[str, str]) -> Node:

@@ -15,17 +15,23 @@ from typing import Final
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.values import INHERITED_FAMILIES
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Risk, words
-from gpolicy.plan.contents import is_own_value, shown_by, tags_of, touched
-from gpolicy.plan.risk import (
+from gpolicy.plan.change import (
+    MEMBERSHIP,
     MOVE_CHANGES,
     MOVE_UNCHECKED,
+    NAME,
     RISK_OF_ACTION,
     STANDS_IN,
+    TAGS,
+    Change,
+    ChangeAction,
+    Risk,
     redirects_disks,
     risk_when_new,
     risk_with,
+    words,
 )
+from gpolicy.plan.effects import is_own_value, shown_by, tags_of, touched
 from gpolicy.plan.steps import StepBasis
 
 _NEW_GROUP: Final[Values] = {("alloc_policy",): "preferred"}
@@ -203,10 +209,7 @@ def _effective(change: Change, is_new: bool, above: tuple[Value, Value] | None) 
         before, after = above
     elif change.level is Level.GROUP and change.before is None and change.after is None:
         after = before
-    return (
-        before if change.before is None else change.before,
-        after if change.after is None else change.after,
-    )
+    return (before if change.before is None else change.before, after if change.after is None else change.after)
 
 
 def _risk(change: Change, is_new: bool) -> tuple[Risk, str]:  # noqa: FBT001

@@ -16,10 +16,8 @@ from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.expressible import RESET, InexpressibleError, Reset
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, Objection, words
-from gpolicy.plan.contents import Contents, is_own_value, tags_of
-from gpolicy.plan.effects import Effect, assigned, moved, tagged
-from gpolicy.plan.step import Inverse, Step, Wave, planned
-from gpolicy.plan.undoing import expressible, inverse_of, made
+from gpolicy.plan.effects import Contents, Effect, assigned, is_own_value, moved, tagged, tags_of
+from gpolicy.plan.step import Inverse, Step, Wave, expressible, inverse_of, made, modify, planned
 from gpolicy.printable import some
 
 Assignments = dict[Path, Value | Reset]
@@ -117,8 +115,7 @@ class _Maker:
             self._group(self._old_name(name), self.leaves[Level.GROUP][name], Wave.LET_GO)
         for name in self.emptied:
             before = {GROUP_TEMPLATES: self._group_seen(name)[GROUP_TEMPLATES]}
-            inverse = inverse_of(Level.GROUP, name, before, {GROUP_TEMPLATES: RESET}, self.version)
-            self._modify_group(name, before, {GROUP_TEMPLATES: RESET}, inverse, Wave.LET_GO)
+            self._modify(Level.GROUP, name, before, {GROUP_TEMPLATES: RESET}, Wave.LET_GO)
         self._renames()
         for name in self.created:
             self._create(name)
@@ -128,9 +125,12 @@ class _Maker:
         self._moves()
         self._removals()
         for name, leaves in self.leaves[Level.NODE].items():
-            self._modify_node(name, leaves)
+            before = {change.path: change.before for change in leaves}
+            self._modify(Level.NODE, name, before, _assignments(leaves), Wave.NODES)
         self._tags()
-        self._candidate_pool([change for change in cluster if change.path == POOL_SIZE])
+        pool = [change for change in cluster if change.path == POOL_SIZE]
+        # alone and last: on 3.0.2 a job that promotes nodes may fail with all its other changes
+        self._cluster_step(Wave.POOL, _assignments(pool), {change.path: change.before for change in pool})
         ordered = enumerate(sorted(self.result.steps, key=lambda step: step.wave), start=1)
         self.result.steps = [replace(step, id=str(number)) for number, step in ordered]
         return self.result
@@ -159,6 +159,21 @@ class _Maker:
             cause = next(causes, None)
             self.result.impossible.append(Objection(text, cause.span if cause else None))
 
+    def _modify(
+        self,
+        level: Level,
+        name: str | None,
+        before: Mapping[Path, Value],
+        after: Assignments,
+        wave: Wave,
+        inverse: Inverse | None = None,
+    ) -> None:
+        """Add a step that sets or resets own values of an object."""
+        label, called = ("cluster", "the cluster") if name is None else (f"{level}/{name}", f"{level} {name}")
+        inverse = inverse or inverse_of(level, name, before, after, self.version)
+        make = partial(modify, level, name, after, self.version)
+        self._step(wave, label, f"modify {called}: {_paths(after)}", make, inverse, assigned(label, before, after))
+
     # --- the cluster ---------------------------------------------------------------------------------------------
 
     def _groups_letting_go(self, gone: set[str]) -> list[str]:
@@ -185,7 +200,7 @@ class _Maker:
         before = {change.path: change.before for change in changes}
         after = _assignments(changes)
         templates = next((change for change in changes if change.path == TEMPLATES), None)
-        enables = templates is not None and bool(_added(templates))
+        enables = templates is not None and bool({*words(templates.after)} - {*words(templates.before)})
         if templates is not None and enables and waits:
             first: Assignments = {path: after.pop(path) for path in _STORAGE if after.get(path)}
             both: list[Value] = [*words(templates.after), *_gone(templates)]
@@ -194,20 +209,13 @@ class _Maker:
             before[TEMPLATES] = both
         self._cluster_step(Wave.ENABLE if enables and not waits else Wave.CLUSTER, after, before)
 
-    def _candidate_pool(self, changes: list[Change]) -> None:
-        """Change the pool alone and last: on 3.0.2 a job that promotes nodes may fail with all its other changes."""
-        self._cluster_step(Wave.POOL, _assignments(changes), {change.path: change.before for change in changes})
-
     def _cluster_step(self, wave: Wave, assignments: Assignments, before: Mapping[Path, Value]) -> None:
         """Add a step for what one opcode can do, and one for what has a route of its own."""
         routes: dict[commands.Route | None, Assignments] = {}
         for path, value in assignments.items():
             routes.setdefault(commands.only_route(path, version=self.version), {})[path] = value
         for part in routes.values():
-            inverse = inverse_of(Level.CLUSTER, None, {path: before[path] for path in part}, part, self.version)
-            make = partial(commands.cluster_modify, part, version=self.version)
-            effects = assigned("cluster", before, part)
-            self._step(wave, "cluster", f"modify the cluster: {_paths(part)}", make, inverse, effects)
+            self._modify(Level.CLUSTER, None, {path: before[path] for path in part}, part, wave)
 
     # --- groups --------------------------------------------------------------------------------------------------
 
@@ -215,14 +223,7 @@ class _Maker:
         before = {change.path: change.before for change in changes}
         lost = wave is Wave.LET_GO and name in self.kept_names  # at last another group has this name
         inverse = self._kept_name(name) if lost else self._undo_group(name, changes)
-        self._modify_group(name, before, _assignments(changes), inverse, wave)
-
-    def _modify_group(
-        self, name: str, before: Mapping[Path, Value], assignments: Assignments, inverse: Inverse, wave: Wave
-    ) -> None:
-        make = partial(commands.group_modify, name, assignments, version=self.version)
-        effects = assigned(f"group/{name}", before, assignments)
-        self._step(wave, f"group/{name}", f"modify group {name}: {_paths(assignments)}", make, inverse, effects)
+        self._modify(Level.GROUP, name, before, _assignments(changes), wave, inverse)
 
     def _undo_group(self, name: str, changes: list[Change]) -> Inverse:
         """Return the inverse of a group's changes: `access` that was inherited gets the value that it had."""
@@ -324,15 +325,7 @@ class _Maker:
         lost = (*back.not_restored, *lost, *marked.not_restored, *unknown, "networks that were connected to the group")
         return Inverse((*back.commands, *marked.commands), lost)
 
-    # --- nodes and tags ------------------------------------------------------------------------------------------
-
-    def _modify_node(self, name: str, changes: list[Change]) -> None:
-        assignments = _assignments(changes)
-        before = {change.path: change.before for change in changes}
-        inverse = inverse_of(Level.NODE, name, before, assignments, self.version)
-        make = partial(commands.node_modify, name, assignments, version=self.version)
-        effects = assigned(f"node/{name}", before, assignments)
-        self._step(Wave.NODES, f"node/{name}", f"modify node {name}: {_paths(assignments)}", make, inverse, effects)
+    # --- tags ----------------------------------------------------------------------------------------------------
 
     def _tags(self) -> None:
         add, remove = commands.add_tags, commands.remove_tags
@@ -367,10 +360,6 @@ def _paths(assignments: Mapping[Path, object]) -> str:
 
 def _gone(change: Change) -> list[str]:
     return [template for template in words(change.before) if template not in words(change.after)]
-
-
-def _added(change: Change) -> list[str]:
-    return [template for template in words(change.after) if template not in words(change.before)]
 
 
 def _rename_order(renames: Mapping[str, str]) -> list[tuple[str, str]]:

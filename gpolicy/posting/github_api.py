@@ -6,12 +6,12 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from gpolicy.errors import GpolicyError, UsageError
-from gpolicy.posting.json_api import Api, token_of
-from gpolicy.posting.posted_texts import NotAllowedError, Posts
+from gpolicy.posting.posted_texts import Api, NotAllowedError, Posts, token_of
 
 LONGEST: Final = 65_536  # characters of a comment or an issue
 _WORKFLOW: Final = "github-actions[bot]"
@@ -51,6 +51,9 @@ def _login(api: Api) -> str:
     return _WORKFLOW
 
 
+_POSTS: Final = partial(Posts, method="PATCH", ours=_written_by_us)
+
+
 def comments(environ: Mapping[str, str]) -> Posts | None:
     """Return the comments of the pull request of a workflow; None if there is none. Raise UsageError.
 
@@ -61,14 +64,11 @@ def comments(environ: Mapping[str, str]) -> Posts | None:
         return None
     api, repository = _repository(environ)
     path = f"{repository}/issues/{number}/comments"
-    return Posts(
+    return _POSTS(
         api=api,
         listed=path,
-        new=path,
         one=f"{repository}/issues/comments",
-        method="PATCH",
         called="GitHub: a comment",
-        ours=_written_by_us,
     )
 
 
@@ -76,14 +76,11 @@ def issues(environ: Mapping[str, str]) -> Posts:
     """Return the open issues of the repository. Raise UsageError."""
     api, repository = _repository(environ)
     path = f"{repository}/issues"
-    return Posts(
+    return _POSTS(
         api=api,
         listed=f"{path}?state=open&sort=created&direction=asc",
-        new=path,
         one=path,
-        method="PATCH",
         called="GitHub: an issue",
-        ours=_written_by_us,
         keys=("number", "body"),
         closing={"state": "closed"},
     )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from gpolicy.errors import UsageError
-from gpolicy.posting.json_api import Api, token_of
-from gpolicy.posting.posted_texts import Posts
+from gpolicy.posting.posted_texts import Api, Posts, token_of
 
 LONGEST: Final = 1_000_000  # characters of a comment or an issue
 
@@ -24,6 +24,9 @@ def _written_by_us(api: Api) -> Callable[[Mapping[str, Any]], bool]:
     return is_ours
 
 
+_POSTS: Final = partial(Posts, method="PUT", ours=_written_by_us)
+
+
 def comments(environ: Mapping[str, str]) -> Posts | None:
     """Return the notes of the merge request of a pipeline; None if there is none. Raise UsageError.
 
@@ -34,14 +37,11 @@ def comments(environ: Mapping[str, str]) -> Posts | None:
         return None
     api, project = _project(environ)
     path = f"{project}/merge_requests/{_number(environ, 'CI_MERGE_REQUEST_IID')}/notes"
-    return Posts(
+    return _POSTS(
         api=api,
         listed=f"{path}?sort=asc&order_by=created_at",
-        new=path,
         one=path,
-        method="PUT",
         called="GitLab: a note",
-        ours=_written_by_us,
     )
 
 
@@ -49,14 +49,11 @@ def issues(environ: Mapping[str, str]) -> Posts:
     """Return the open issues of the project. Raise UsageError."""
     api, project = _project(environ)
     path = f"{project}/issues"
-    return Posts(
+    return _POSTS(
         api=api,
         listed=f"{path}?state=opened&order_by=created_at&sort=asc",
-        new=path,
         one=path,
-        method="PUT",
         called="GitLab: an issue",
-        ours=_written_by_us,
         keys=("iid", "description"),
         closing={"state_event": "close"},
     )

@@ -1,18 +1,33 @@
-"""Texts of ours on GitHub or GitLab, comments of a request or issues: found again by a hidden marker, and replaced."""
+"""Texts of ours on GitHub or GitLab, comments of a request or issues: found again by a hidden marker, and replaced.
+
+Their JSON APIs are asked over https; the token is sent nowhere else.
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
 import re
+import ssl
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from http.client import HTTPException
+from typing import Any, Final
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    getproxies,
+)
 
-from gpolicy.errors import InputError
-
-if TYPE_CHECKING:
-    from gpolicy.posting.json_api import Api
+from gpolicy.errors import InputError, UnreachableError, UsageError
 
 _CLEAN: Final = re.compile(r"[^A-Za-z0-9._/]+")
 _LONGEST_NAME: Final = 100
@@ -36,14 +51,13 @@ class PostedText:
 class Posts:
     """The comments of one request, or the issues of one repository.
 
-    `listed` is the path of their list, oldest first, `new` that of a new one, `one` the beginning of that of each.
+    `listed` is the path of their list, oldest first, and without its query that of a new one; `one` begins each one's.
     `method` replaces a text. `keys` are those of its number and of the text, `closing` what closes an issue. `ours`
     returns whether the owner of our token wrote an item. Errors call one `called`.
     """
 
     api: Api
     listed: str
-    new: str
     one: str
     method: str
     called: str
@@ -63,7 +77,7 @@ class Posts:
 
     def create(self, text: str, title: str = "") -> None:
         """Write a new one, an issue with its title. Raise NotAllowedError."""
-        self.api.ask("POST", self.new, {**({"title": title} if title else {}), self.keys[1]: text})
+        self.api.ask("POST", self.listed.partition("?")[0], {**({"title": title} if title else {}), self.keys[1]: text})
 
     def update(self, number: int, text: str, *, close: bool) -> None:
         """Replace a text, and close the issue if asked to. Raise NotAllowedError."""
@@ -107,3 +121,90 @@ def post(posts: Posts, name: str, text: str, *, title: str = "", begin: bool = T
         return Posted.UNCHANGED
     posts.update(known.number, whole, close=close)
     return Posted.CLOSED if close else Posted.UPDATED
+
+
+_LARGEST: Final = 32 * 1024**2
+_SECONDS: Final = 30.0
+_PAGE: Final = 100  # the greatest page of both services
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+_NOT_ALLOWED: Final = frozenset({401, 403, 404})  # GitHub answers 404 if a token may not see something
+
+
+def _opener() -> OpenerDirector:
+    """Return an opener that follows no redirect, which would send the token elsewhere.
+
+    A proxy is used for https tunnels only. The keys of connections are not written to a file, as Python's default
+    context does if SSLKEYLOGFILE is set.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_default_certs()
+    proxies = {scheme: proxy for scheme, proxy in getproxies().items() if scheme == "https"}
+    opener = OpenerDirector()
+    for handler in (
+        *(ProxyHandler(proxies), HTTPHandler(), HTTPSHandler(context=context)),
+        *(HTTPDefaultErrorHandler(), HTTPErrorProcessor()),
+    ):
+        opener.add_handler(handler)
+    return opener
+
+
+def token_of(environ: Mapping[str, str], name: str) -> str:
+    """Return the token in a variable. Raise UsageError, which does not show it, if it is not valid in a header."""
+    token = environ.get(name, "").strip()
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise UsageError(f"{name} is not a valid token")
+    return token
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """An API below `base`. `headers` hold the token: they are not shown."""
+
+    base: str
+    headers: dict[str, str] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for an address that must not get a token."""
+        if "@" in self.base:  # the text before it may be a password and is not shown
+            raise UsageError("the address of the API holds a user or a password")
+        parts = urlsplit(self.base)
+        if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
+            raise UsageError(f"{self.base!r}: the address of the API should begin with https://")
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """Return the answer. Raise NotAllowedError, UnreachableError or InputError."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Accept": "application/json", "User-Agent": "gpolicy", **self.headers}
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        request = Request(self.base.rstrip("/") + path, data, headers, method=method)  # noqa: S310 (checked above)
+        what = f"{method} {urlsplit(request.full_url).path}"
+        try:
+            with _opener().open(request, timeout=_SECONDS) as answer:
+                text = answer.read(_LARGEST + 1)
+        except HTTPError as error:
+            error.close()
+            if error.code in _NOT_ALLOWED:
+                raise NotAllowedError(f"{what}: {error.code} {error.reason}") from None
+            raise UnreachableError(f"{what}: the API answers {error.code} {error.reason}") from None
+        except (OSError, HTTPException) as error:
+            raise UnreachableError(f"{what}: {getattr(error, 'reason', None) or error}") from None
+        if len(text) > _LARGEST:
+            raise InputError(f"{what}: the answer is larger than {_LARGEST // 1024**2} MiB")
+        try:
+            return json.loads(text) if text else None
+        except (ValueError, RecursionError):
+            raise InputError(f"{what}: the answer is not JSON") from None
+
+    def pages(self, path: str) -> Iterator[dict[str, Any]]:
+        """Yield the items of all pages of a list."""
+        number = 1
+        while True:
+            page = self.ask("GET", f"{path}{'&' if '?' in path else '?'}per_page={_PAGE}&page={number}")
+            if not isinstance(page, list) or not all(isinstance(item, dict) for item in page):
+                raise InputError(f"GET {path.partition('?')[0]}: the answer is not a list of objects")
+            yield from page
+            if len(page) < _PAGE:
+                return
+            number += 1

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from textwrap import dedent
 from types import MappingProxyType
 from typing import Final
 
-from gpolicy.checking.catalogue import CATALOGUE, find_rule
+from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, RULES, find_rule
 from gpolicy.checking.context import MINMAX
 from gpolicy.checking.selection import is_family, rules_named
 from gpolicy.checking.waiving import can_be_waived
@@ -18,13 +19,93 @@ from gpolicy.findings import RuleInfo
 from gpolicy.guessing import closest
 from gpolicy.policy.guard import BUILT_IN, Guard
 from gpolicy.policy.house_rule import HouseRule
+from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.model import Declared, Leaf, Policy
-from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
-from gpolicy.reference.environment import VARIABLES
-from gpolicy.reference.key_blocks import first_sentence, key_blocks, key_type, kind_blocks, kind_names, kind_summary
+from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph, plain
+from gpolicy.reference.key_blocks import first_sentence, key_blocks, key_type, kind_blocks, kind_summary
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, all_keys
-from gpolicy.reference.plain import plain
-from gpolicy.reference.rules import families, rule_blocks
+
+VARIABLES: Final = {
+    "GPOLICY_STATE": "Where verbs that need a cluster's state read it from, without `--state`: `ssh://master`,"
+    " `snapshot:FILE` and so on. `check` and `test` read a cluster only with `--state`. A file of the repository cannot"
+    " set it.",
+    "GPOLICY_GANETI_VERSION": "Release of Ganeti, such as 3.1.1, by which nodes are judged for N+1. For"
+    " `gpolicy htools` it goes before what the cluster says; for other verbs it counts where neither the cluster nor"
+    " the policy says one. Default: 3.0, or for hail the release in `/var/lib/ganeti/ssconf_release_version`.",
+    "GPOLICY_RAPI_USER": "User for Ganeti's remote API, together with GPOLICY_RAPI_PASSWORD. An option"
+    " `--rapi-credentials` goes before them; without either, gpolicy looks into the netrc file.",
+    "GPOLICY_RAPI_PASSWORD": "Password for Ganeti's remote API.",
+    "GPOLICY_RAPI_HOSTS": "Hosts that user and password of the environment are for, as globs with commas between them:"
+    ' clusters of gpolicy.toml with `credentials = "environment"` get them only if this names their host. With'
+    " `environment:NAME` all three variables end in `_NAME`.",
+    "GPOLICY_RAPI_CA": "File with the certificate (PEM) that `gpolicy htools` trusts RAPI by. Other verbs have the"
+    " option `--rapi-ca`.",
+    "SOURCE_DATE_EPOCH": "Seconds since 1970 that plans and pages show as the time when they were made.",
+    "NETRC": "File with users and passwords by host. Default: `~/.netrc`.",
+    "GANETI_ROOTDIR": "Root directory of a virtual cluster, as for Ganeti itself. `local:` reads config.data below it.",
+    "GPOLICY_PAGER": "Program that shows text longer than the terminal, with its options; `cat` or nothing for none."
+    " The option `--no-pager` switches it off. A file of the repository cannot set it.",
+    "PAGER": "The pager without GPOLICY_PAGER. Default: `less -FRX`, if it is installed.",
+    "NO_COLOR": "Any value: no colour on a terminal.",
+    "TERM": "With `dumb`: no colour on a terminal, and no pager.",
+    "PATH": "Where gpolicy looks for gnt-*, ssh and ssh-keygen. Relative directories do not count.",
+    "XDG_RUNTIME_DIR": "Directory of the lock of `gpolicy apply` for users other than root.",
+    "XDG_STATE_HOME": "The directory of that lock (in `gpolicy/`) without XDG_RUNTIME_DIR. Default: `~/.local/state`.",
+    "HOME": "Where `~` is in the defaults above.",
+    "GITHUB_ACTIONS": "With `true`: no line of output becomes a command to GitHub's runner.",
+    "GITHUB_WORKSPACE": "Top of the checkout, from which reports for CI services name files.",
+    "CI_PROJECT_DIR": "The same for GitLab.",
+}
+"""The environment variables that gpolicy reads, by name, in the order in which the pages show them."""
+
+
+def rule_blocks(info: RuleInfo) -> Iterator[Block]:
+    """Yield what there is to say of a rule below its title."""
+    yield Paragraph(info.summary)
+    yield Paragraph(info.rationale)
+    if need := state_need(info):
+        yield Paragraph(need)
+    if info.source != "gpolicy":
+        yield Paragraph(f"Source: {info.source}.")
+    if info.fix:
+        yield Paragraph(f"`check --fix`: {info.fix}")
+    if info.parameters:
+        yield Paragraph("Parameters, in gpolicy.toml:")
+        yield PageListing(settings_text(info), "toml")
+    for title, example in (("Bad:", info.bad), ("Good:", info.good)):
+        if example:
+            yield Paragraph(title)
+            yield PageListing(example, "yaml")
+
+
+def state_need(info: RuleInfo) -> str:
+    """Return what a rule has of a cluster's state; nothing where it needs none."""
+    return _STATE_NEEDS.get(info.code, "")
+
+
+_STATE_NEEDS: Final = {
+    rule.info.code: "It runs only with a cluster's state (`--state SRC`)."
+    if rule.needs_state
+    else "With a cluster's state (`--state SRC`) it finds more."
+    for rule in RULES
+    if rule.needs_state or rule.finds_more_with_state
+}
+
+
+def families(rules: Iterable[RuleInfo]) -> Iterator[tuple[str, list[RuleInfo]]]:
+    """Yield the title of each family, and its rules."""
+    for prefix, members in groupby(rules, key=lambda info: info.code[:3]):
+        yield FAMILIES.get(prefix, prefix), list(members)
+
+
+def settings_text(info: RuleInfo) -> str:
+    """Return the parameters of a rule with their defaults, as one would write them into the settings."""
+    lines = [f"[rules.{info.name}]"]
+    for parameter in info.parameters:
+        bounds = f"{parameter.least:g} to {parameter.most:g}"
+        lines.append(f"{parameter.name} = {parameter.default:g}  # {parameter.summary.rstrip('.')} ({bounds})")
+    return "\n".join(lines)
+
 
 _EXIT_CODES: Final = "exit-codes"
 _REFERRING: Final = ("Guards.", "Test.", "Rule.schema.")
@@ -198,7 +279,7 @@ def _accepting(info: RuleInfo) -> str:
 
 def _single_words() -> Iterator[Meaning]:
     """Yield the kinds, the built-in guards, the exit codes and the environment variables."""
-    for kind in kind_names():
+    for kind in KINDS:
         yield Meaning(kind, "kind of document", kind_summary(kind), partial(kind_blocks, kind))
     for name, guard in BUILT_IN.items():
         passing = f"`gpolicy plan --allow {name}` overrides it." if guard.overridable else _NO_OVERRIDE

@@ -1,26 +1,284 @@
-"""What there is to say of a key, and of a kind of document."""
+"""What there is to say of a key, with its type in words and an example of its value, and of a kind of document."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import yaml
 
 from gpolicy.ganeti.parameter import Level, Parameter
 from gpolicy.ganeti.releases import VERSIONS
-from gpolicy.policy.kinds import KINDS
+from gpolicy.ganeti.text_forms import CPUS_PER_VCPU, FORMS, PATH, PATH_OR_NOTHING, PATH_URL_OR_NOTHING
+from gpolicy.ganeti.values import as_word
+from gpolicy.ganeti.vocabulary import DISK_TEMPLATES, HYPERVISORS, SCORE_COMPONENTS
+from gpolicy.policy.schema_editing import PAIR_BODY, filled
+from gpolicy.policy.schema_expectations import REFUSALS
 from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_kinds import example_document
+from gpolicy.policy.schema_parameters import INHERIT, PATTERNS, TAG, Schema
+from gpolicy.printable import listed
 from gpolicy.reference.blocks import Block, PageListing, PageTable, Paragraph
-from gpolicy.reference.examples import example_listing, flow
 from gpolicy.reference.keys import ITEM, NAME, SETTINGS, Key, policy_keys, settings_keys
-from gpolicy.reference.type_words import type_words
+
+_PATTERNS: Final = {
+    **{pattern: words.type for pattern, words in PATTERNS.items()},
+    TAG["pattern"]: "tag",
+    **FORMS,
+    PATH: "path",
+    PATH_OR_NOTHING: 'path or empty (`""`)',
+    PATH_URL_OR_NOTHING: 'path, URL or empty (`""`)',
+    CPUS_PER_VCPU: "CPU mask",
+}
+_WORD_LISTS: Final = {
+    REFUSALS: "binding resource",
+    SCORE_COMPONENTS: "component of the cluster score",
+    DISK_TEMPLATES: "disk template",
+    HYPERVISORS: "hypervisor",
+}
+_TYPES: Final = {
+    "boolean": "true or false",
+    "integer": "whole number",
+    "number": "number",
+    "null": "null",
+    "object": "mapping",
+    "array": "list",
+    "string": "text",
+}
+TYPES: Final = (
+    ("size", "`4G`, `512`, `1.5T`", "MiB as a number, or a number with M, G or T (powers of 1024)."),
+    ("rate", "`60M`, `61440`", "KiB/s as a number, or a number with K, M or G."),
+    ("percentage", "`5%`", "A number and a percent sign, as text."),
+    ("day", "`2027-12-31`", "Year, month and day."),
+    ("name", "`gold`", "Text of at most 255 characters."),
+    ("tag", "`rack:r1`", "At most 128 letters, digits and . _ + * / : @ -"),
+    ("range of user IDs", '`"1000-1010"`, `2000`', "First and last ID as text, or one ID."),
+    ("path", "`/boot/vmlinuz`", f"{FORMS[PATH][0].upper()}{FORMS[PATH][1:].partition(' (')[0]}."),
+    ("CPU mask", "`0-3,8`", f"{FORMS[CPUS_PER_VCPU][0].upper()}{FORMS[CPUS_PER_VCPU][1:]}."),
+    *(
+        (name, f"`{words[0]}`", f"One of {', '.join(f'`{word}`' for word in words)}.")
+        for words, name in _WORD_LISTS.items()
+    ),
+)
+"""The types that have a name: examples, and how a value is written."""
+
+Named = Callable[[str], str]
+"""From the name of a definition to the words for it."""
+
+
+def type_words(schema: Schema, named: Named = str) -> str:
+    """Return the type that a schema describes; `named` words the references in it."""
+    if "$ref" in schema:
+        return named(schema["$ref"].rpartition("/")[2])
+    if "const" in schema:
+        return f"`{as_word(schema['const'])}`"
+    if "enum" in schema:
+        if words := _WORD_LISTS.get(tuple(schema["enum"])):
+            return words
+        return listed([f"`{as_word(word)}`" if word != "" else 'empty (`""`)' for word in schema["enum"]], "or")
+    branches = [branch for key in ("anyOf", "oneOf", "allOf") for branch in schema.get(key, ())]
+    if branches and "type" not in schema and not all("required" in branch and len(branch) == 1 for branch in branches):
+        return _of_branches(branches, named)
+    return _of_type(schema, named)
+
+
+def _of_branches(branches: Iterable[Schema], named: Named) -> str:
+    kinds = [branch for branch in branches if branch.get("const") != INHERIT and "if" not in branch]
+    patterns = {str(_PATTERNS[branch["pattern"]]) for branch in kinds if branch.get("pattern") in _PATTERNS}
+    if patterns & {"size", "rate", "range of user IDs"}:  # a bare number means one, too
+        kinds = [branch for branch in kinds if branch.get("type") != "integer"]
+    return listed(dict.fromkeys(type_words(branch, named) for branch in kinds), "or")
+
+
+def _of_type(schema: Schema, named: Named) -> str:
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return listed([_of_type({**schema, "type": one}, named) for one in kind], "or")
+    if kind == "array":
+        items = schema.get("items", {})
+        if isinstance(items, list):  # each place has a meaning of its own
+            return f"list of {' and '.join(type_words(item, named) for item in items)}"
+        return f"list of {_several(type_words(items, named))}" if items else "list"
+    if kind == "object" and isinstance(below := schema.get("additionalProperties"), dict) and not _is_plain(below):
+        return f"mapping of names to {_several(type_words(below, named))}"
+    if kind == "string":
+        short = schema.get("maxLength") == 255
+        return _PATTERNS.get(schema.get("pattern", ""), "name" if short else "text")
+    if kind is None:
+        return "mapping" if "properties" in schema else "any value"
+    return f"{_TYPES[kind]}{_bounds(schema)}"
+
+
+def _is_plain(schema: Schema) -> bool:
+    """Return whether there is more to say of the values than their type: they have keys of their own."""
+    return schema.get("type") == "object" and "properties" in schema
+
+
+def _bounds(schema: Schema) -> str:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if "exclusiveMinimum" in schema:
+        return f" above {schema['exclusiveMinimum']}, at most {high:,}"
+    if low is not None and high is not None:
+        return f", {low:,} to {high:,}"
+    if low is not None:
+        return f", {low:,} or more"
+    return f", {high:,} or less" if high is not None else ""
+
+
+def _several(words: str) -> str:
+    """Return the plural of simple words."""
+    plurals = {"text": "texts", "mapping": "mappings", "true or false": "booleans", "name": "names", "tag": "tags"}
+    plurals |= {"disk template": "disk templates", "hypervisor": "hypervisors", "binding resource": "binding resources"}
+    plurals |= {"component of the cluster score": "components of the cluster score"}
+    plurals |= {"size": "sizes", "whole number": "whole numbers", "range of user IDs": "ranges of user IDs"}
+    return plurals.get(words, words)
+
+
+_BY_NAME: Final[dict[str, Any]] = {
+    "$ref": "#/definitions/ratio",
+    "allow": [{"from": "hv:3.0", "to": "hv:3.1"}],
+    "baseline": "baseline.json",
+    "because": "memory",
+    "ca": "ca/ham.pem",
+    "check_instance": {"spec": "medium"},
+    "const": "preferred",
+    "credentials": "environment:HAM",
+    "description": "Batch nodes of rack 3",
+    "definitions": {"ratio": {"maximum": 4}},
+    "desired_location": ["rack"],
+    "destination": "ssh://ham.example.org",
+    "disk-size": "40G",
+    "disk-template": "drbd",
+    "domains": ["hv"],
+    "enum": ["preferred", "last_resort"],
+    "edits": [{"node": "node1.example.org", "offline": True}],
+    "exclude": ["/dev/sda*"],
+    "exclusion": ["service"],
+    "exclusion_tags": ["service"],
+    "expect": {"refused": False},
+    "extends": "base",
+    "failing": ["node1.example.org"],
+    "failure_domains": ["rack"],
+    "from": "hv:3.0",
+    "ganeti_version": "3.0",
+    "groups": ["gold"],
+    "guards": [{"name": "no-shrink", "capacity_loss": {"at_most": "5%"}}],
+    "ignore": ["spec-gap"],
+    "instance": "web1.example.org",
+    "instances": [{"name": "web", "nodes": ["node-1"], "spec": "medium", "count": 3}],
+    "labels": {"stage": "canary"},
+    "message": "gold is sold with dedicated CPUs",
+    "name": "gold",
+    "node": "node1.example.org",
+    "nodes": ["node1.example.org"],
+    "owns": ["iextags"],
+    "policy": "clusters/ham",
+    "pair": "medium",
+    "pattern": "^gold",
+    "per-file-ignores": {"old/*.yaml": ["spec-gap"]},
+    "prefix": "rack:",
+    "properties": {"ipolicy.vcpu-ratio": {"maximum": 4}},
+    "preference": ["node1.example.org", "node2.example.org"],
+    "pv_size": "4T",
+    "pvs": ["4T", "2T"],
+    "raw": "service",
+    "reason": "The old instances move in March.",
+    "required": ["ipolicy.vcpu-ratio"],
+    "remove_instance": "web1.example.org",
+    "remove_node": "node1.example.org",
+    "renamed_from": "default",
+    "rule": "spec-gap",
+    "select": ["GP2"],
+    "severity": {"spec-gap": "error"},
+    "simulate": {"memory": "64G", "cpus": 16, "disk": "2T", "nodes": 3},
+    "snapshot": "gold.json",
+    "spec": "medium",
+    "specs": {"medium": 4},
+    "state": "rapi://ham.example.org",
+    "tags": ["rack:r1"],
+    "tests": [{"name": "one more fits", "place": {"spec": "medium"}, "expect": {"refused": False}}],
+    "to": "hv:3.1",
+    "volume_groups": {"xenvg": ["/dev/sdb*"]},
+    "waivers": [{"rule": "spec-gap", "where": "group/gold", "reason": "Until March.", "until": "2027-12-31"}],
+    "waves": ["stage=canary", "name=*"],
+    "where": "group/gold",
+}
+"""Where the form of the value does not say enough."""
+
+
+def example_value(key: Key) -> Any:
+    """Return a value that can be written for the key; None for a mapping, whose keys have examples of their own."""
+    parameter = key.parameter
+    if parameter is not None:
+        if parameter.path == ("ipolicy", "minmax"):
+            return [yaml.safe_load(filled(PAIR_BODY))]
+        shown = parameter.example if parameter.example is not None else parameter.default
+        if isinstance(shown, bool):
+            return not shown
+        return shown if shown not in ("", None) else _of_form(key.schema)
+    if key.path[-1] in _BY_NAME and _fits(key.schema, _BY_NAME[key.path[-1]]):
+        return _BY_NAME[key.path[-1]]
+    return _of_form(key.schema)
+
+
+def _fits(schema: Schema, value: Any) -> bool:
+    """Return whether the value may have this form, or the first of its forms, as far as a look at its type says."""
+    first = next(iter(schema.get("anyOf", ())), schema)
+    names = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}
+    if not {"type", "enum", "const", "$ref"} & first.keys():
+        return True  # any value
+    return names[type(value)] == first.get("type") or (schema.get("enum", ()) != () and value in schema["enum"])
+
+
+def _of_form(schema: Schema) -> Any:
+    if schema.get("$ref") == "#/definitions/valueSchema":
+        return {"maximum": 4}
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return next(word for word in schema["enum"] if word != "")
+    if branches := [*schema.get("anyOf", ()), *schema.get("oneOf", ())]:
+        return _of_form(branches[0]) if "required" not in branches[0] else None
+    match schema.get("type"):
+        case "boolean":
+            return True
+        case "integer" | "number":
+            return schema.get("default", max(schema.get("minimum", 1), 2))
+        case "array":
+            item = _of_form(schema["items"])
+            return None if item is None else [item]
+        case "object":
+            below = schema.get("additionalProperties")
+            item = _of_form(below) if isinstance(below, dict) else None
+            return None if item is None else {"medium": item}
+        case "string":
+            words = PATTERNS.get(schema.get("pattern", ""))
+            return words.example if words else next(iter(schema.get("examples", ())), "gold")
+    return None
+
+
+def example_text(key: Key) -> str:
+    """Return the value on one line, as YAML has it; nothing where there is no example."""
+    value = example_value(key)
+    return "" if value is None else flow(value)
+
+
+def flow(value: Any) -> str:
+    """Return a value on one line of YAML."""
+    text: str = yaml.safe_dump(value, default_flow_style=True, width=10_000, sort_keys=False, allow_unicode=True)
+    return text.removesuffix("...\n").strip()
+
+
+def example_listing(key: Key) -> str:
+    """Return the key with its value in the place where it stands in a document."""
+    value = example_value(key)
+    for step in reversed(key.path):
+        value = [value] if step == ITEM else {"xenvg" if step == "*" else step: value}
+    text: str = yaml.safe_dump(value, default_flow_style=None, width=96, sort_keys=False, allow_unicode=True)
+    return text
+
 
 _DEFINITIONS = {"size": "size", "rule": "rule", "ignorable": "rule"}
-
-
-def keys_at(home: str) -> tuple[Key, ...]:
-    """Return the keys of a kind, or of gpolicy.toml."""
-    return settings_keys() if home == SETTINGS else policy_keys(home)
 
 
 def key_type(key: Key) -> str:
@@ -93,14 +351,9 @@ def kind_summary(kind: str) -> str:
     return str(schema_of(kind)["description"])
 
 
-def kind_names() -> tuple[str, ...]:
-    """Return the kinds of documents."""
-    return tuple(KINDS)
-
-
 def _below(key: Key) -> Iterator[Key]:
     """Yield the keys directly below one: in a mapping, in each item of a list, or below each name."""
-    for other in keys_at(key.home):
+    for other in settings_keys() if key.home == SETTINGS else policy_keys(key.home):
         rest: Any = other.path[len(key.path) :]
         if other.path[: len(key.path)] == key.path and rest and not set(rest[:-1]) - {ITEM, NAME}:
             yield other

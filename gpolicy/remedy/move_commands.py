@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from gpolicy.ganeti.commands import Command
+from gpolicy.ganeti.commands import Command, call
 from gpolicy.ganeti.parameter import Value
-from gpolicy.ganeti.rapi_calls import call
 
 _WITHOUT_TARGET: Final = {"migrate", "failover"}
 _WITH_TARGET: Final = {"migrate", "failover", "move", "replace-disks"}

@@ -14,8 +14,7 @@ from gpolicy.errors import InputError
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.json_values import fields, plain
 from gpolicy.plan.change import NODES, words
-from gpolicy.plan.contents import ADMIN_STATE
-from gpolicy.plan.effects import Effect
+from gpolicy.plan.effects import ADMIN_STATE, Effect
 from gpolicy.plan.plan_file import (
     check_text,
     checked_object,
@@ -26,9 +25,9 @@ from gpolicy.plan.plan_file import (
     read_snapshot,
 )
 from gpolicy.plan.plan_json import effect_data, observed_data
-from gpolicy.plan.procedure import Procedure
 from gpolicy.plan.rebuilding import first_difference
 from gpolicy.plan.signature import Signers
+from gpolicy.plan.step import Procedure
 from gpolicy.remedy.move_commands import command_of, is_move
 from gpolicy.remedy.saved_remedy import SavedMove, SavedRemedy, Supposed, Words, nodes_of, steps_of
 

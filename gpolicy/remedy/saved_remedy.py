@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from gpolicy.ganeti.releases import release_of
 from gpolicy.plan.change import NODES, words
-from gpolicy.plan.contents import ADMIN_STATE, Contents, Observed, contents, observed
-from gpolicy.plan.effects import Effect, relocated
-from gpolicy.plan.procedure import Procedure
-from gpolicy.plan.step import Inverse, PlannedCommand, Step, Wave, planned
+from gpolicy.plan.effects import ADMIN_STATE, Contents, Effect, Observed, contents, observed, relocated
+from gpolicy.plan.step import Inverse, PlannedCommand, Procedure, Step, Wave, planned
 from gpolicy.printable import count
 from gpolicy.remedy.move_commands import command_of, places_of, target_of
 

@@ -11,8 +11,7 @@ from gpolicy import __version__
 from gpolicy.ganeti.commands import Command
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS
-from gpolicy.plan.effect_words import effect_words
-from gpolicy.plan.effects import Effect
+from gpolicy.plan.effects import Effect, effect_words
 from gpolicy.printable import count
 from gpolicy.remedy.commands import command_line
 from gpolicy.remedy.move_commands import places_of

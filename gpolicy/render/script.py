@@ -11,7 +11,7 @@ from gpolicy import __version__
 from gpolicy.data import data_directory
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.grammar import shell_line
-from gpolicy.plan.effect_words import effect_words
+from gpolicy.plan.effects import effect_words
 from gpolicy.plan.plan import Plan, check_safe
 from gpolicy.plan.step import PlannedCommand, Step, Wave, ways_back
 from gpolicy.printable import count, printable
@@ -41,7 +41,8 @@ def render_script(plan: Plan, *, rollback: bool = False) -> str:
     """
     if not rollback:
         check_safe(plan)
-    steps = list(_undo(plan.steps) if rollback else _do(plan.steps))
+    forward = (_script_step(step, step.title, step.command) for step in plan.steps)
+    steps = list(_undo(plan.steps) if rollback else forward)
     lost = [text for step in plan.steps for text in step.lost] if rollback else []
     what = "Undo the plan" if rollback else "Carry out the plan"
     heading = f"{what} for cluster {plan.cluster}: {count(len(steps), 'step')}"
@@ -81,11 +82,6 @@ def script_environment() -> Environment:
     )
     environment.filters |= {"shell": shlex.quote, "comment": comment}
     return environment
-
-
-def _do(steps: Iterable[Step]) -> Iterator[ScriptStep]:
-    for step in steps:
-        yield _script_step(step, step.title, step.command)
 
 
 def _undo(steps: Iterable[Step]) -> Iterator[ScriptStep]:

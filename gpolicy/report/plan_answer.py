@@ -14,9 +14,8 @@ from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
-from gpolicy.plan.change import NAME, TAGS, Change, ChangeAction, Risk
+from gpolicy.plan.change import MAY_VIOLATE, NAME, TAGS, Change, ChangeAction, Risk
 from gpolicy.plan.plan import Plan
-from gpolicy.plan.risk import MAY_VIOLATE
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count, some

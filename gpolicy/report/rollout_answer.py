@@ -12,9 +12,8 @@ from gpolicy.printable import count, some
 from gpolicy.provenance import Provenance
 from gpolicy.report.answer import Answer, Entries, Entry, Name, Section, Table, Weight
 from gpolicy.report.fleet_report import ClusterReport
-from gpolicy.rollout.looking import LookResult
 from gpolicy.rollout.next_action import COMPLETE, REVERTED, PlanStage
-from gpolicy.rollout.rollout_run import RunResult
+from gpolicy.rollout.rollout_run import LookResult, RunResult
 
 FORMAT_VERSION: Final = "1.0"
 

@@ -1,7 +1,7 @@
 """The journal of a roll-out: what the journals of its clusters do not say.
 
 They say which steps were done. This one says which plans belong together, which clusters were begun, which journal each
-of them has, and what the looks at them found. It has the same form (`gpolicy.apply.chain`).
+of them has, and what the looks at them found. It has the same form (`gpolicy.apply.journal`).
 """
 
 from __future__ import annotations
@@ -12,12 +12,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
-from gpolicy.apply.chain import BEGIN, DISTRUSTED, ChainEnd, read_chain
-from gpolicy.apply.earlier import how_ended, nothing_begun
-from gpolicy.apply.journal import Direction
-from gpolicy.apply.journal_file import read_journal
+from gpolicy.apply.journal import BEGIN, ChainEnd, Direction, check_format, direction_of, read_chain
+from gpolicy.apply.journal_file import how_ended, nothing_begun, read_journal
 from gpolicy.cluster.record import Record
-from gpolicy.errors import InputError, UsageError
+from gpolicy.errors import UsageError
 
 KIND: Final = "gpolicy-rollout-journal"
 FORMAT_VERSION: Final = "1.0"
@@ -93,18 +91,14 @@ def _job(value: object, event: Record) -> int:
 
 def _begun(history: RolloutHistory, event: Record) -> RolloutHistory:
     _right_format(event)
-    direction = event.text("direction")
-    if direction not in set(Direction):
-        raise InputError(f"{event.where}: there is no direction {direction[:20]!r}")
+    direction = direction_of(event)
     plans = event.record("plans")
     known = {cluster: plans.text(cluster) for cluster in plans.fields}
-    return replace(history, direction=Direction(direction), plans={**history.plans, **known}, ended=None)
+    return replace(history, direction=direction, plans={**history.plans, **known}, ended=None)
 
 
 def _right_format(event: Record) -> None:
-    major, _, minor = event.text("format_version").partition(".")
-    if event.fields.get("kind") != KIND or major != FORMAT_VERSION.partition(".")[0] or not minor:
-        raise InputError(f"{event.where}: is not a roll-out's journal of format {FORMAT_VERSION}", hint=DISTRUSTED)
+    check_format(event, KIND, FORMAT_VERSION, "a roll-out's journal", ("",))
 
 
 def rollout_history(path: Path, plans: Mapping[str, str], *, resume: bool, rollback: bool) -> RolloutHistory | None:

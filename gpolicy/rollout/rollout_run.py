@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -12,15 +13,69 @@ from pathlib import Path
 from typing import Protocol
 
 from gpolicy import __version__
-from gpolicy.apply.journal import Direction, History
+from gpolicy.apply.journal import Direction, History, mark_start
 from gpolicy.apply.journal_file import JournalError, JournalFile, begin_run
-from gpolicy.apply.runner import StopRequests, pause
+from gpolicy.apply.preconditions import RefusedError, guards_now, right_cluster
+from gpolicy.apply.runner import Runner, StopRequests, pause
+from gpolicy.apply.staleness import Sight, judge_outcome, path_text
+from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.ganeti.parameter import Value
-from gpolicy.rollout.looking import LookResult
+from gpolicy.ganeti.values import amount_text
+from gpolicy.plan.plan import Plan
 from gpolicy.rollout.next_action import COMPLETE, REVERTED, Action, Carry, PlanStage, next_back, next_forward, stage_of
 from gpolicy.rollout.rollout_journal import FORMAT_VERSION, KIND, RolloutEvent, RolloutHistory
 from gpolicy.settings.rollout_settings import RolloutWave
+
+
+@dataclass(frozen=True, slots=True)
+class LookResult:
+    """What a look found: `troubles` stop the roll-out. `failed_jobs` are the jobs that it tells of."""
+
+    troubles: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    failed_jobs: tuple[int, ...] = ()
+
+
+def look_at(
+    plan: Plan, runner: Runner, state: ClusterState, history: History | None, told: AbstractSet[int] = frozenset()
+) -> LookResult:
+    """Return what is wrong with a cluster after its plan: missing changes, guards that fail, jobs that failed since.
+
+    `history` is what the plan's journal says. Jobs that were `told` of before are a note: who resumes knows them.
+    """
+    troubles: list[str] = []
+    notes: list[str] = []
+    failed: tuple[int, ...] = ()
+    try:
+        right_cluster(plan, state)
+    except RefusedError as error:
+        return LookResult((error.message,))
+    final = judge_outcome(plan.outcome, Sight.of(state))
+    for item in final.differences:
+        where = f"{item.object} {path_text(item.path)}".rstrip()
+        expected, found = (amount_text(item.path, value) or json.dumps(value) for value in (item.expected, item.found))
+        troubles.append(f"{where}: expected {expected}, found {found}")
+    try:
+        guards_now(plan, state, begun=True)
+    except RefusedError as error:
+        troubles.append(error.message)
+    if history is not None:
+        for number, summary in _failed_since(plan, runner, history):
+            text = f"job {number} ({summary}) has failed since the plan began"
+            if number in told:
+                notes.append(f"{text}; an earlier look has told of it")
+            else:
+                troubles.append(text)
+                failed += (number,)
+    return LookResult(tuple(troubles), tuple(notes), failed)
+
+
+def _failed_since(plan: Plan, runner: Runner, history: History) -> Iterable[tuple[int, str]]:
+    """Yield the jobs that failed since the first job of the plan, less the plan's own: its steps were seen."""
+    own = {job.number for job in runner.marked_jobs(mark_start(plan.digest, history.id))}
+    if known := own | history.jobs:
+        yield from ((job.number, job.summary) for job in runner.failed_jobs(min(known)) if job.number not in own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +92,12 @@ class Hands(Protocol):
 
     def history(self, cluster: str) -> History | None:
         """Return what the journal of the cluster's plan says; None without one. Raise InputError if it is damaged."""
-        ...
 
     def carry(self, clusters: Sequence[str], may_begin: Callable[[str], bool]) -> Iterator[tuple[str, RunResult]]:
         """Run the plans of clusters, or take them back. Right before each begins, `may_begin` is asked."""
-        ...
 
     def look(self, clusters: Sequence[str], told: Mapping[str, AbstractSet[int]]) -> Iterator[tuple[str, LookResult]]:
         """LookResult at clusters; `told` are the failed jobs that earlier looks have told of."""
-        ...
 
 
 class RolloutProgress(Protocol):

@@ -13,7 +13,7 @@ from gpolicy.analysis.pair_names import find_pair, pair_names
 from gpolicy.analysis.volume_sizes import smallest_volume
 from gpolicy.analysis.wanted_instance import spec_disks
 from gpolicy.cluster.state import ClusterState, Disk, Instance, Node, Resources
-from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
+from gpolicy.ganeti.volume_arithmetic import SpindleFault, spindle_refusal
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Existing, Sizes
 from gpolicy.testing.outcome import CannotRunError, errors_at, known_name

@@ -13,7 +13,7 @@ from gpolicy.errors import EXIT_CODES
 from gpolicy.ganeti.getopt import Option as HtoolsOption
 from gpolicy.htools.program_options import PROGRAMS
 from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
-from gpolicy.reference.environment import VARIABLES
+from gpolicy.reference.explaining import VARIABLES
 from scripts.reference.markdown import anchor
 
 

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gpolicy import __version__
+from gpolicy.policy.kinds import KINDS
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
-from gpolicy.reference.key_blocks import kind_names
 from gpolicy.reference.keys import SETTINGS
 from scripts.reference.commands import Verb, environment, exit_codes, global_options, introduction, verb_blocks, verbs
 from scripts.reference.parameters import parameter_sections
@@ -63,7 +63,7 @@ def _of_language() -> Iterator[Block]:
     yield Paragraph("gpolicy-policy - the language of policies for Ganeti clusters, and gpolicy.toml")
     yield Heading("Description")
     yield from language()
-    for kind in kind_names():
+    for kind in KINDS:
         yield Heading(kind)
         yield from kind_section(kind)
     yield from parameter_sections()

@@ -8,8 +8,8 @@ from typing import Any
 
 from gpolicy.data import data_directory
 from gpolicy.reference.blocks import Block, Heading, Link, PageTable, Paragraph
+from gpolicy.reference.key_blocks import type_words
 from gpolicy.reference.keys import Key, keys_of
-from gpolicy.reference.type_words import type_words
 from gpolicy.report import capacity_prometheus, drift_prometheus
 from gpolicy.report.prometheus import MetricSet
 from scripts.reference.markdown import anchor

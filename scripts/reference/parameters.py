@@ -14,8 +14,7 @@ from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.policy.schema_files import schema_of
 from gpolicy.reference.blocks import Block, Heading, PageListing, PageTable, Paragraph
-from gpolicy.reference.examples import example_value
-from gpolicy.reference.key_blocks import default_words, key_type, releases
+from gpolicy.reference.key_blocks import default_words, example_value, key_type, releases
 from gpolicy.reference.keys import ITEM, Key, keys_of, policy_keys
 from scripts.reference.policy import key_tables
 

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.ganeti.values import FAMILIES
+from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_kinds import example_document
 from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
-from gpolicy.reference.examples import example_text
-from gpolicy.reference.key_blocks import kind_names, kind_summary
+from gpolicy.reference.key_blocks import TYPES, Named, example_text, kind_summary, type_words
 from gpolicy.reference.keys import NAME, SETTINGS, Key, keys_of, policy_keys, settings_keys
-from gpolicy.reference.type_words import TYPES, Named, type_words
 from scripts.reference.markdown import anchor
 
 _OWN_SECTION = 3
@@ -36,7 +35,7 @@ def policy_page() -> Iterator[Block]:
         " complete keys by the schemas ([editors](../guides/editors.md))."
     )
     yield from language()
-    for kind in kind_names():
+    for kind in KINDS:
         yield Heading(kind)
         yield from kind_section(kind)
     yield Heading(SETTINGS)
@@ -45,9 +44,7 @@ def policy_page() -> Iterator[Block]:
 
 def language() -> Iterator[Block]:
     """Yield what is true of all kinds."""
-    yield PageTable(
-        ("kind", "meaning"), tuple((Link(kind, f"#{anchor(kind)}"), kind_summary(kind)) for kind in kind_names())
-    )
+    yield PageTable(("kind", "meaning"), tuple((Link(kind, f"#{anchor(kind)}"), kind_summary(kind)) for kind in KINDS))
     yield Paragraph(
         "A policy is a directory of YAML files, or one file. A file holds any number of documents with lines `---`"
         " between them. All files below the directory count, except hidden ones. Every document begins with these keys:"

@@ -9,7 +9,7 @@ from typing import Final
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.reference.blocks import Block, Heading, Link, PageListing, PageTable, Paragraph
-from gpolicy.reference.rules import families, settings_text, state_need
+from gpolicy.reference.explaining import families, settings_text, state_need
 from scripts.reference.markdown import anchor
 
 _SEVERITIES: Final = {

@@ -22,9 +22,8 @@ from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.cluster.terms import Limits, under_terms
 from gpolicy.fit.desired import resolve
 from gpolicy.fit.terms import terms_of
-from gpolicy.ganeti.disk_spindles import SpindleFault, spindle_refusal
 from gpolicy.ganeti.parameter import Values
-from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.ganeti.volume_arithmetic import SpindleFault, VolumeSize, spindle_refusal
 from gpolicy.impact.impact import impact
 from gpolicy.policy.loading import load_policy
 from tests.analysis.hspace_cases import from_text, text_of

@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from gpolicy.apply import journal_file
-from gpolicy.apply.final_look import FinalLook
 from gpolicy.apply.journal import Direction, History, read_history
 from gpolicy.apply.journal_file import JournalFile, read_journal
 from gpolicy.apply.plan_run import Intention, PlanRun
@@ -28,6 +27,7 @@ from gpolicy.apply.runner import (
     Watch,
     job_status,
 )
+from gpolicy.apply.staleness import FinalLook
 from gpolicy.cluster.state import ClusterState, Unreadable
 from gpolicy.errors import UnreachableError
 from gpolicy.ganeti.commands import Route
@@ -35,8 +35,7 @@ from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.plan_json import plan_text
-from gpolicy.plan.procedure import Procedure
-from gpolicy.plan.step import PlannedCommand
+from gpolicy.plan.step import PlannedCommand, Procedure
 from gpolicy.policy.model import Policy
 from tests.apply.pretend_ganeti import Job, PretendGaneti
 from tests.plan.planned import policy_of

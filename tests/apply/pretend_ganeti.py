@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterState, Identity, Unreadable
-from gpolicy.ganeti.rapi_calls import RapiCall
+from gpolicy.ganeti.commands import RapiCall
 from tests.plan.ganeti_model import ModelCluster, RefusedError, rapi_job
 
 DATA = Path(__file__).parent.parent / "data" / "clusters" / "full"

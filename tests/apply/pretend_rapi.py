@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from gpolicy.ganeti.rapi_calls import RapiCall
+from gpolicy.ganeti.commands import RapiCall
 from tests.apply.pretend_ganeti import DATA, PretendGaneti
 
 USER, PASSWORD = "tool", "a secret word"

@@ -20,15 +20,14 @@ from gpolicy.apply.journal import Direction
 from gpolicy.apply.preconditions import RefusedError, can_be_carried, suppositions_hold
 from gpolicy.apply.staleness import Sight
 from gpolicy.cli.checking import policy_with_findings
-from gpolicy.cluster.rapi_answers import CONFIGURATION_FIELDS, configuration_of
+from gpolicy.cluster.rapi import CONFIGURATION_FIELDS, configuration_of
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError, InputError
 from gpolicy.json_values import json_text
-from gpolicy.plan.contents import contents
-from gpolicy.plan.effects import Effect
-from gpolicy.plan.procedure import Procedure
+from gpolicy.plan.effects import Effect, contents
 from gpolicy.plan.projection import prospect
+from gpolicy.plan.step import Procedure
 from gpolicy.remedy.remedy import RemedyReport, find_remedy
 from gpolicy.remedy.remedy_file import read_procedure
 from gpolicy.remedy.saved_remedy import Supposed, save_remedy

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gpolicy.apply.deciding import effects_missing, effects_there
 from gpolicy.apply.staleness import Sight
+from gpolicy.apply.tasks import effects_missing, effects_there
 from gpolicy.cluster import unreadable
 from gpolicy.plan.change import NAME
 from gpolicy.plan.effects import Effect, carried_out

@@ -11,13 +11,11 @@ from pathlib import Path
 
 from hypothesis import given
 
-from gpolicy.apply.final_look import judge_outcome
-from gpolicy.apply.staleness import Sight, compare_objects, compare_plan, filled_in, leaf_differences
+from gpolicy.apply.staleness import Sight, compare_objects, compare_plan, filled_in, judge_outcome, leaf_differences
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.cluster.state import ClusterState
 from gpolicy.ganeti.commands import Command
-from gpolicy.plan.contents import contents
-from gpolicy.plan.effects import Effect, Progress, carried_out, progress
+from gpolicy.plan.effects import Effect, Progress, carried_out, contents, progress
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.plan_file import read_plan
 from gpolicy.plan.plan_json import plan_text

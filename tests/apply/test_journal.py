@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpolicy.apply.carrying import CarryingError
-from gpolicy.apply.chain import ChainEnd, event_line
-from gpolicy.apply.journal import Direction, EventName, Fate, read_history
+from gpolicy.apply.journal import ChainEnd, Direction, EventName, Fate, event_line, read_history
 from gpolicy.apply.journal_file import JournalError, begin_run, journal_path, read_journal, set_aside
 from gpolicy.errors import GpolicyError, InputError, UsageError
 from tests.apply.model_runner import ModelRunner, plan_for, run

@@ -9,8 +9,7 @@ import pytest
 
 from gpolicy.apply import runner
 from gpolicy.apply.rapi_runner import RapiRunner
-from gpolicy.apply.runner import FailedJob, JobOutcome, JobResult, JobStatus, Patience, StopRequests, Watch
-from gpolicy.apply.transient import passes
+from gpolicy.apply.runner import FailedJob, JobOutcome, JobResult, JobStatus, Patience, StopRequests, Watch, passes
 from gpolicy.cluster.rapi_client import Client, NotFoundError
 from gpolicy.errors import UnreachableError
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpolicy.apply.deciding import left_of
 from gpolicy.apply.journal import Fate, StepAttempt
-from gpolicy.apply.tasks import Task, backward, forward, undo_key
-from gpolicy.ganeti.commands import Route
-from gpolicy.ganeti.rapi_calls import RapiCall
+from gpolicy.apply.tasks import Task, backward, forward, left_of, undo_key
+from gpolicy.ganeti.commands import RapiCall, Route
 from gpolicy.plan.step import PlannedCommand
 from tests.plan.planned import cluster, plan_for
 

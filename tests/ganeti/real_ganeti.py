@@ -15,9 +15,9 @@ from typing import IO, Any, Final, cast
 
 import pytest
 
+from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.parameter import Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.ganeti.releases import DEFAULT_VERSION
 from gpolicy.ganeti.values import flatten, unflatten
 

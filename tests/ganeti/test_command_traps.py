@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gpolicy.ganeti.commands import (
+    RapiCall,
     add_tags,
     assign_nodes,
     cluster_modify,
@@ -18,7 +19,6 @@ from gpolicy.ganeti.commands import (
 )
 from gpolicy.ganeti.expressible import RESET, InexpressibleError
 from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.ganeti.values import canonical
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS, DEFAULT_MAX, DEFAULT_MIN
 from tests.ganeti.real_ganeti import RefusedError, needs_ganeti, real_ganeti, values_of

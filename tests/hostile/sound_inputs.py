@@ -195,8 +195,7 @@ def plans() -> list[bytes]:
 
 def journal_of(events: Iterable[tuple[EventName, dict[str, Any]]]) -> list[bytes]:
     """Return the lines of a journal that begins, with right checksums."""
-    from gpolicy.apply.chain import event_line
-    from gpolicy.apply.journal import FORMAT_VERSION, KIND, EventName
+    from gpolicy.apply.journal import FORMAT_VERSION, KIND, EventName, event_line
 
     begin: dict[str, Any] = {
         "kind": KIND, "format_version": FORMAT_VERSION, "journal": "1234abcd", "direction": "apply",

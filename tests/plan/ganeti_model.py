@@ -14,9 +14,9 @@ from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node
+from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.parameters import parameter_at
-from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.ganeti.values import fill, flatten, unflatten
 from gpolicy.ganeti.vocabulary import DISK_STATE, HV_STATE, SPEC_PARAMETERS
 

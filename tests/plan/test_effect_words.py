@@ -7,8 +7,7 @@ import pytest
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.vocabulary import DEFAULT_MAX, DEFAULT_MIN
 from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS
-from gpolicy.plan.effect_words import effect_words, value_words
-from gpolicy.plan.effects import Effect
+from gpolicy.plan.effects import Effect, effect_words, value_words
 
 MINMAX: Path = ("ipolicy", "minmax")
 

@@ -7,8 +7,8 @@ import pytest
 from gpolicy.ganeti.expressible import RESET
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS
-from gpolicy.plan.contents import Contents
 from gpolicy.plan.effects import (
+    Contents,
     Effect,
     Progress,
     assigned,

@@ -23,8 +23,7 @@ from gpolicy.errors import ExitCode, InputError
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.parameters import PARAMETERS, known_in, reach_of
 from gpolicy.ganeti.releases import VERSIONS
-from gpolicy.plan.effect_words import effect_words
-from gpolicy.plan.effects import Effect
+from gpolicy.plan.effects import Effect, effect_words
 from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.plan.plan_file import read_plan, rebuilt_plan
 from gpolicy.plan.plan_json import plan_as_json, plan_text

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpolicy.ganeti.parameter import Path, Value
-from gpolicy.plan.change import Risk
-from gpolicy.plan.risk import STANDS_IN
+from gpolicy.plan.change import STANDS_IN, Risk
 from tests.plan.planned import change, cluster, plan_for
 from tests.strategies import instance
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from gpolicy.reference.environment import VARIABLES
+from gpolicy.reference.explaining import VARIABLES
 
 PACKAGE = Path(__file__).resolve().parents[2] / "gpolicy"
 OF_THE_SERVICE = {"posting"}

@@ -14,8 +14,7 @@ from gpolicy.errors import EXIT_CODES, UsageError
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.policy.guard import BUILT_IN, Measure
 from gpolicy.policy.kinds import KINDS
-from gpolicy.reference.environment import VARIABLES
-from gpolicy.reference.explaining import explain, list_rules
+from gpolicy.reference.explaining import VARIABLES, explain, list_rules
 from gpolicy.reference.keys import all_keys
 from gpolicy.report.glossary import FAILURES, WORDS
 
@@ -51,7 +50,7 @@ def test_a_parameter_with_what_ganeti_knows_of_it() -> None:
         "sensible": "up to 24: so many virtual CPUs on one starve",
         "set on": "cluster, group",
         "takes effect": "in htools only (placement and capacity)",
-        "Ganeti": "2.15 to 3.1",
+        "Ganeti": "2.15 to 3.2",
     }
     assert text.endswith("    ipolicy: {vcpu-ratio: 4.0}\n")
     assert explain("ipolicy.vcpu-ratio") == text

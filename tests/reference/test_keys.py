@@ -13,9 +13,8 @@ from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.schema_files import schema_of
 from gpolicy.policy.schema_kinds import example_document
 from gpolicy.policy.yaml_reader import read_yaml
-from gpolicy.reference.examples import example_listing, example_value, flow
+from gpolicy.reference.key_blocks import example_listing, example_value, flow, type_words
 from gpolicy.reference.keys import Key, all_keys, policy_keys, settings_keys
-from gpolicy.reference.type_words import type_words
 from gpolicy.settings.named_clusters import named_clusters
 from gpolicy.settings.settings_file import settings_file
 

@@ -7,9 +7,9 @@ import signal
 from random import Random
 from typing import Any, Final
 
-from gpolicy.apply.transient import passes
+from gpolicy.apply.runner import passes
+from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.parameter import Level
-from gpolicy.ganeti.rapi_calls import RapiCall
 from gpolicy.ganeti.values import unflatten
 from gpolicy.plan.step import PlannedCommand
 from tests.plan.ganeti_model import rapi_job

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpolicy.apply.tasks import Task, backward, forward
 from gpolicy.cluster import unreadable
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
-from gpolicy.plan.contents import Contents, shown_by
-from gpolicy.plan.effects import Effect
+from gpolicy.plan.effects import Contents, Effect, shown_by
 from tests.simulator.scenarios import Scenario
 from tests.simulator.simulated_ganeti import Job, SimulatedGaneti
 

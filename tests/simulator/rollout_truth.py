@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpolicy.fleet.workers import Failed
-from gpolicy.rollout.looking import LookResult
+from gpolicy.rollout.rollout_run import LookResult
 from tests.simulator.ground_truth import is_there
 from tests.simulator.simulated_machine import ApplyProcess
 from tests.simulator.simulated_world import Ended

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TextIO, cast
 
 from gpolicy.cluster import https
-from gpolicy.plan.contents import Contents
+from gpolicy.plan.effects import Contents
 from tests.simulator.simulated_children import FIRST_PIPE, Child, LockChild, Pipe
 from tests.simulator.virtual_time import Clock
 

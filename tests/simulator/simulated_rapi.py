@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from gpolicy.ganeti.rapi_calls import RapiCall
+from gpolicy.ganeti.commands import RapiCall
 from tests.plan.ganeti_model import rapi_job
 from tests.simulator.simulated_ganeti import Job, SimulatedGaneti
 

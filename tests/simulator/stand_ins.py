@@ -29,10 +29,9 @@ import gpolicy.apply
 from gpolicy.cli import interrupts as cli_interrupts
 from gpolicy.cli import rolling_out
 from gpolicy.cli.targets import rollout_near
-from gpolicy.cluster import https, json_input, master, process, rapi, rapi_answers, rapi_client
+from gpolicy.cluster import https, json_input, master, process, rapi, rapi_client
 from gpolicy.fleet import workers
-from gpolicy.plan import contents as plan_contents
-from gpolicy.plan import plan_file
+from gpolicy.plan import effects, plan_file
 from gpolicy.provenance import Provenance
 from gpolicy.remedy import remedy_file
 from gpolicy.rollout import rollout_run
@@ -183,10 +182,10 @@ def _remembering() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
         return parsed[data, where]
 
     yield rapi_client, "parse_json", parse
-    yield once(rapi_answers, "_cluster_own", lambda info: (id(info.fields),))
-    yield once(rapi_answers, "_group", lambda record, own: (id(record.fields), id(own)))
+    yield once(rapi, "_cluster_own", lambda info: (id(info.fields),))
+    yield once(rapi, "_group", lambda record, own: (id(record.fields), id(own)))
     yield once(master, "parse_config", lambda data, **options: (data, *options.values()))
-    yield once(plan_contents, "_leaves", lambda own, tags: (id(own), tags))
+    yield once(effects, "_leaves", lambda own, tags: (id(own), tags))
     for module in (plan_file, remedy_file):
         yield module, "read_procedure_file", _read_plan
 

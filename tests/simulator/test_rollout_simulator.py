@@ -11,18 +11,16 @@ from typing import Any, Final
 
 import pytest
 
-from gpolicy.apply.chain import Chain, ChainEnd
-from gpolicy.apply.journal import Direction, History
-from gpolicy.apply.shared_stop import SharedStopRequests
+from gpolicy.apply.journal import Chain, ChainEnd, Direction, History
+from gpolicy.apply.runner import SharedStopRequests
 from gpolicy.cli import rolling_out, rollout_members
 from gpolicy.cluster.record import Record
 from gpolicy.ganeti.parameter import Value
 from gpolicy.report.rollout_answer import RolledOut
 from gpolicy.rollout import rollout_journal, rollout_run
-from gpolicy.rollout.looking import LookResult
 from gpolicy.rollout.next_action import Action, Carry, PlanStage, next_back, next_forward, stage_of
 from gpolicy.rollout.rollout_journal import RolloutEvent
-from gpolicy.rollout.rollout_run import RolloutRun
+from gpolicy.rollout.rollout_run import LookResult, RolloutRun
 from gpolicy.settings.rollout_settings import RolloutWave
 from tests.simulator.disturbances import modification
 from tests.simulator.rollout_simulation import RolloutSimulation, Worker

@@ -13,11 +13,10 @@ import pytest
 
 from gpolicy.apply import plan_run, rapi_runner
 from gpolicy.apply.carrying import Carrier
-from gpolicy.apply.final_look import FinalLook
 from gpolicy.apply.plan_run import Intention
 from gpolicy.apply.rapi_runner import RapiRunner
 from gpolicy.apply.runner import JobOutcome, JobResult, Watch
-from gpolicy.apply.staleness import ClusterIdentity
+from gpolicy.apply.staleness import ClusterIdentity, FinalLook
 from gpolicy.cli import applying as cli_applying
 from gpolicy.plan.step import PlannedCommand
 from tests.plan.ganeti_model import ModelCluster

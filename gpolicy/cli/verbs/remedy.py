@@ -126,8 +126,7 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
 
 def _supposed(state: ClusterState, observed: ClusterState, given: Path, plan: Path | None) -> Supposed | None:
     """Return what must hold before the moves: what a plan or policy makes of the cluster; None if that is nothing."""
-    from gpolicy.plan.contents import contents  # noqa: PLC0415
-    from gpolicy.plan.effects import effects_between  # noqa: PLC0415
+    from gpolicy.plan.effects import contents, effects_between  # noqa: PLC0415
     from gpolicy.remedy.saved_remedy import Supposed  # noqa: PLC0415
 
     effects = tuple(effects_between(contents(state), contents(observed)))

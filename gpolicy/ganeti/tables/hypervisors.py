@@ -8,11 +8,9 @@ of its default. What depends on several parameters is for rules.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from gpolicy.ganeti.parameter import CLUSTER, Parameter, Reach, TakesEffect, Type
-from gpolicy.ganeti.tables.hypervisor_words import EXAMPLES, MEANINGS
 from gpolicy.ganeti.text_forms import (
     BOOT_LETTERS,
     CPUS_OR_NOTHING,
@@ -26,21 +24,11 @@ from gpolicy.ganeti.text_forms import (
 Default = bool | int | str
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A parameter of which there is more to say than its default. The fields are those of `Parameter`."""
+class _Row(dict[str, Any]):
+    """A parameter of which there is more to say than its default: fields of `Parameter`."""
 
-    default: Default
-    choices: tuple[str, ...] = ()
-    numbers: tuple[int, ...] = ()
-    minimum: int | None = None
-    maximum: int | None = None
-    new_maximum: tuple[str, int] | None = None
-    form: str = ""
-    since: str = ""
-    until: str = ""
-    new_default: tuple[str, Default] | None = None
-    reach: Reach | None = None
+    def __init__(self, default: Default, **more: Any) -> None:
+        super().__init__(default=default, **more)
 
 
 _KVM_DISKS: Final = (
@@ -56,12 +44,8 @@ _KVM_NICS: Final = (
 _LAST_PORT: Final = 65534  # Ganeti leaves 65535 out
 
 _ROWS: Final[dict[str, dict[str, Default | _Row]]] = {
-    "chroot": {
-        "init_script": _Row("/ganeti-chroot", form=PATH, reach=Reach.PROGRAM),
-    },
-    "fake": {
-        "migration_mode": _Row("live", choices=_MIGRATION),
-    },
+    "chroot": {"init_script": _Row("/ganeti-chroot", form=PATH, reach=Reach.PROGRAM)},
+    "fake": {"migration_mode": _Row("live", choices=_MIGRATION)},
     "kvm": {
         "acpi": True,
         "boot_order": _Row("disk", choices=("disk", "cdrom", "floppy", "network")),
@@ -200,6 +184,128 @@ SERIAL_SPEEDS: Final = (
 """What serial_speed of kvm may be where there is a serial console."""
 
 
+_MEANINGS: Final = {
+    "acpi": "Give the guest ACPI.",
+    "blockdev_prefix": "First letters of the names of disks inside the guest.",
+    "boot_order": "Device that the guest boots from.",
+    "bootloader_args": "Arguments of the boot loader.",
+    "bootloader_path": "Boot loader on the node, for use_bootloader.",
+    "cdrom2_image_path": "Image of a second CD-ROM: a path on the node or a URL; empty for none.",
+    "cdrom_disk_type": "Type of the CD-ROM drive; empty: as disk_type.",
+    "cdrom_image_path": "Image of the CD-ROM: a path on the node, for KVM also a URL; empty for none.",
+    "cpu_cap": "Most CPU time, in percent of one physical CPU; 0 for no limit.",
+    "cpu_cores": "Cores of each socket that the guest sees; 0: KVM decides.",
+    "cpu_mask": "Physical CPUs that the virtual ones may run on.",
+    "cpu_sockets": "Sockets that the guest sees; 0: KVM decides.",
+    "cpu_threads": "Threads of each core that the guest sees; 0: KVM decides.",
+    "cpu_type": "CPU model that the guest sees; empty: KVM decides.",
+    "cpu_weight": "Share of CPU time, relative to other guests.",
+    "cpuid": "CPUID flags that the guest sees, as Xen wants them; empty: Xen decides.",
+    "device_model": "Program that emulates devices.",
+    "devices": "Devices that the container may use, as the devices cgroup wants them.",
+    "disk_aio": "How KVM does asynchronous disk I/O.",
+    "disk_cache": "Cache mode of disks; `default`: KVM decides.",
+    "disk_discard": "What happens to discard (TRIM) requests of the guest.",
+    "disk_type": "Type of disks that the guest sees.",
+    "drop_capabilities": "Capabilities that the container loses.",
+    "extra_cgroups": "Further cgroup subsystems for the container.",
+    "extra_config": "Further lines of the container's configuration.",
+    "floppy_image_path": "Image of a floppy disk on the node; empty for none.",
+    "init_script": "Program inside the chroot that starts and stops it.",
+    "initrd_path": "Initrd on the node that goes with kernel_path; empty for none.",
+    "kernel_args": "Arguments of the kernel at kernel_path.",
+    "kernel_path": "Kernel on the node that the guest boots; for KVM, empty: it boots from its disk.",
+    "keymap": "Keyboard layout of VNC; empty: KVM decides.",
+    "kvm_extra": "Further arguments of KVM.",
+    "kvm_flag": "Whether KVM must use hardware virtualisation; empty: KVM decides.",
+    "kvm_path": "Program that is started as KVM.",
+    "kvm_pci_reservations": "PCI slots that are left to KVM's own devices.",
+    "machine_version": "Machine type that KVM emulates; empty: KVM decides.",
+    "mem_path": "Mount point of huge pages for the guest's memory; empty for none.",
+    "migration_bandwidth": "Most bandwidth of a live migration, in MiB/s.",
+    "migration_caps": "Capabilities of KVM's migration, with colons between them.",
+    "migration_downtime": "Longest pause of the guest during a live migration, in ms.",
+    "migration_mode": "Whether instances migrate live.",
+    "migration_port": "TCP port for migrations on the nodes.",
+    "nic_type": "Type of network interfaces that the guest sees.",
+    "num_ttys": "Consoles of the container.",
+    "pae": "Give the guest PAE.",
+    "pci_pass": "PCI devices of the node that are passed to the guest.",
+    "reboot_behavior": "What a reboot from inside the guest does; `exit` stops the instance.",
+    "root_path": "Root device inside the guest, for the kernel at kernel_path.",
+    "scsi_controller_type": "SCSI controller that the guest sees.",
+    "security_domain": "User that KVM runs as, for security_model `user`.",
+    "security_model": "User that KVM runs as: root (`none`), security_domain (`user`) or one of uid_pool (`pool`).",
+    "serial_console": "Give the guest a serial console.",
+    "serial_speed": "Speed of the serial console, in baud.",
+    "soundhw": "Sound card that the guest sees; empty for none.",
+    "spice_bind": "Address or network interface that SPICE listens on; empty for no SPICE.",
+    "spice_image_compression": "How SPICE compresses images; empty: KVM decides.",
+    "spice_ip_version": "IP version of SPICE where spice_bind is a network interface; 0 for any.",
+    "spice_jpeg_wan_compression": "Whether SPICE compresses images with loss; empty: KVM decides.",
+    "spice_password_file": "File on the node with the password of SPICE; empty for none.",
+    "spice_playback_compression": "Let SPICE compress sound.",
+    "spice_streaming_video": "Which video SPICE recognises as a stream; empty: KVM decides.",
+    "spice_tls_ciphers": "Ciphers of SPICE with TLS.",
+    "spice_use_tls": "Encrypt SPICE with TLS.",
+    "spice_use_vdagent": "Give the guest a channel for SPICE's agent.",
+    "spice_zlib_glz_wan_compression": "Whether SPICE compresses images for slow networks; empty: KVM decides.",
+    "startup_timeout": "How long to wait for the container to start, in seconds.",
+    "usb_devices": "USB devices that the guest gets, as KVM wants them; empty for none.",
+    "usb_mouse": "USB pointing device that the guest sees; empty for none.",
+    "use_bootloader": "Boot through bootloader_path.",
+    "use_chroot": "Run KVM in an empty chroot.",
+    "use_guest_agent": "Give the guest a channel for the QEMU guest agent.",
+    "use_localtime": "Run the guest's clock in local time instead of UTC.",
+    "user_shutdown": "Notice when the guest shuts itself down.",
+    "vga": "Graphics card that the guest sees; empty: KVM decides.",
+    "vhost_net": "Let the kernel move network packets (vhost).",
+    "vif_script": "Program that sets up network interfaces; empty: Xen's own.",
+    "vif_type": "Type of virtual network interfaces of emulated cards.",
+    "virtio_net_queues": "Queues of each virtio network interface.",
+    "viridian": "Give Windows guests the interfaces of Hyper-V.",
+    "vnc_bind_address": "Address that VNC listens on; empty for no VNC.",
+    "vnc_password_file": "File on the node with the password of VNC; empty for none.",
+    "vnc_tls": "Encrypt VNC with TLS.",
+    "vnc_x509_path": "Directory on the node with the certificates of VNC; empty for none.",
+    "vnc_x509_verify": "Ask clients of VNC for a certificate.",
+    "vnet_hdr": "Let guests leave checksums and segmentation to the node (vnet_hdr).",
+    "xen_cmd": "Xen's toolstack.",
+}
+"""By the name of the parameter, which means the same for each hypervisor that has it."""
+
+_EXAMPLES: Final = {
+    "bootloader_args": "--quiet",
+    "bootloader_path": "/usr/lib/xen/bin/pygrub",
+    "cdrom2_image_path": "/srv/iso/drivers.iso",
+    "cdrom_image_path": "/srv/iso/debian.iso",
+    "cpu_mask": "0-3",
+    "cpu_type": "host",
+    "cpuid": "host,tm=0",
+    "extra_cgroups": "hugetlb",
+    "extra_config": "lxc.loglevel=2",
+    "floppy_image_path": "/srv/images/floppy.img",
+    "initrd_path": "/boot/initrd.img",
+    "keymap": "de",
+    "kvm_extra": "-no-hpet",
+    "machine_version": "pc-i440fx-7.2",
+    "mem_path": "/dev/hugepages",
+    "migration_caps": "xbzrle",
+    "pci_pass": "01:00.0",
+    "security_domain": "kvm",
+    "soundhw": "ac97",
+    "spice_bind": "127.0.0.1",
+    "spice_password_file": "/etc/ganeti/spice-password",
+    "usb_devices": "tablet",
+    "vga": "std",
+    "vif_script": "/etc/xen/scripts/vif-bridge",
+    "vnc_bind_address": "127.0.0.1",
+    "vnc_password_file": "/etc/ganeti/vnc-password",
+    "vnc_x509_path": "/etc/ganeti/vnc",
+}
+"""Of those whose default is empty."""
+
+
 def hvparams() -> list[Parameter]:
     """Return the rows of the cluster-wide hypervisor parameters."""
     return [
@@ -213,20 +319,10 @@ def _parameter(hypervisor: str, name: str, row: _Row) -> Parameter:
     types = {bool: Type.BOOL, int: Type.INT, str: Type.STRING}
     return Parameter(
         path=("hvparams", hypervisor, name),
-        type=Type.CHOICE if row.choices else types[type(row.default)],
-        choices=row.choices,
-        numbers=row.numbers,
-        minimum=row.minimum,
-        maximum=row.maximum,
-        new_maximum=row.new_maximum,
-        form=row.form,
-        default=row.default,
+        type=Type.CHOICE if "choices" in row else types[type(row["default"])],
         levels=CLUSTER,
         takes_effect=TakesEffect.INSTANCE_START,
-        since=row.since,
-        until=row.until,
-        new_default=row.new_default,
-        reach=row.reach,
-        description=MEANINGS[name],
-        example=EXAMPLES.get(name),
+        description=_MEANINGS[name],
+        example=_EXAMPLES.get(name),
+        **row,
     )
