@@ -9,16 +9,23 @@ from pathlib import Path
 
 from gpolicy.checking.settings_schema import FILE_NAME, settings_schema
 from gpolicy.policy.schema_kinds import schemas
+from gpolicy.report.capacity_json import CAPACITY_DOCUMENT
+from gpolicy.report.impact_json import PLAN_DOCUMENT
+from gpolicy.report.remedy_json import REMEDY_DOCUMENT
+from scripts.reference.output_schemas import output_schema
 from scripts.reference.pages import pages
 from tests.run_pages import PAGES, run_page
 from tests.warm_python import started
 
 ROOT = Path(__file__).resolve().parents[1]
 
+OUTPUTS = {"capacity": CAPACITY_DOCUMENT, "plan": PLAN_DOCUMENT, "remedy": REMEDY_DOCUMENT}
+
 
 def schema_files() -> dict[str, str]:
     """Return the text of each schema, by its path from the top of the repository."""
-    made = {**schemas(), FILE_NAME: settings_schema()}
+    outputs = {f"output/{name}.json": output_schema(document) for name, document in OUTPUTS.items()}
+    made = {**schemas(), FILE_NAME: settings_schema(), **outputs}
     return {f"schemas/{name}": json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in made.items()}
 
 

@@ -87,34 +87,46 @@ def _part(measure: Callable[[_Input], _Part]) -> _Part | None:
 class Impact:
     """What the changes of one plan do: each part compares the cluster now with the cluster as it will be.
 
-    A part is None where it could not be found out; `unavailable` says why, by the part's name. `basis` is what the
-    figures afterwards rest on, None where none are known, `group_basis` the same of each group. `declares` tells
-    whether hv_state or disk_state declares anything of a node. `what_if` says what is supposed of both clusters.
-    `limits` are those that count. This is the one table of
-    parts: JSON shows each in this order, and reports show it as the section of its name.
+    A part is None where it could not be found out. This is the one table of parts: JSON shows each in this order, and
+    reports show it as the section of its name.
     """
 
     violations: ViolationChange | None = _part(lambda given: violation_change(given.states, given.names))
+    """Instances and nodes against the instance policy."""
     capacity: CapacityChange | None = _part(lambda given: capacity_change(given.loaded, given.names, given.tell))
+    """What fits."""
     redundancy: RedundancyChange | None = _part(
         lambda given: redundancy_change(given.loaded, given.failures, given.tell)
     )
+    """Which losses of nodes can be absorbed."""
     location: LocationChange | None = _part(lambda given: location_change(given.states))
+    """Failure domains, exclusion, migration and desired locations."""
     remedy: RemedyChange | None = _part(
         lambda given: remedy_change(given.states, given.loaded, given.names, given.tell)
     )
+    """What is wrong with where instances are, and what moves cure of it (from 1.6 on)."""
     exclusive_storage: ExclusiveStorageChange | None = _part(
         lambda given: exclusive_storage_change(given.states, given.hardware)
     )
+    """Physical volumes, and what exclusive storage does to instances."""
     resource_model: ResourceModelChange | None = _part(
         lambda given: resource_model_change(given.loaded, given.declared, given.tell)
     )
+    """Declared resources (hv_state, disk_state) against those that nodes report."""
     unavailable: Mapping[str, str] = field(default_factory=dict)
+    """Why a part is None, by its name."""
     basis: Basis | None = None
+    """What the figures rest on (from 1.4 on); None if none are known. Guards count on what is declared, and say their
+    own basis.
+    """
     group_basis: Mapping[str, BasisKind] = field(default_factory=dict)
+    """The same for each group, by its name after the changes (from 1.4 on)."""
     declares: bool = False
+    """Whether hv_state or disk_state declares anything of a node (from 1.4 on)."""
     what_if: tuple[str, ...] = ()
+    """What is supposed of the cluster before and after the changes (from 1.6 on)."""
     limits: tuple[LimitsInForce, ...] = ()
+    """The limits that groups have beyond those that htools knows (from 1.4 on)."""
 
 
 _MEASURES: Final = {item.name: item.metadata["measure"] for item in fields(Impact) if item.metadata}

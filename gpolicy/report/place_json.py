@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from gpolicy.analysis.place_report import Candidate, PlaceReport
 from gpolicy.json_values import fields, head
-from gpolicy.report.capacity_json import limits_data
+from gpolicy.report.capacity_json import LIMITS
 
 FORMAT_VERSION: Final = "1.4"
 
@@ -34,7 +34,7 @@ def place_data(report: PlaceReport) -> dict[str, Any]:
         "candidates": [candidate_data(item) for item in report.candidates],
         "what_if": list(report.what_if),
         "unknown": report.reasons,
-        "limits": [limits_data(item) for item in report.limits],
+        "limits": [LIMITS.form(item) for item in report.limits],
         "notes": [*report.objections, *report.parameters, *report.notes],
     }
 

@@ -8,7 +8,7 @@ from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.capacity import spec_values
 from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.json_values import fields, head
-from gpolicy.report.capacity_json import limits_data
+from gpolicy.report.capacity_json import LIMITS
 from gpolicy.suggest.suggestion import Mix, NodeKind, OldPair, Size, Suggestion, SuggestReport
 
 FORMAT_VERSION: Final = "2.0"
@@ -23,7 +23,7 @@ def suggest_data(report: SuggestReport) -> dict[str, Any]:
         "passed_over": dict(report.passed_over),
         "what_if": list(report.what_if),
         "unknown": report.reasons,
-        "limits": [limits_data(item) for item in report.limits],
+        "limits": [LIMITS.form(item) for item in report.limits],
     }
 
 
