@@ -46,13 +46,15 @@ class Key:
 
     `form` is a `Shape`, a JSON Schema, or a type; it is what a list or a mapping holds, or what is there if it is not
     None, where the type of the attribute says that it is one. `of` is the attribute (dotted: of an attribute), if it
-    has another name, or a function of the value. The keys of an `inline` one stand among the others.
+    has another name, or a function of the value. The keys of an `inline` one stand among the others, and a `sparse` one
+    is left out where the value is None.
     """
 
     text: str = ""
     form: Any = None
     of: str | Callable[[Any], Any] = ""
     inline: bool = False
+    sparse: bool = False
 
 
 class Shape:
@@ -84,8 +86,12 @@ class Shape:
         """Return a value as JSON's own types. A number that is not finite is null."""
         found: dict[str, Any] = {}
         for key, item, read in self._read:
-            written = self._written(read(value), item.form)
-            found |= written if item.inline else {key: written}
+            inside = read(value)
+            written = self._written(inside, item.form)
+            if item.inline:
+                found |= written or {}
+            elif inside is not None or not item.sparse:
+                found[key] = written
         return found
 
     def _written(self, value: Any, form: Any) -> Any:

@@ -10,8 +10,11 @@ from pathlib import Path
 from gpolicy.checking.settings_schema import FILE_NAME, settings_schema
 from gpolicy.policy.schema_kinds import schemas
 from gpolicy.report.capacity_json import CAPACITY_DOCUMENT
+from gpolicy.report.evacuate_json import EVACUATE_DOCUMENT
 from gpolicy.report.impact_json import PLAN_DOCUMENT
+from gpolicy.report.place_json import PLACE_DOCUMENT
 from gpolicy.report.remedy_json import REMEDY_DOCUMENT
+from gpolicy.report.suggest_json import SUGGEST_DOCUMENT
 from scripts.reference.output_schemas import output_schema
 from scripts.reference.pages import pages
 from tests.run_pages import PAGES, run_page
@@ -19,7 +22,14 @@ from tests.warm_python import started
 
 ROOT = Path(__file__).resolve().parents[1]
 
-OUTPUTS = {"capacity": CAPACITY_DOCUMENT, "plan": PLAN_DOCUMENT, "remedy": REMEDY_DOCUMENT}
+OUTPUTS = {
+    "capacity": CAPACITY_DOCUMENT,
+    "evacuate": EVACUATE_DOCUMENT,
+    "place": PLACE_DOCUMENT,
+    "plan": PLAN_DOCUMENT,
+    "remedy": REMEDY_DOCUMENT,
+    "suggest": SUGGEST_DOCUMENT,
+}
 
 
 def schema_files() -> dict[str, str]:

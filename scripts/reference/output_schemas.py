@@ -12,7 +12,7 @@ from functools import cache, reduce
 from itertools import pairwise
 from operator import or_
 from types import NoneType, UnionType
-from typing import Any, Final, Union, get_args, get_origin
+from typing import Any, Final, Literal, Union, get_args, get_origin
 
 from gpolicy.ganeti.parameter import Value
 from gpolicy.json_shape import Document, Many, Maybe, Shape, fields_of
@@ -68,12 +68,14 @@ class _Writer:
                 required += inner["required"]
             else:
                 kind, doc = (None, "") if callable(key.of) else _attribute(alias or shape.kind, key.of or name)
+                if key.sparse:
+                    kind = reduce(or_, (item for item in get_args(kind) if item is not NoneType))
                 found = self._form(kind, key.form, shape.forms)
                 text = key.text or doc or _OBVIOUS.get(name, "")
                 if not text and "$ref" not in found:
                     raise ValueError(f"nothing says what {name} of {shape.kind.__name__} means")
                 properties[name] = {**found, "description": text} if text else found
-                required += [] if name in shape.optional or _SINCE.search(text) else [name]
+                required += [] if key.sparse or name in shape.optional or _SINCE.search(text) else [name]
         text = _first_words(inspect.getdoc(shape.kind) or "") if shape.text is None else shape.text
         described = {"description": text} if text else {}
         others = {"allOf": whole} if whole else {}
@@ -112,6 +114,8 @@ class _Writer:
             return {}
         if get_origin(kind) is UnionType:
             return {"type": [_SCALARS[item] for item in get_args(kind)]}
+        if get_origin(kind) is Literal:
+            return {"enum": list(get_args(kind))}
         plain: Any = get_origin(kind) or kind
         if hasattr(plain, "__dataclass_fields__"):
             shape = forms.get(plain) or fields_of(plain, forms=forms)
