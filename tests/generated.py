@@ -1,4 +1,7 @@
-"""Files generated from the rules and the table of parameters by scripts/generate; a test compares them."""
+"""Files generated from the rules, the table of parameters and the shapes of our JSON by scripts/generate.
+
+A test compares them.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,52 @@ from pathlib import Path
 
 from gpolicy.checking.settings_schema import FILE_NAME, settings_schema
 from gpolicy.policy.schema_kinds import schemas
+from gpolicy.report.capacity_json import CAPACITY_DOCUMENT
+from gpolicy.report.evacuate_json import EVACUATE_DOCUMENT
+from gpolicy.report.impact_json import PLAN_DOCUMENT
+from gpolicy.report.place_json import PLACE_DOCUMENT
+from gpolicy.report.remedy_json import REMEDY_DOCUMENT
+from gpolicy.report.suggest_json import SUGGEST_DOCUMENT
+from scripts.reference.output_schemas import output_schema
 from scripts.reference.pages import pages
 from tests.run_pages import PAGES, run_page
 from tests.warm_python import started
 
 ROOT = Path(__file__).resolve().parents[1]
+LONG_LINE = 100
+
+OUTPUTS = {
+    "capacity": CAPACITY_DOCUMENT,
+    "evacuate": EVACUATE_DOCUMENT,
+    "place": PLACE_DOCUMENT,
+    "plan": PLAN_DOCUMENT,
+    "remedy": REMEDY_DOCUMENT,
+    "suggest": SUGGEST_DOCUMENT,
+}
 
 
 def schema_files() -> dict[str, str]:
     """Return the text of each schema, by its path from the top of the repository."""
     made = {**schemas(), FILE_NAME: settings_schema()}
-    return {f"schemas/{name}": json.dumps(schema, indent=2, ensure_ascii=False) + "\n" for name, schema in made.items()}
+    files = {name: json.dumps(schema, indent=2, ensure_ascii=False) for name, schema in made.items()}
+    files |= {f"output/{name}.json": _laid_out(output_schema(document)) for name, document in OUTPUTS.items()}
+    return {f"schemas/{name}": f"{text}\n" for name, text in files.items()}
+
+
+def _laid_out(value: object, indent: str = "") -> str:
+    """Return JSON text in which each object and each list has one line, if it is not long."""
+    line = json.dumps(value, ensure_ascii=False)
+    inner = f"{indent}  "
+    match value:
+        case _ if len(indent) + len(line) < LONG_LINE:
+            return line
+        case dict():
+            items = [f"{json.dumps(name)}: {_laid_out(item, inner)}" for name, item in value.items()]
+        case list():
+            items = [_laid_out(item, inner) for item in value]
+        case _:
+            return line
+    return f",\n{inner}".join(items).join((f"{line[0]}\n{inner}", f"\n{indent}{line[-1]}"))
 
 
 def generated_files() -> dict[str, str]:

@@ -15,6 +15,7 @@ COMMON = {
     "findings",
     "data",
     "guessing",
+    "json_shape",
     "json_values",
     "light_dataclasses",
     "opening",

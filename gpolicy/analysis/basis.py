@@ -55,14 +55,14 @@ class BasisKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the figures of some nodes rest on. `declared` has the names of nodes by what is declared of them.
-
-    `release` says of a release of Ganeti that gpolicy does not know, which one it counted by.
-    """
+    """What the figures of some nodes rest on."""
 
     kind: BasisKind
+    """Measured: all as nodes report it. Declared: all from hv_state, disk_state or promised hardware."""
     declared: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Nodes by what is declared of them: memory and CPUs, disk, disk and spindles."""
     release: str = ""
+    """Of a release of Ganeti that gpolicy does not know: which one it counted by; else empty."""
 
     @property
     def sentence(self) -> str:
@@ -87,6 +87,7 @@ class StateReport:
     source: str
     cluster_name: str
     basis: Basis
+    """What the figures of nodes rest on."""
     snapshot: Snapshot | None = None
     what_if: tuple[str, ...] = ()
     limits: tuple[LimitsInForce, ...] = ()

@@ -31,6 +31,9 @@ class Explained(Enum):
     Written as `MEMBER = (key, explanation)`; the key is short and stable.
     """
 
+    key: str
+    sentence: str
+
     def __init__(self, key: str, sentence: str) -> None:
         self.key = key
         self.sentence = sentence

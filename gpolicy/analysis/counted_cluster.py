@@ -51,11 +51,14 @@ KVM_NODE_MEMORY: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The number of instances of `spec` that fit (None: of shrinking sizes), and why the next one does not."""
+    """How many instances fit, and why the next one does not."""
 
     fits: int
+    """Instances."""
     binding: Binding
+    """The binding resource: why no more fit."""
     spec: Spec | None = None
+    """Size of each: the pair's maximum, or std; None for a tiered run."""
 
 
 def merged(

@@ -40,15 +40,16 @@ class DeclaredValue:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredNumber:
-    """One declared number and the reported one (None if nodes do not report it), in MiB or CPUs.
-
-    `level` is where it is declared: node, group or cluster. `name` is Ganeti's: mem_total, disk_overhead, …
-    """
+    """One declared number and the reported one, in MiB or CPUs."""
 
     name: str
+    """Ganeti's name of it."""
     declared: int
+    """What is declared."""
     level: str
+    """Where: node, group or cluster."""
     reported: int | None
+    """What the node reports; None where nodes report no such thing."""
 
     @property
     def differs(self) -> bool:

@@ -32,12 +32,14 @@ _EXTERNALLY_MIRRORED: Final = frozenset(template.value for template in DiskTempl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedDomain:
-    """A mirrored instance with both nodes in the same failure domains, which `tags` name."""
+    """A mirrored instance with both nodes in one failure domain."""
 
     instance: str
     primary_node: str
     secondary_node: str
+    """Its secondary node."""
     tags: tuple[str, ...]
+    """The domains that both are in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +47,11 @@ class ExclusionConflict:
     """Instances with the same exclusion tag and the same primary node."""
 
     tag: str
+    """What they have in common."""
     node: str
+    """Their primary node."""
     instances: tuple[str, ...]
+    """They."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,48 +59,57 @@ class DomainConflict:
     """Instances with the same exclusion tag and primary nodes in the same failure domain (perhaps the same node)."""
 
     tag: str
+    """What they have in common."""
     domain: str
+    """The failure domain."""
     nodes: tuple[str, ...]
+    """Their primary nodes."""
     instances: tuple[str, ...]
+    """They."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExclusionUnsatisfiable:
     """A group with more instances of the same exclusion tag than places for them.
 
-    With `domain_kind` None the places are nodes that may hold instances. Otherwise they are failure domains of that
-    kind (`rack` of tags `rack:1`) and nodes in none: each node can have one of the instances, but two share a domain.
+    Places are nodes that may hold instances, or failure domains and nodes in none: each node can have one of the
+    instances, but two share a domain.
     """
 
     tag: str
+    """The tag."""
     group: str
     instances: tuple[str, ...]
+    """Instances with it."""
     domain_kind: str | None
+    """Kind of failure domain that the places are of; None where they are nodes."""
     places: tuple[str, ...]
+    """Nodes or failure domains to spread them over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unmovable:
     """An instance that no node may receive because of migration tags.
 
-    Only instances that Ganeti can migrate: with DRBD, or with disks that all nodes of the group reach. `targets` are
-    the usable nodes to which it could otherwise go (the secondary of a DRBD instance, else the other nodes of its
-    group), each with the migration tags of the primary node that it lacks.
+    Only instances that Ganeti can migrate: with DRBD, or with disks that all nodes of the group reach.
     """
 
     instance: str
     primary_node: str
     targets: tuple[tuple[str, tuple[str, ...]], ...]
+    """Nodes that it could go to otherwise, with the migration tags that each lacks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DesiredLocationMissing:
-    """An instance with a desired location that no node of its group has. `elsewhere`: nodes of other groups with it."""
+    """An instance with a desired location that no node of its group has."""
 
     instance: str
     group: str
     tag: str
+    """The location."""
     elsewhere: tuple[str, ...]
+    """Nodes of other groups that have it."""
 
 
 class LocationFacts:

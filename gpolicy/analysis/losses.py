@@ -29,15 +29,15 @@ from gpolicy.printable import count
 
 @dataclass(frozen=True, slots=True)
 class Homeless:
-    """An instance that finds no new node (or one only against the policy), and why.
-
-    `key` is that of `gpolicy.analysis.binding.Cause`, `detail` gives the numbers.
-    """
+    """An instance that finds no new node (or one only against the policy), and why."""
 
     instance: str
     key: str
+    """What is wanting: a key of binding."""
     explanation: str
+    """What that means."""
     detail: str
+    """In numbers."""
 
 
 def _homeless(instance: Instance, cause: Cause, detail: str) -> Homeless:

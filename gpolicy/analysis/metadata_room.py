@@ -18,22 +18,29 @@ from gpolicy.ganeti.vocabulary import DRBD_METADATA
 
 @dataclass(frozen=True, slots=True)
 class NodeRoom:
-    """What is free for metadata on a node (MiB), and for how many disks. `measured` is false if it is declared."""
+    """What is free for metadata on a node."""
 
     node: str
+    """A node that takes new instances."""
     free: int
+    """What is free there for metadata."""
     disks: int
+    """For how many disks that is enough."""
     measured: bool
+    """Whether it is from physical volumes that the policy assigns, not from disk_state."""
 
 
 @dataclass(frozen=True, slots=True)
 class MetadataRoom:
-    """The room in `volume_group` for the metadata of new DRBD disks of a group; nothing is known of nodes `unknown`."""
+    """Room for the metadata of new DRBD disks of a group."""
 
     group: str
     volume_group: str
+    """The volume group of the metadata."""
     nodes: tuple[NodeRoom, ...]
+    """The nodes of which something is known."""
     unknown: tuple[str, ...] = ()
+    """The others."""
 
     @property
     def disks(self) -> int | None:

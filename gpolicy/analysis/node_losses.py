@@ -39,11 +39,16 @@ MOST_SIMULATED: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """The loss of `nodes` at once: `homeless` instances find no new node, `strained` ones only against the policy."""
+    """The loss of some nodes at once."""
 
     nodes: tuple[str, ...]
+    """They."""
     homeless: tuple[Homeless, ...]
+    """Instances that find no home."""
     strained: tuple[Homeless, ...] = ()
+    """Instances that find a home only against the policy: exclusion tags, and the vcpu-ratio where it does not count
+    after a failure.
+    """
 
     @property
     def absorbed(self) -> bool:
@@ -53,38 +58,42 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """A node with less free memory (MiB) than it needs to take over the instances that it mirrors.
-
-    `free` is what it reports; from Ganeti 3.1.0 on what is unallocated, which must be above what is reserved.
-    """
+    """A node with less free memory (MiB) than it needs to take over the instances that it mirrors."""
 
     node: str
     reserved: int
+    """What the instances that it is secondary of need, MiB."""
     free: int
+    """What is free, MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRedundancy:
-    """One group. `survives` is the number of nodes, any nodes, whose loss it can absorb: at most `asked`, also if it
-    has fewer nodes.
-
-    `losses` are the smallest sets of nodes whose loss cannot be absorbed (larger sets that contain one are not listed),
-    and single nodes whose loss strains the policy. `examined` is the number of examined sets. `unavailable` tells why
-    larger sets were not examined (None: all were). `unmirrored` instances have their disks on one node only: that they
-    find room says nothing of their data. `split` instances have their mirror in another group, and count as if they had
-    none. `members` are the names of its nodes (None: unknown).
-    """
+    """Which losses of nodes one group can absorb. `members` are the names of its nodes (None: unknown)."""
 
     group: str
     nodes: int
+    """Its nodes."""
     asked: int
+    """Most nodes that were taken away at once."""
     survives: int
+    """Nodes whose loss, whichever they are, it can absorb: at most asked. Nodes that take over must keep their
+    vcpu-ratio, unless cpus_after_failure of the limits is false.
+    """
     losses: tuple[Loss, ...]
+    """The smallest sets of nodes that cannot be absorbed, or only against the policy."""
     shortages: tuple[Shortage, ...]
+    """Nodes that keep too little memory for what they are secondary of."""
     examined: int
+    """Sets of nodes that were taken away."""
     unavailable: str | None = None
+    """Why larger sets were not examined; None if all were."""
     unmirrored: int = 0
+    """Instances with disks on one node only (plain, file, blockdev): that they find room says nothing of their data
+    (from 1.6 on).
+    """
     split: int = 0
+    """Instances whose mirror is on a node of another group: they count as if they had none (from 1.6 on)."""
     members: frozenset[str] | None = None
 
     @property

@@ -26,15 +26,16 @@ SPINDLE_RATIO: Final = "spindle-ratio"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RatioBreach:
-    """A ratio that a node exceeds: `used` virtual CPUs, or spindles in use, for its `own` CPUs or its spindle_count.
-
-    `parameter` is Ganeti's name of the `ratio`.
-    """
+    """A ratio that a node exceeds: it has more in use than its own number times the ratio."""
 
     parameter: str
+    """The ratio."""
     used: int
+    """Virtual CPUs, those of the node itself included, or spindles in use."""
     own: int
+    """The CPUs of the node, or its spindle_count."""
     ratio: float
+    """The value of the ratio."""
 
     @property
     def beyond(self) -> int:

@@ -27,32 +27,37 @@ from gpolicy.cluster.state import Instance
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Free memory and disk (MiB) of a node under one of the two models, and virtual CPUs that its ratio still allows.
-
-    `free_disk` excludes the space that must stay free (disk_reserved).
-    """
+    """What is free on a node under one of the two models. Disk that must stay free (disk_reserved) is not."""
 
     free_memory: int
+    """MiB."""
     free_disk: int
+    """MiB."""
     cpus: int
+    """CPUs for instances."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeModel:
-    """One node: its declared numbers, and its free resources under either model (None: nothing is measured).
+    """One node: its declared numbers, and its free resources under either model.
 
-    `minimum_memory` and `maximum_memory` are the sums of minmem and maxmem of its primaries that are not
-    ADMIN_offline, `available_memory` its memory for instances (total less that of the node itself).
+    Memory counts primary instances that are not ADMIN_offline.
     """
 
     node: str
     group: str
     declared: tuple[DeclaredNumber, ...]
+    """What is declared."""
     measured: Model | None
+    """As htools takes it, from what nodes measure."""
     configured: Model
+    """From what is declared."""
     available_memory: int
+    """Memory for instances, MiB."""
     minimum_memory: int
+    """Sum of minmem, MiB."""
     maximum_memory: int
+    """Sum of maxmem, MiB."""
 
     @property
     def oversubscription(self) -> float | None:
@@ -62,28 +67,29 @@ class NodeModel:
 
 @dataclass(frozen=True, slots=True)
 class GroupModel:
-    """The number of standard instances that fit in a group under either model, and the binding resources.
-
-    None where all figures of its nodes are declared ones.
-    """
+    """The standard instances that fit in a group under either model."""
 
     group: str
     measured_fits: int | None
+    """Instances that fit by what nodes measure."""
     measured_binding: Binding | None
+    """Why no more fit by that."""
     configured_fits: int
+    """Instances that fit by what is declared."""
     configured_binding: Binding
+    """Why no more fit by that."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceModel:
-    """Both models of one state: of the nodes that are up, and of the groups for which something is declared.
-
-    If the source does not show hv_state and disk_state, no node has declared numbers, and `notes` say so.
-    """
+    """Both models of one state: of the nodes that are up, and of the groups for which something is declared."""
 
     nodes: tuple[NodeModel, ...]
+    """Nodes for which something is declared."""
     groups: tuple[GroupModel, ...]
+    """Groups with such a node."""
     notes: tuple[str, ...] = ()
+    """What was left out."""
 
 
 def resource_models(

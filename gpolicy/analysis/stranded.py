@@ -17,27 +17,28 @@ from gpolicy.allocator.node import Node
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The sum of the resources of online nodes for instances.
-
-    `memory` (MiB) is free and not reserved for failovers, `disk` (MiB) is free in the volume group. `cpus` are the
-    virtual CPUs that the vcpu-ratio still allows, `spindles` free physical volumes (None: no node has exclusive
-    storage), `spindle_use` is what the spindle-ratio still allows (None: all nodes have exclusive storage, where it
-    does not count).
-    """
+    """The sum of the resources of online nodes for instances."""
 
     memory: int
+    """MiB, free and not reserved for failovers."""
     disk: int
+    """MiB, free in the volume group."""
     cpus: int
+    """Virtual CPUs that the vcpu-ratio allows beside those in use."""
     spindles: int | None
+    """Free physical volumes; None where no node has exclusive storage."""
     spindle_use: int | None
+    """What the spindle-ratio allows beside what is in use; None where all nodes have exclusive storage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stranded:
-    """The free resources now, and those left when nothing more fits."""
+    """What online nodes have for instances, summed."""
 
     free: Room
+    """What is free now."""
     left: Room
+    """What is left when no more fit."""
 
 
 def room(nodes: Iterable[Node]) -> Room:

@@ -27,19 +27,20 @@ _Bounds = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterBreach:
-    """One parameter outside a spec pair, or a disk template that the policy does not list.
-
-    `parameter` is Ganeti's name: one of the spec parameters with `value`, `minimum` and `maximum` (MiB or counts, and
-    for `disk-size` the number of the `disk`); `disk-templates` with the template as `value` and the `allowed` ones; or
-    `spindles`, without a number, for disks without a recorded number of spindles under exclusive storage.
-    """
+    """One parameter outside a spec pair, or a disk template that the policy does not list."""
 
     parameter: str
+    """A spec parameter of Ganeti, disk-templates, or spindles (a disk has no spindle count)."""
     value: int | str | None = None
+    """The instance's: MiB, a count, or a template."""
     minimum: int | None = None
+    """Least of the pair (MiB or a count)."""
     maximum: int | None = None
+    """Most of the pair (MiB or a count)."""
     disk: int | None = None
+    """Number of the disk, from 0."""
     allowed: tuple[str, ...] = ()
+    """Disk templates that the policy lists."""
 
     @property
     def beyond(self) -> int | None:
@@ -51,29 +52,27 @@ class ParameterBreach:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyViolation:
-    """The breaches of a group's policy by an instance.
-
-    `pair` is the number of the spec pair that Ganeti names, from 1, `pair_name` its name in the policy.
-    `exclusive_storage` tells whether the spindles of its disks were compared instead of its `spindle_use`.
-    """
+    """The breaches of a group's policy by an instance."""
 
     group: str
     pair: int
+    """Number of the spec pair that Ganeti names, from 1: the fewest breaches, the first of equal ones."""
     pair_name: str | None = None
+    """Its name in the policy."""
     breaches: tuple[ParameterBreach, ...]
+    """What lies outside that pair."""
     exclusive_storage: bool = False
+    """Whether the spindles of its disks were compared instead of its spindle_use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Whether an instance conforms: `violation` is None if no breach is known.
-
-    `unknown` are parameters of the instance that the source of the state does not show and that might violate the
-    policy, too.
-    """
+    """Whether an instance conforms."""
 
     violation: PolicyViolation | None = None
+    """What is violated whatever the unknown is; None if nothing speaks against it."""
     unknown: tuple[str, ...] = ()
+    """Parameters that could still make it violate the policy."""
 
     @property
     def conforms(self) -> bool | None:

@@ -170,10 +170,12 @@ class Instance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unreadable:
-    """Values that a source cannot show: those at `level` whose path begins with `prefix` (empty: all own values)."""
+    """Values that a source cannot show: those at a level whose path begins with a prefix."""
 
     level: Level
+    """Level of the objects."""
     prefix: Path = ()
+    """First keys of the values; empty for all own values."""
 
     def covers(self, level: Level, path: Path) -> bool:
         """Return whether the value at `path` of objects at `level` cannot be read."""
@@ -182,10 +184,12 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The file that a state was read from. `taken_at` is YYYY-MM-DDThh:mm:ssZ (UTC), None if the file has no time."""
+    """The file that a state was read from."""
 
     file: str
+    """The file, as it was named on the command line."""
     taken_at: str | None = None
+    """YYYY-MM-DDThh:mm:ssZ, in UTC; None where the snapshot does not say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,20 +13,23 @@ from gpolicy.analysis.counted_cluster import Fit
 
 @dataclass(frozen=True, slots=True)
 class FitChange:
-    """One row: what fitted and what will fit. None on the side where there is no such pair, or no such group.
+    """One row: what fitted and what will fit.
 
-    `name` is the pair's name in the policy, otherwise its position ("was 2" for the place of one that is gone);
-    `tiered` and `standard` are rows of their own.
-    `old_size_after` is how many instances of the old size fit under the new policy, for a pair that is removed or
-    resized (an instance of that size may be forbidden then: bound by ipolicy.minmax), or counted with another disk
-    template. `templates` are the one now and the one then where they differ. `other_pairs` says of the tiered run that
-    it goes through other pairs than before.
+    `name` is "was 2" for the place of a pair that is gone. An instance of the old size may be forbidden afterwards:
+    bound by ipolicy.minmax. `templates` are the one now and the one then where they differ. `other_pairs` says of the
+    tiered run that it goes through other pairs than before.
     """
 
     name: str
+    """Name of the pair in the policy, otherwise its position; tiered; standard."""
     before: Fit | None
+    """Now; None where there is no such pair."""
     after: Fit | None
+    """Then; None where there is no such pair."""
     old_size_after: Fit | None = None
+    """Instances of the old size and template that fit then, for a pair that is removed or resized, or counted with
+    another template.
+    """
     other_pairs: bool = False
     templates: tuple[str, ...] = ()
 
@@ -64,16 +67,19 @@ class FitChange:
 class AllocationVectors:
     """How many instances of each pair's least size the group's nodes take, one size at a time, biggest disk first.
 
-    Summed over the online nodes (design document "dedicated allocation", "Dedicated Allocation Metric"). `names` are
-    the pairs of the old policy, `before` and `after` count their least sizes on the nodes now and as they will be;
-    `lost` is the difference. `new_names` and `new_after` are the same for the pairs of the new policy.
+    Summed over the online nodes (design document "dedicated allocation", "Dedicated Allocation Metric").
     """
 
     names: tuple[str, ...]
+    """Pairs of today's policy."""
     before: tuple[int, ...]
+    """By pair of today's policy: on the nodes as they are."""
     after: tuple[int, ...]
+    """By pair of today's policy: on the nodes as they will be."""
     new_names: tuple[str, ...]
+    """Pairs of the policy after the plan."""
     new_after: tuple[int, ...]
+    """By pair of the policy after the plan: on the nodes as they will be."""
 
     @property
     def lost(self) -> tuple[int, ...]:
@@ -83,20 +89,24 @@ class AllocationVectors:
 
 @dataclass(frozen=True, slots=True)
 class GroupCapacityChange:
-    """One group (None: the whole cluster). `before` or `after` is None for a group that is new or removed.
-
-    `rows` are the pairs. `group` is the name after the change, `renamed_from` the one before where it differs.
-    `vectors` is None where not every node has exclusive storage before and after.
-    """
+    """The capacity of one group, or of the whole cluster."""
 
     group: str | None
+    """Name after the changes; None for the whole cluster."""
     before: GroupCapacity | None
+    """Everything counted now; None for a new group."""
     after: GroupCapacity | None
+    """Everything counted then; None for a group that is removed."""
     rows: tuple[FitChange, ...]
+    """Each spec pair alone."""
     tiered: FitChange
+    """All pairs in turn, each shrunk to what still fits."""
     standard: FitChange
+    """Instances of the policy's std."""
     renamed_from: str | None = None
+    """Name before the changes, where it differs."""
     vectors: AllocationVectors | None = None
+    """Lost allocations; None where not every node has exclusive storage now and then."""
 
     @property
     def emptied(self) -> str:
@@ -110,15 +120,16 @@ class GroupCapacityChange:
 
 @dataclass(frozen=True, slots=True)
 class CapacityChange:
-    """Capacity of each group and of the whole cluster, before and after.
-
-    `unavailable` says by group name why a group could not be counted ("" stands for the whole cluster).
-    """
+    """Capacity of each group and of the whole cluster, before and after."""
 
     groups: tuple[GroupCapacityChange, ...]
+    """By name after the changes."""
     cluster: GroupCapacityChange | None
+    """The whole cluster, as hail answers requests that name no group."""
     notes: tuple[str, ...] = ()
+    """What was left out of the count, and why."""
     unavailable: Mapping[str, str] = field(default_factory=dict)
+    """Why a group could not be counted, by its name (empty: the whole cluster)."""
 
 
 PairMatch = tuple[int | None, int | None]

@@ -25,8 +25,11 @@ class Compared(Generic[T]):
     """Facts that are there after the changes only, before and after, and before only."""
 
     new: tuple[T, ...] = ()
+    """Then only."""
     still: tuple[T, ...] = ()
+    """Now and then."""
     gone: tuple[T, ...] = ()
+    """Now only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +37,17 @@ class LocationChange:
     """What the changes do to locations and migration."""
 
     shared_domains: Compared[SharedDomain] = Compared()
+    """Mirrored instances with both nodes in one failure domain."""
     exclusion_conflicts: Compared[ExclusionConflict] = Compared()
+    """Instances with one exclusion tag on one primary node."""
     domain_conflicts: Compared[DomainConflict] = Compared()
+    """Instances with one exclusion tag whose primary nodes share a failure domain."""
     unsatisfiable: Compared[ExclusionUnsatisfiable] = Compared()
+    """More instances with one exclusion tag than places."""
     stranded: Compared[Unmovable] = Compared()
+    """Instances that no node may receive, as far as migration tags go."""
     desired_missing: Compared[DesiredLocationMissing] = Compared()
+    """Instances with a desired location that no node of their group has."""
 
     @property
     def numbers(self) -> list[tuple[int, int, int]]:

@@ -16,9 +16,13 @@ class GroupRedundancyChange:
     """One group before and after; None on the side where there is no such group."""
 
     group: str
+    """Name after the changes."""
     before: GroupRedundancy | None
+    """Now; None for a new group."""
     after: GroupRedundancy | None
+    """Then; None for a group that is removed."""
     renamed_from: str | None = None
+    """Name before the changes, where it differs."""
 
     @property
     def newly_lost(self) -> tuple[Loss, ...]:
@@ -36,17 +40,18 @@ class GroupRedundancyChange:
 
 @dataclass(frozen=True, slots=True)
 class RedundancyChange:
-    """Redundancy of each group and the score with its components, before and after.
-
-    `unavailable` says by group why it could not be examined; the score has no components then.
-    """
+    """Redundancy of each group and the score with its components, before and after."""
 
     failures: int
+    """Most nodes that were taken away at once."""
     groups: tuple[GroupRedundancyChange, ...]
+    """By name after the changes."""
     score_before: Score
     score_after: Score
     notes: tuple[str, ...] = ()
+    """What was left out."""
     unavailable: Mapping[str, str] = field(default_factory=dict)
+    """Why a group could not be examined, by its name; the score has no components then."""
 
 
 def redundancy_change(compared: LoadedComparison, failures: int, tell: Callable[[str], None]) -> RedundancyChange:

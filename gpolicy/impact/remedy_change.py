@@ -20,33 +20,42 @@ _MOST_WORK: Final = 3_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KindChange:
-    """The number of faults of one kind before the change, after it, and after the moves that cure some."""
+    """The number of faults of one kind."""
 
     kind: FaultKind
+    """The kind."""
     before: int
+    """How many now."""
     after: int
+    """How many after the changes."""
     remedied: int
+    """How many after the moves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemedyChange:
-    """What is wrong before and after, and the moves after the change; none are looked for where nothing new is wrong.
-
-    `new` are the faults that the change brings, `cured` those of them that the moves end, `cured_old` other ones.
-    `copied` is MiB, `seconds` the time for it at Ganeti's own rate of DRBD. `exhaustive`: the search ended by itself.
-    In a cluster that is too large for a plan it does not begin: `searched` is false.
-    """
+    """What is wrong before and after, and the moves after the change."""
 
     kinds: tuple[KindChange, ...] = ()
+    """The kinds of faults that there are, as `gpolicy remedy` names them."""
     new: int = 0
+    """Faults that the changes bring. Where there are none, no moves are looked for."""
     cured: int = 0
+    """How many of them the moves end."""
     cured_old: int = 0
+    """How many faults of before the moves end."""
     moves: int = 0
+    """Moves."""
     job_sets: int = 0
+    """Sets of jobs that may run side by side."""
     copied: int = 0
+    """Disk that they copy."""
     seconds: float = 0.0
+    """Time for it at Ganeti's own rate of DRBD."""
     searched: bool = True
+    """Whether moves were looked for: not in a cluster of more than 200 nodes."""
     exhaustive: bool = True
+    """Whether the search ended by itself; false where there was none."""
 
 
 def remedy_change(

@@ -33,132 +33,159 @@ class DiskTrouble(Explained):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiskFinding:
-    """One disk (numbered from 0; MiB) with what is wrong; `needed` volumes where their size is known."""
+    """One disk with what is wrong."""
 
     disk: int
+    """Number, from 0."""
     trouble: DiskTrouble
+    """not-plain, no-spindles, too-few-spindles, shared-volumes or spindles-left."""
     size: int
+    """MiB."""
     template: str
+    """Its template."""
     spindles: int | None
+    """Recorded spindles."""
     needed: int | None = None
+    """Physical volumes that its size needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpindleNumbers:
-    """All numbers called spindles that concern one instance; None where nothing is known or recorded.
-
-    `spindle_use` is its backend parameter, `disk_spindles` the sum over its disks; `compared` the one of the two that
-    the policy's `spec_spindle_use` (least and most of each pair) is held against. `spindle_count` is the parameter
-    of its primary node, `physical_volumes` what that node has of them; `spindle_ratio` the policy's. `in_use` tells
-    whether count and ratio mean anything: not under exclusive storage.
-    """
+    """All numbers called spindles that concern one instance; None where nothing is known or recorded."""
 
     spindle_use: int
+    """Backend parameter of the instance."""
     disk_spindles: int | None
+    """Sum over its disks."""
     compared: int | None
+    """The one that the policy is held against."""
     spec_spindle_use: tuple[tuple[int, int], ...]
+    """Least and most of each spec pair."""
     spindle_count: int | None
+    """Parameter of its primary node."""
     physical_volumes: int | None
+    """Volumes of that node."""
     spindle_ratio: float | None
+    """The policy's."""
     in_use: bool
+    """Whether count and ratio mean anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceEffect:
-    """What exclusive storage means for one instance after the changes.
-
-    `exclusive_nodes` are the nodes of it that have it then. `unsuitable`: verify reports the instance as unsuitable for
-    them, since a disk is not plain, or (Ganeti's own quirk) since it has no disks at all.
-    """
+    """What exclusive storage means for one instance after the changes."""
 
     instance: str
     primary_node: str
     group: str
     turn: Turn
+    """What becomes of exclusive storage on its nodes."""
     disks: tuple[DiskFinding, ...]
+    """Disks in trouble."""
     before: SpindleNumbers
     after: SpindleNumbers
     exclusive_nodes: tuple[str, ...]
+    """Nodes of it that have exclusive storage then."""
     unsuitable: bool
+    """Whether gnt-cluster verify reports it as unsuitable for them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartlyUsedVolume:
-    """A physical volume (MiB) of which disks use a part: its free space is lost under exclusive storage."""
+    """A physical volume of which disks use a part."""
 
     node: str
+    """Its node."""
     volume: str
+    """Its name."""
     size: int
+    """MiB."""
     free: int
+    """MiB that are lost under exclusive storage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeVolumes:
-    """The volumes of one volume group on a node: how many, how many of them LVM may use and are empty, and MiB."""
+    """The volumes of one volume group on a node."""
 
     node: str
     count: int
+    """How many volumes of the group LVM may use there."""
     empty: int
+    """How many of these are empty."""
     size: int
+    """Size of the volume group there, MiB."""
     free: int
+    """What is free in it, MiB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeGroup:
-    """The measured volumes of one volume group on the nodes of a group. `name` is None if it is not known.
+    """The measured volumes of one volume group on the nodes of a group.
 
-    `own` is the cluster's: it has all volumes that the policy does not exclude or assign to another. Each is accounted
-    separately; capacity counts `own` alone.
+    The cluster's own has all volumes that the policy does not exclude or assign to another.
     """
 
     name: str | None
+    """Its name; None where it is not known."""
     own: bool
+    """Whether it is the cluster's own, which capacity counts."""
     smallest: int | None
+    """The smallest volume that LVM may use, MiB."""
     largest: int | None
+    """The largest volume that LVM may use, MiB."""
     nodes: tuple[NodeVolumes, ...]
+    """Each node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupVolumes:
-    """The physical volumes of a group that has exclusive storage after the changes (sizes: MiB).
-
-    `differ` tells whether the smallest and the largest (`smallest_on` and `largest_on` name nodes where they are) are
-    too different for Ganeti, in the group; `differ_on` are the nodes on which they already are so alone. `usable` is
-    what Ganeti counts of each volume, `counts` how many each node has. `partly_used` are volumes of nodes that get
-    exclusive storage, `unusable_free` is the free space on all partly used volumes of the group. None where nothing is
-    known. `not_measured` are nodes without a measurement. These figures are of the cluster's own volume group;
-    `volume_groups` has the measured volumes of each group, and `excluded` the number of volumes in none by node.
-    `terms` are what the policy says of the volumes.
-    """
+    """The physical volumes of a group that has exclusive storage after the changes; None where nothing is known."""
 
     group: str
     known_from: VolumesFrom
+    """Where they are known from: measured, or promised by the policy's hardware."""
     smallest: int | None = None
+    """The smallest volume, MiB."""
     largest: int | None = None
+    """The largest volume, MiB."""
     smallest_on: str | None = None
+    """A node that has the smallest."""
     largest_on: str | None = None
+    """A node that has the largest."""
     differ: bool | None = None
+    """Whether they differ too much for Ganeti."""
     differ_on: tuple[str, ...] = ()
+    """Nodes on which they already do so alone."""
     usable: int | None = None
+    """What Ganeti counts of each volume, MiB."""
     counts: tuple[tuple[str, int], ...] = ()
+    """Node and number of its volumes."""
     partly_used: tuple[PartlyUsedVolume, ...] = ()
+    """Volumes that some disk has a part of."""
     unusable_free: int | None = None
+    """Free space on all partly used volumes, MiB."""
     not_measured: tuple[str, ...] = ()
+    """Nodes without a measurement."""
     volume_groups: tuple[VolumeGroup, ...] = ()
+    """The measured volumes by volume group, the cluster's own first; the other figures are of that one alone."""
     excluded: tuple[tuple[str, int], ...] = ()
+    """Node and number of its volumes that the policy excludes."""
     terms: VolumeTerms = _GANETIS
+    """What the policy says of the volumes (physical_volumes)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExclusiveStorageChange:
-    """Exclusive storage after the changes.
-
-    `turned_on` and `turned_off` are nodes; `instances` those with something to say: a disk in trouble, or a node whose
-    flag changes. Ganeti 3.0 and 3.1 cannot report disk and spindles of the nodes in `not_reported`.
-    """
+    """Exclusive storage after the changes."""
 
     groups: tuple[GroupVolumes, ...] = ()
+    """Groups that have it."""
     turned_on: tuple[str, ...] = ()
+    """Nodes that get it."""
     turned_off: tuple[str, ...] = ()
+    """Nodes that lose it."""
     instances: tuple[InstanceEffect, ...] = ()
+    """Instances with a disk in trouble, or on a node whose flag changes."""
     not_reported: tuple[str, ...] = ()
+    """Nodes of which Ganeti 3.0 and 3.1 cannot report disk and spindles."""

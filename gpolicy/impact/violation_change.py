@@ -21,66 +21,85 @@ from gpolicy.printable import count, listed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceViolation:
-    """One instance with what it violates before and after; None where it conforms (or where it is not known)."""
+    """One instance that violates the policy before or after."""
 
     instance: str
     primary_node: str
     before: PolicyViolation | None
+    """What it violates now; None if it conforms."""
     after: PolicyViolation | None
+    """What it violates then; None if it conforms."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownViolation:
-    """An instance of which it is not known whether it violates the policy before or after; `parameters` say why."""
+    """An instance of which it is not known whether it violates the policy before or after."""
 
     instance: str
     primary_node: str
     parameters: tuple[str, ...]
+    """What the source does not show."""
     before: Verdict
     after: Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeViolation:
-    """A node with the ratios that it exceeds before and after; `group` is the one that it is in after."""
+    """A node that exceeds a ratio before or after."""
 
     node: str
     group: str
+    """Its group after the changes."""
     before: tuple[RatioBreach, ...]
+    """The ratios that it exceeds now."""
     after: tuple[RatioBreach, ...]
+    """The ratios that it exceeds then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownNodeViolation:
-    """A node for which the changes make a ratio stricter, and that may exceed it now; `reason` says why not known."""
+    """A node for which the changes make a ratio stricter, and that may exceed it now."""
 
     node: str
     group: str
+    """Its group after the changes."""
     parameters: tuple[str, ...]
+    """The ratios that are stricter."""
     reason: str
+    """What is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ViolationChange:
     """All instances and nodes whose verdict matters, by name.
 
-    `newly`, `still` and `no_longer` are what Ganeti calls violating (`gnt-cluster verify`, the warning of a modify).
-    The three of `minmem` are instances that Ganeti does not call so, but whose minmem lies outside of the policy: it
-    refuses every `gnt-instance modify` of them that is made without `--ignore-ipolicy`. Those of `nodes` are what hbal
-    calls policy-violating nodes.
+    What Ganeti calls violating is what `gnt-cluster verify` and the warning of a modify do, for nodes what hbal does.
     """
 
     newly: tuple[InstanceViolation, ...] = ()
+    """Begin to violate the policy."""
     still: tuple[InstanceViolation, ...] = ()
+    """Violate it now and then."""
     no_longer: tuple[InstanceViolation, ...] = ()
+    """Conform after the changes."""
     unknown: tuple[UnknownViolation, ...] = ()
+    """Nobody can say: the source does not show what decides."""
     minmem_newly: tuple[InstanceViolation, ...] = ()
+    """Only minmem lies outside, newly: gnt-instance modify refuses without --ignore-ipolicy."""
     minmem_still: tuple[InstanceViolation, ...] = ()
+    """Only minmem lies outside, now and then."""
     minmem_no_longer: tuple[InstanceViolation, ...] = ()
+    """Only minmem lay outside, and does no longer."""
     nodes_newly: tuple[NodeViolation, ...] = ()
+    """Nodes that begin to exceed a ratio (from 1.7 on)."""
     nodes_still: tuple[NodeViolation, ...] = ()
+    """Nodes that exceed a ratio now and then (from 1.7 on)."""
     nodes_no_longer: tuple[NodeViolation, ...] = ()
+    """Nodes that exceed none after the changes (from 1.7 on)."""
     nodes_unknown: tuple[UnknownNodeViolation, ...] = ()
+    """Nodes that may begin to exceed a ratio, which the changes make stricter: what they use or have is not known (from
+    1.7 on).
+    """
 
     def uncertain(self, group: str | None = None) -> dict[str, str]:
         """Return the instances, and the nodes of `group` or of all, that may newly violate, each with the reason."""

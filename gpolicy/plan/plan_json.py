@@ -5,128 +5,276 @@ The form is a contract, described by `schemas/output/plan.json`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from gpolicy import __version__
-from gpolicy.json_values import fields, json_text, place
-from gpolicy.plan.change import Change
+from gpolicy.findings import Finding
+from gpolicy.ganeti.commands import RapiCall
+from gpolicy.json_shape import ANYTHING, COUNT, NOT_EMPTY, TEXTS, Key, Many, Maybe, Shape, version_key
+from gpolicy.json_values import json_text
+from gpolicy.plan.built_in_guards import GuardResult
+from gpolicy.plan.change import Change, NotCompared
 from gpolicy.plan.effects import Effect, Observed
+from gpolicy.plan.part import LeftOut, Part
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Inverse, PlannedCommand, Step
 from gpolicy.plan.terms_file import terms_data
 from gpolicy.policy.guard import Guard
 
-FORMAT_VERSION = "1.7"
+FORMAT_VERSION: Final = "1.7"
+KIND: Final = "gpolicy-plan"
+_VERSION_TEXT: Final = (
+    "Version of this format. The number before the dot changes when a reader of the old one would go wrong."
+)
+
+_DIGEST: Final = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
+_OBJECT_NAME: Final = {"type": "string", "pattern": "^(cluster$|group/|node/)"}
+_OBJECT: Final = Key("cluster, group/NAME or node/NAME.", _OBJECT_NAME)
+_KEYS: Final = {**TEXTS, "minItems": 1}
+_KEYS_TEXT: Final = "The path, key by key: a key may hold a dot. A tag is below the key tags."
+_OWN_KEYS: Final = Key(_KEYS_TEXT, _KEYS, lambda item: item.path)
+
+
+def _dotted(item: Change | NotCompared) -> str:
+    return ".".join(item.path)
+
+
+def _size_of(name: str) -> Callable[[Any], int]:
+    return lambda plan: len(getattr(plan, name))
+
+
+def effect_shape(name: Key) -> Shape:
+    """Return the shape of what a command does to one leaf; `name` is that of the object."""
+    return Shape(
+        "",
+        Effect,
+        object=name,
+        keys=_OWN_KEYS,
+        before="Value before; null for none. A group that is made has no name before.",
+        after="Value after; null for none.",
+    )
+
+
+def rapi_shape(**keys: Key) -> Shape:
+    """Return the shape of a request to RAPI, with other keys than those of a plan."""
+    plans = {
+        "method": Key("Method of the request.", {"enum": ["PUT", "POST", "DELETE"]}),
+        "path": Key("Path with its query.", {"type": "string", "pattern": "^/2/"}),
+        "body": Key("JSON body; null for none.", {"type": ["object", "null"]}),
+    }
+    return Shape("", RapiCall, "", plans | keys)
+
+
+OBSERVED: Final = Shape(
+    "observed",
+    Observed,
+    uuid=Key("Ganeti's UUID; null if the source does not show it.", of="identity.uuid"),
+    serial_no=Key("Ganeti's serial number; null if the source does not show it.", of="identity.serial_no"),
+    values=Key(
+        "Own values, tags, names and places.",
+        Many(
+            Shape(
+                "",
+                tuple,
+                keys=Key(_KEYS_TEXT, _KEYS, lambda leaf: leaf[0]),
+                value=Key("The value.", ANYTHING, lambda leaf: leaf[1]),
+            )
+        ),
+        lambda item: list(item.values.items()),
+    ),
+)
+_COMMAND: Final = Shape(
+    "",
+    PlannedCommand,
+    argv=Key(
+        "The command: program, verb, options, then names; null if only RAPI can do it.",
+        Maybe({**TEXTS, "minItems": 2}),
+        lambda command: command.argv,
+    ),
+    rapi=Key("The same as a request to RAPI; null if only the command line can do it.", rapi_shape()),
+    effects=Key(
+        "What the command does, leaf by leaf: by this apply sees whether it was carried out.",
+        effect_shape(Key("By the name that it has before the command runs.", _OBJECT_NAME)),
+    ),
+)
+_INVERSE: Final = Shape(
+    "",
+    Inverse,
+    first=Key("", _COMMAND, lambda inverse: (*inverse.commands, PlannedCommand(None))[0], inline=True),
+    more=Key("Commands that follow the first.", Many(_COMMAND), lambda inverse: inverse.commands[1:]),
+    not_restored="What nothing brings back, and why.",
+)
+_STEP: Final = Shape(
+    "step",
+    Step,
+    id=Key("Number of the step, from 1.", {"type": "string", "pattern": "^[1-9][0-9]*$"}),
+    wave=Key(
+        "1 enable templates, 2 groups let go, 3 cluster, 4 groups, 5 nodes, 6 tags added, 7 tags removed, 8 candidate"
+        " pool.",
+        {"type": "integer", "minimum": 1, "maximum": 8},
+    ),
+    object=_OBJECT,
+    title=Key("What it does, in words.", NOT_EMPTY),
+    command=Key("", _COMMAND, inline=True),
+    inverse=Key("What undoes the step; both null if nothing does.", _INVERSE),
+)
+_CHANGE: Final = Shape(
+    "change",
+    Change,
+    object=_OBJECT,
+    path=Key("Dotted, in Ganeti's names; name, group and tags for existence, membership and tags.", NOT_EMPTY, _dotted),
+    keys=_OWN_KEYS,
+    action="What is done. reset: the own value is removed.",
+    before="Own value now; null for none.",
+    after="Own value then; null for none.",
+    effective_before="What is in force now.",
+    effective_after="What will be in force.",
+    takes_effect=Key("When the new value begins to matter.", NOT_EMPTY),
+    risk="How carefully to look at it.",
+    reason="Why; may be empty.",
+    affects=Key("Objects that inherit the value.", _OBJECT_NAME),
+    origin=Key(
+        "file:line:column of the policy that asks for it.",
+        str | None,
+        lambda change: str(change.span) if change.span else None,
+    ),
+)
+_GUARD: Final = Shape(
+    "guard",
+    GuardResult,
+    name=Key("Name of the guard, for --allow.", NOT_EMPTY),
+    ok="Whether the plan may be carried out as far as this guard goes.",
+    message=Key("What it found.", NOT_EMPTY),
+    allowed="Whether it passes only because it was allowed.",
+)
+_DECLARED_GUARD: Final = Shape(
+    "declared_guard",
+    Guard,
+    name=Key("Name of the guard.", NOT_EMPTY, "name.value"),
+    measure="What it measures.",
+    limit=Key(
+        "Number of instances, node failures or changes; or a share in percent.", {"type": "number", "minimum": 0}
+    ),
+    percent="Whether the limit is a share.",
+    group=Key(
+        "The only group that is measured; null for each.",
+        str | None,
+        lambda guard: guard.group.value if guard.group else None,
+    ),
+    spec=Key(
+        "The only spec that is measured; null for each.",
+        str | None,
+        lambda guard: guard.spec.value if guard.spec else None,
+    ),
+)
+_UNREADABLE: Final = Shape(
+    "",
+    NotCompared,
+    object=_OBJECT,
+    path=Key("Dotted path of the value.", str, _dotted),
+    wanted="What the policy declares.",
+)
+_FINDING: Final = Shape(
+    "",
+    Finding,
+    code=Key("Code of the rule.", {"type": "string", "pattern": "^GP[0-9]{3}$"}),
+    name="Name of the rule.",
+    severity="With an error there are no steps.",
+    message="What is wrong.",
+    hint="What to write instead; may be empty.",
+    file=Key("File of the policy; null without a place.", str | None, lambda item: item.span and item.span.file),
+    line=Key("Line, from 1.", int | None, lambda item: item.span and item.span.line),
+    column=Key("Column, from 1.", int | None, lambda item: item.span and item.span.column),
+    optional="file line column",
+)
+PLAN_FIRST: Final = Shape(
+    "",
+    Plan,
+    format_version=version_key(FORMAT_VERSION, _VERSION_TEXT),
+    kind=Key(f"Always {KIND}.", {"const": KIND}, lambda _: KIND),
+    gpolicy=Key("Version of gpolicy that made the plan (from 1.3 on).", NOT_EMPTY, lambda _: __version__),
+    cluster="Name of the cluster, as its state says, or else the policy; empty where neither does.",
+    cluster_uuid="UUID of the cluster (from 1.3 on); null if the source does not show it.",
+    source="Where the state was read; of a snapshot: where that was taken.",
+    snapshot="The snapshot that the state was read from, null where there was none (from 1.2 on).",
+    made_at=Key("When the plan was made, YYYY-MM-DDThh:mm:ssZ (from 1.5 on).", of="provenance.made_at"),
+    policy_commit=Key(
+        "The commit of git that the policy's files are in; null outside of git (from 1.5 on).", of="provenance.commit"
+    ),
+    policy_dirty=Key(
+        "Whether files in the policy's directories differ from that commit (from 1.5 on).", of="provenance.dirty"
+    ),
+    state_read_at=Key(
+        "When the state was read; null where its source does not say (from 1.5 on).",
+        str | None,
+        lambda plan: plan.provenance.state_read_at(plan.source, plan.snapshot),
+    ),
+    ganeti_version=Key("Release whose commands the steps are.", of="version"),
+    policy_digest=Key("Over what the policy says, whatever its files and comments.", _DIGEST),
+    state_digest=Key("Over what the plan depends on in the cluster.", _DIGEST),
+    serials="Serial number of each object that the plan touches, by object; null where the source has none.",
+    state_digest_rapi=Key("As state_digest, without what the remote API does not show.", _DIGEST),
+    observed=Key(
+        "The objects that the plan touches, as they were read: apply refuses when they have changed.", OBSERVED
+    ),
+    not_shown=Key("Own values that the source does not show of any object.", of="gaps"),
+    staying="Nodes that move and cannot be moved back, since that would split a DRBD pair (from 1.3 on).",
+    changes=Key("Cluster first, then groups and nodes by name.", _CHANGE),
+    steps=Key("In the order in which they are carried out.", _STEP),
+    optional="gpolicy cluster_uuid snapshot made_at policy_commit policy_dirty state_read_at staying",
+)
+"""The keys before `impact`."""
+PLAN_LAST: Final = Shape(
+    "",
+    Plan,
+    guards=Key("Verdicts of the guards that have something to say.", _GUARD),
+    declared_guards=Key(
+        "The guards that the policy declares (from 1.3 on): apply judges them again on the cluster as it is then.",
+        _DECLARED_GUARD,
+    ),
+    pair_names="Names of the spec pairs, by object, in the order of ipolicy.minmax (from 1.3 on): what guards mean by a"
+    " spec.",
+    terms=Key(
+        "What the policy says of resources beyond what Ganeti stores (from 1.4 on): limits, promised hardware, what"
+        " counts of physical volumes, the declared hv_state and disk_state, and ganeti_version. Guards that apply"
+        " judges again count on it.",
+        {"type": "object"},
+        lambda plan: terms_data(plan.terms),
+    ),
+    unreadable=Key("Declared values that the source cannot show: not compared.", _UNREADABLE),
+    part=Key(
+        "What --only and --exclude chose. Both are empty for a whole plan.",
+        Shape("", Part, only="Objects and values to change; none: all.", exclude="Objects and values to leave out."),
+    ),
+    left_out=Key(
+        "Changes that the policy asks for and that this part of the plan leaves out.",
+        Shape("", LeftOut, object=_OBJECT, keys=_OWN_KEYS, action="Kind of the change."),
+    ),
+    findings=Key("Errors and warnings that check has about the policy on this cluster.", _FINDING),
+    notes="What the source says about itself, and which changes are taken along since others need them.",
+    summary=Key(
+        "Counts.",
+        Shape(
+            "",
+            Plan,
+            changes=Key("Number of changes.", COUNT, _size_of("changes")),
+            steps=Key("Number of steps.", COUNT, _size_of("steps")),
+            unreadable=Key("Number of values that were not compared.", COUNT, _size_of("unreadable")),
+            left_out=Key("Number of changes that this part leaves out.", COUNT, _size_of("left_out")),
+            safe="Whether every guard passes and no finding is an error.",
+            optional="left_out",
+        ),
+        lambda plan: plan,
+    ),
+    optional="declared_guards pair_names terms part left_out",
+)
+"""The keys behind `impact`."""
 
 
 def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return the plan in the form of the contract. `impact` is what `gpolicy.report.impact_json` makes, if known."""
-    return {
-        "format_version": FORMAT_VERSION,
-        "kind": "gpolicy-plan",
-        "gpolicy": __version__,
-        **fields(plan, "cluster", "cluster_uuid", "source", "snapshot"),
-        **_provenance(plan),
-        "ganeti_version": plan.version,
-        **fields(plan, "policy_digest", "state_digest", "serials", "state_digest_rapi"),
-        "observed": {name: observed_data(item) for name, item in plan.observed.items()},
-        "not_shown": [fields(gap, "level", "prefix") for gap in plan.gaps],
-        **fields(plan, "staying"),
-        "changes": [_change(change) for change in plan.changes],
-        "steps": [_step(step) for step in plan.steps],
-        "impact": dict(impact or {}),
-        "guards": [fields(guard, "name", "ok", "message", "allowed") for guard in plan.guards],
-        "declared_guards": [_declared(guard) for guard in plan.declared_guards],
-        **fields(plan, "pair_names"),
-        "terms": terms_data(plan.terms),
-        "unreadable": [
-            {"object": item.object, "path": ".".join(item.path), "wanted": item.wanted} for item in plan.unreadable
-        ],
-        "part": fields(plan.part, "only", "exclude"),
-        "left_out": [
-            {"object": item.object, "keys": list(item.path), "action": item.action.value} for item in plan.left_out
-        ],
-        "findings": [
-            {**fields(item, "code", "name", "severity", "message", "hint"), **place(item.span)}
-            for item in plan.findings
-        ],
-        **fields(plan, "notes"),
-        "summary": {
-            "changes": len(plan.changes),
-            "steps": len(plan.steps),
-            "unreadable": len(plan.unreadable),
-            "left_out": len(plan.left_out),
-            "safe": plan.safe,
-        },
-    }
-
-
-def _provenance(plan: Plan) -> dict[str, Any]:
-    made = plan.provenance
-    return {
-        "made_at": made.made_at,
-        "policy_commit": made.commit,
-        "policy_dirty": made.dirty,
-        "state_read_at": made.state_read_at(plan.source, plan.snapshot),
-    }
-
-
-def _change(change: Change) -> dict[str, Any]:
-    return {
-        "object": change.object,
-        "path": ".".join(change.path),
-        "keys": list(change.path),
-        **fields(change, "action", "before", "after", "effective_before", "effective_after", "takes_effect"),
-        **fields(change, "risk", "reason", "affects"),
-        "origin": str(change.span) if change.span else None,
-    }
-
-
-def _declared(guard: Guard) -> dict[str, Any]:
-    return {
-        "name": guard.name.value,
-        **fields(guard, "measure", "limit", "percent"),
-        "group": guard.group.value if guard.group else None,
-        "spec": guard.spec.value if guard.spec else None,
-    }
-
-
-def _step(step: Step) -> dict[str, Any]:
-    return {
-        "id": step.id,
-        "wave": int(step.wave),
-        **fields(step, "object", "title"),
-        **_command(step.command),
-        "inverse": _inverse(step.inverse),
-    }
-
-
-def _command(command: PlannedCommand) -> dict[str, Any]:
-    return {
-        **fields(command, "argv"),
-        "rapi": None if command.rapi is None else fields(command.rapi, "method", "path", "body"),
-        "effects": list(map(effect_data, command.effects)),
-    }
-
-
-def effect_data(effect: Effect) -> dict[str, Any]:
-    """Return what a command does to one leaf."""
-    return {**fields(effect, "object"), "keys": list(effect.path), **fields(effect, "before", "after")}
-
-
-def observed_data(item: Observed) -> dict[str, Any]:
-    """Return an object as it was read."""
-    return {
-        **fields(item.identity, "uuid", "serial_no"),
-        "values": [{"keys": list(path), "value": value} for path, value in item.values.items()],
-    }
-
-
-def _inverse(inverse: Inverse) -> dict[str, Any]:
-    """Return the first command that undoes a step, the further ones under `more`, and the losses."""
-    first, *more = map(_command, inverse.commands or (PlannedCommand(None),))
-    return {**first, "more": more, "not_restored": list(inverse.not_restored)}
+    return {**PLAN_FIRST(plan), "impact": dict(impact or {}), **PLAN_LAST(plan)}
 
 
 def plan_text(plan: Plan, impact: Mapping[str, Any] | None = None) -> str:

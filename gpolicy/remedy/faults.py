@@ -51,12 +51,20 @@ RATIOS: Final = frozenset({FaultKind.VCPU_RATIO, FaultKind.SPINDLE_RATIO})
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that is wrong. `key` tells it from others of its kind; `instances` are those that it is about."""
+    """One thing that is wrong."""
 
     kind: FaultKind
+    """What is wrong: on a node that may hold no instance; nodes in two groups; disks that exclusive storage forbids;
+    both nodes in one failure domain; stranded by migration tags; instances with one exclusion tag on one node, or in
+    one failure domain; a node above its vcpu-ratio or spindle-ratio; a node that keeps too little memory for the
+    instances that it mirrors; a loss of one node that cannot be absorbed.
+    """
     key: tuple[str, ...]
+    """What tells it from others of its kind: an instance, a node, or an exclusion tag and a place."""
     instances: tuple[str, ...] = field(compare=False)
+    """The instances that it is about."""
     sentence: str = field(compare=False)
+    """The same in words."""
 
 
 @dataclass(frozen=True, slots=True)

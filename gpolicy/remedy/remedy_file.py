@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path as FilePath
-from typing import Any, Final
+from typing import Final
 
 from gpolicy import __version__
 from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.unreadable import read_gap
 from gpolicy.errors import InputError
 from gpolicy.ganeti.releases import VERSIONS
-from gpolicy.json_values import fields, plain
+from gpolicy.json_shape import Key, Shape
+from gpolicy.json_values import plain
 from gpolicy.plan.change import NODES, words
 from gpolicy.plan.effects import ADMIN_STATE, Effect
 from gpolicy.plan.plan_file import (
@@ -24,7 +25,7 @@ from gpolicy.plan.plan_file import (
     read_procedure_file,
     read_snapshot,
 )
-from gpolicy.plan.plan_json import effect_data, observed_data
+from gpolicy.plan.plan_json import OBSERVED, effect_shape
 from gpolicy.plan.rebuilding import first_difference
 from gpolicy.plan.signature import Signers
 from gpolicy.plan.step import Procedure
@@ -37,21 +38,31 @@ FORMAT_VERSION: Final = "1.1"
 _REMAKE: Final = "make it again: gpolicy remedy --state SRC -o FILE"
 
 
-def saved_data(remedy: SavedRemedy) -> dict[str, Any]:
-    """Return what apply needs of a remedy beside its moves, as JSON's own types."""
-    supposed = remedy.supposed
-    return {
-        "kind": KIND,
-        "gpolicy": __version__,
-        **fields(remedy, "cluster_uuid"),
-        "ganeti_version": remedy.version or None,
-        "observed": {name: observed_data(item) for name, item in remedy.observed.items()},
-        "not_shown": [fields(gap, "level", "prefix") for gap in remedy.gaps],
-        **fields(remedy, "residents"),
-        "supposes": None
-        if supposed is None
-        else {**fields(supposed, "file", "is_plan"), "effects": list(map(effect_data, supposed.effects))},
-    }
+_SUPPOSES: Final = Shape(
+    "",
+    Supposed,
+    file="The plan file, or the policy.",
+    is_plan="Whether it is a plan file.",
+    effects=Key("What it makes of the cluster, leaf by leaf.", effect_shape(Key("cluster, group/NAME or node/NAME."))),
+)
+SAVED: Final = Shape(
+    "",
+    SavedRemedy,
+    kind=Key(f"Always {KIND}.", {"const": KIND}, lambda _: KIND),
+    gpolicy=Key("Version of gpolicy.", str, lambda _: __version__),
+    cluster_uuid="UUID of the cluster, null where the source does not show it.",
+    ganeti_version=Key("The Ganeti release of the cluster.", str | None, lambda remedy: remedy.version or None),
+    observed=Key(
+        "The instances that move and the nodes that they leave or go to, as they were read: apply compares them.",
+        OBSERVED,
+    ),
+    not_shown=Key("Values that the source does not show.", of="gaps"),
+    residents="The instances on each of the nodes.",
+    supposes=Key(
+        "What must hold before the first move; null for a remedy for the cluster as it is.", _SUPPOSES, "supposed"
+    ),
+)
+"""What apply needs of a remedy beside its moves."""
 
 
 def read_procedure(path: FilePath, signers: Signers | None = None) -> Procedure:

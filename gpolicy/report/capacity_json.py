@@ -4,14 +4,210 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from gpolicy.analysis.binding import Binding
-from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PlacedSize, SpecCapacity, spec_values
+from gpolicy.allocator.cluster_data import Spec
+from gpolicy.analysis.binding import Binding, Cause
+from gpolicy.analysis.capacity import CapacityReport, GroupCapacity, PlacedSize, SpecCapacity
+from gpolicy.analysis.metadata_room import MetadataRoom
 from gpolicy.analysis.policy_limits import PolicyLimit
-from gpolicy.cluster.terms import LimitsInForce
-from gpolicy.json_values import fields, head, plain
+from gpolicy.analysis.shown_score import ScoreComponent
+from gpolicy.cluster.terms import Limits, LimitsInForce
+from gpolicy.json_shape import COUNT, FROM_ONE, NUMBER, Document, Key, Maybe, Shape, fields_of
+from gpolicy.report.state_shapes import UNKNOWN, head
 
 FORMAT_VERSION: Final = "2.0"
-_LIMITS: Final = ("max_node_failures", "oversubscription", "cpus_after_failure")
+_NUMBER: Final = Key(form=NUMBER)
+
+LIMITS: Final = Key(
+    "The limits that groups have beyond those that htools knows.",
+    Shape("", LimitsInForce, groups="", limits=Key("", fields_of(Limits), inline=True), options=""),
+)
+POLICY_LIMIT: Final = Shape(
+    "",
+    PolicyLimit,
+    group="The group.",
+    spec="What is counted.",
+    fits="How many fit.",
+    would_fit="How many fit with it.",
+    number=Key("The number of the policy that limits the count.", of="cause.key"),
+    instead=Key(
+        "The value that lets most in, in words; null where no other value lets more in.",
+        str | None,
+        lambda item: item.other and item.other.words,
+    ),
+    bound_by=Key("What is the limit beyond it.", of="then.key"),
+)
+SPEC: Final = Shape(
+    "spec",
+    Spec,
+    "",
+    {
+        "memory-size": Key("Memory, MiB.", of="memory"),
+        "cpu-count": Key("Virtual CPUs.", of="cpus"),
+        "disk-size": Key("Size of each disk, MiB.", of="disk_size"),
+        "disk-count": Key("Number of disks.", of="disk_count"),
+        "nic-count": Key("Number of network interfaces.", of="nic_count"),
+        "spindle-use": Key("Spindles used.", of="spindle_use"),
+    },
+)
+BINDING: Final = Shape(
+    "binding",
+    Binding,
+    binding=Key("What keeps out the next instance.", {"enum": [cause.key for cause in Cause]}, "cause.key"),
+    explanation=Key("Why no more fit, in words.", of="cause.sentence"),
+    reason="htools' name of the most frequent failure: FailMem, …",
+    detail="What is in the way: the loss of nodes that cannot be absorbed, disks that Ganeti does not make; null where"
+    " there is no more to say.",
+    failures=Key(
+        "Candidates (nodes, or pairs of nodes) by failure.",
+        {"type": "object", "additionalProperties": FROM_ONE},
+        lambda binding: dict(binding.failures),
+    ),
+    optional="detail",
+)
+_RUN: Final = Shape(
+    "run",
+    PlacedSize,
+    "",
+    {
+        "memory-size": Key("Memory of each, MiB.", of="memory"),
+        "cpu-count": Key("Virtual CPUs of each.", of="cpus"),
+        "disk-size": Key("Disk of each, MiB.", of="disk"),
+        "spindles": Key("Spindles of each."),
+        "count": Key("How many of this size.", FROM_ONE),
+    },
+)
+_FITS_TEXT: Final = "How many of each size fit."
+_SIZES: Final = Key("Runs of equal instances in the order of placement.", _RUN, "tiered")
+_PAIR: Final = Shape(
+    "pair",
+    SpecCapacity,
+    "A spec pair; `fits` counts instances at its maximum, alone, with one disk.",
+    name="What the policy calls the pair; its place, from 1, where it has no name.",
+    min=Key("Lower bound.", SPEC, "pair.min"),
+    max=Key("Upper bound.", SPEC, "pair.max"),
+    spindle_use="Spindle use of the counted instances.",
+    fits=Key("Instances of the largest size that fit alone.", COUNT),
+    hspace=Key("How many of these hspace counts.", COUNT),
+    binding=Key("", BINDING, inline=True),
+    tiered=Key(
+        "Instances that tiered allocation places.",
+        Shape(
+            "",
+            SpecCapacity,
+            fits=Key(_FITS_TEXT, COUNT, lambda spec: _total(spec.tiered)),
+            sizes=_SIZES,
+        ),
+        lambda spec: spec,
+    ),
+)
+CAPACITY: Final = Shape(
+    "capacity",
+    GroupCapacity,
+    template="Disk template of the instances; null where no enabled one is allowed.",
+    nodes=Key("Number of nodes.", COUNT),
+    instances=Key("Instances that are there already.", COUNT),
+    specs=Key("Pairs in the order of the policy.", _PAIR),
+    tiered=Key(
+        "All pairs in turn, each shrunk to what still fits.",
+        Shape(
+            "",
+            GroupCapacity,
+            fits=Key(_FITS_TEXT, COUNT, "tiered_fit.fits"),
+            hspace=Key("How many hspace counts.", COUNT, lambda item: _total(item.hspace_tiered)),
+            sizes=_SIZES,
+            binding=Key("", BINDING, "tiered_binding", inline=True),
+        ),
+        lambda item: item,
+    ),
+    standard=Key(
+        "Instances of the policy's std.",
+        Shape(
+            "",
+            GroupCapacity,
+            spec=Key("Size of the standard instance.", SPEC, "std"),
+            fits=Key("Standard instances that still fit.", COUNT, "standard.fits"),
+            hspace=Key("How many hspace counts.", COUNT, "hspace_standard"),
+            binding=Key("", BINDING, "standard.binding", inline=True),
+        ),
+        lambda item: item,
+    ),
+    stranded="What online nodes have for instances, summed: free now, and left when nothing more fits that the policy"
+    " allows. Null where it was not counted.",
+    score=Key("Cluster score of htools; null where it is not a number.", NUMBER, "score.total"),
+    score_minimum=Key("Its theoretical minimum, to which hbal's minimum score is relative.", NUMBER, "score.minimum"),
+    components=Key(
+        "The twenty components of the score in htools' order; none where no node is online.",
+        Shape(
+            "",
+            ScoreComponent,
+            name="",
+            value=_NUMBER,
+            weight="",
+            product=_NUMBER,
+            least=_NUMBER,
+            excess=_NUMBER,
+            optional="least excess",
+        ),
+        "score.components",
+    ),
+    optional="stranded score_minimum",
+)
+_COUNTS: Final = Shape(
+    "",
+    CapacityReport,
+    groups=Key(
+        "Each group counted alone, with the group's policy and limits.",
+        Shape(
+            "",
+            GroupCapacity,
+            group=Key("Name of the group.", str),
+            capacity=Key("", CAPACITY, lambda item: item, inline=True),
+        ),
+    ),
+    cluster=Key(
+        "The whole cluster, as hail answers requests that name no group; null where one group was asked for, or one"
+        " could not be counted.",
+        CAPACITY,
+    ),
+)
+_METADATA: Final = Shape("", MetadataRoom, group="", volume_group="", disks="", nodes="", unknown="")
+CAPACITY_DOCUMENT: Final = Document(
+    "gpolicy capacity --format json",
+    "How many more instances hail accepts, one after another, by group and spec pair, and why it refuses the next one."
+    " Sizes are MiB. Minor versions may add keys.",
+    (
+        head(FORMAT_VERSION),
+        Shape(
+            "",
+            CapacityReport,
+            basis="",
+            limits=LIMITS,
+            counts=Key("", _COUNTS, lambda item: item, inline=True),
+        ),
+        Shape(
+            "",
+            CapacityReport,
+            before=Key(
+                "The same without what is supposed, null where nothing is.", Maybe(_COUNTS), lambda before: before
+            ),
+        ),
+        Shape(
+            "",
+            CapacityReport,
+            metadata=Key(
+                "Room for the metadata of DRBD disks, of each group whose metavg is another volume group than the"
+                " cluster's own. A limit of its own: no count looks at it.",
+                _METADATA,
+            ),
+            policy_limits=Key(
+                "What other values would give where a number of the policy limits a count.", POLICY_LIMIT
+            ),
+            what_if="What is supposed of the cluster, or counted otherwise than by Ganeti, on request.",
+            unknown=UNKNOWN,
+            notes="Remarks on what was counted, for people.",
+        ),
+    ),
+)
 
 
 def capacity_data(report: CapacityReport, before: CapacityReport | None = None) -> dict[str, Any]:
@@ -19,101 +215,7 @@ def capacity_data(report: CapacityReport, before: CapacityReport | None = None) 
 
     `before` is the capacity without what is supposed.
     """
-    return {
-        **head(FORMAT_VERSION, report),
-        **fields(report, "basis"),
-        "limits": [limits_data(item) for item in report.limits],
-        **_groups(report),
-        "before": None if before is None else _groups(before),
-        "metadata": [fields(room, "group", "volume_group", "disks", "nodes", "unknown") for room in report.metadata],
-        "policy_limits": [policy_limit_data(item) for item in report.policy_limits],
-        "what_if": list(report.what_if),
-        "unknown": report.reasons,
-        "notes": list(report.notes),
-    }
-
-
-def policy_limit_data(item: PolicyLimit) -> dict[str, Any]:
-    """Return what another value of a number of the policy would give."""
-    return {
-        **fields(item, "group", "spec", "fits", "would_fit"),
-        "number": item.cause.key,
-        "instead": item.other and item.other.words,
-        "bound_by": item.then.key,
-    }
-
-
-def _groups(report: CapacityReport) -> dict[str, Any]:
-    return {
-        "groups": [{"group": item.group, **capacity_of_group(item)} for item in report.groups],
-        "cluster": None if report.cluster is None else capacity_of_group(report.cluster),
-    }
-
-
-def capacity_of_group(item: GroupCapacity) -> dict[str, Any]:
-    """Return the capacity of one group, or of the whole cluster."""
-    return {
-        **fields(item, "template", "nodes", "instances"),
-        "specs": [_spec(spec) for spec in item.specs],
-        "tiered": {
-            "fits": _total(item.tiered),
-            "hspace": _total(item.hspace_tiered),
-            "sizes": _sizes(item.tiered),
-            **binding_data(item.tiered_binding),
-        },
-        "standard": {
-            "spec": spec_values(item.std),
-            "fits": item.standard.fits,
-            "hspace": item.hspace_standard,
-            **binding_data(item.standard.binding),
-        },
-        **fields(item, "stranded"),
-        "score": plain(item.score.total),
-        "score_minimum": plain(item.score.minimum),
-        "components": [
-            fields(each, "name", "value", "weight", "product", "least", "excess") for each in item.score.components
-        ],
-    }
-
-
-def limits_data(item: LimitsInForce) -> dict[str, Any]:
-    """Return the limits of some groups, with where they come from."""
-    return {**fields(item, "groups"), **fields(item.limits, *_LIMITS), **fields(item, "options")}
-
-
-def _spec(spec: SpecCapacity) -> dict[str, Any]:
-    return {
-        "name": spec.name,
-        "min": spec_values(spec.pair.min),
-        "max": spec_values(spec.pair.max),
-        **fields(spec, "spindle_use", "fits", "hspace"),
-        **binding_data(spec.binding),
-        "tiered": {"fits": _total(spec.tiered), "sizes": _sizes(spec.tiered)},
-    }
-
-
-def binding_data(binding: Binding) -> dict[str, Any]:
-    """Return why the next instance does not fit."""
-    return {
-        "binding": binding.cause.key,
-        "explanation": binding.cause.sentence,
-        "reason": binding.reason,
-        "detail": binding.detail,
-        "failures": dict(binding.failures),
-    }
-
-
-def _sizes(sizes: tuple[PlacedSize, ...]) -> list[dict[str, int]]:
-    return [
-        {
-            "memory-size": size.memory,
-            "cpu-count": size.cpus,
-            "disk-size": size.disk,
-            "spindles": size.spindles,
-            "count": size.count,
-        }
-        for size in sizes
-    ]
+    return CAPACITY_DOCUMENT.data(report, report, before, report)
 
 
 def _total(sizes: tuple[PlacedSize, ...]) -> int:

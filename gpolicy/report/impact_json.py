@@ -1,66 +1,83 @@
 """The `impact` object of a plan's JSON: every number of the reports, as it was computed.
 
 The keys are the fields of `gpolicy.impact`'s values, in their order, and a few figures that follow from them; sizes are
-MiB. The form is a contract, described by `schemas/output/plan.json`: a test holds every key against it.
+MiB. The form is a contract, described with the rest of a plan by `schemas/output/plan.json`.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
-from gpolicy.allocator.cluster_data import Spec
-from gpolicy.analysis.binding import Binding, Cause
-from gpolicy.analysis.capacity import GroupCapacity, spec_values
+from gpolicy.analysis.counted_cluster import Fit
 from gpolicy.analysis.declared_resources import DeclaredNumber
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss
-from gpolicy.analysis.resource_models import NodeModel
+from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, RatioBreach
+from gpolicy.analysis.resource_models import GroupModel, NodeModel
 from gpolicy.analysis.shown_score import Score, ScoreComponent
-from gpolicy.analysis.violations import ParameterBreach
+from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
 from gpolicy.impact.fit_change import AllocationVectors, FitChange
 from gpolicy.impact.impact import Impact
-from gpolicy.impact.redundancy_change import GroupRedundancyChange
-from gpolicy.impact.storage_findings import DiskTrouble
-from gpolicy.json_values import plain
-from gpolicy.report.capacity_json import binding_data, capacity_of_group
+from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
+from gpolicy.impact.storage_findings import DiskFinding
+from gpolicy.json_shape import COUNT, FROM_ONE, NUMBER, Document, Key, Maybe, Shape, fields_of
+from gpolicy.plan.plan_json import PLAN_FIRST, PLAN_LAST
+from gpolicy.report.capacity_json import BINDING, CAPACITY, SPEC
+
+_FORMS: Final[dict[type, Callable[[Any], Any]]] = {shape.kind: shape for shape in (BINDING, CAPACITY, SPEC)}
+"""The forms of values that are not just their fields."""
+
+
+def _add(kind: type, *derived: str, without: tuple[str, ...] = (), **keys: Key) -> None:
+    _FORMS[kind] = fields_of(kind, *derived, without=without, forms=_FORMS, **keys)
+
+
+_COUNT: Final = Key(form=COUNT)
+_NUMBER: Final = Key(form=NUMBER)
+_add(AllocationVectors, "lost")
+_add(ParameterBreach, "beyond")
+_add(DeclaredNumber, "differs")
+_add(DiskFinding, disk=_COUNT, trouble=Key(of="trouble.key"))
+_add(Fit, fits=_COUNT)
+_add(FitChange, "delta", "percent", without=("other_pairs", "templates"))
+_add(GroupModel, measured_fits=_COUNT, configured_fits=_COUNT)
+_add(
+    GroupRedundancy,
+    without=("members",),
+    **dict.fromkeys(("nodes", "asked", "survives", "examined", "unmirrored", "split"), _COUNT),
+)
+_add(GroupRedundancyChange, "newly_lost")
+_add(Loss, "absorbed")
+_add(NodeModel, "oversubscription")
+_add(PolicyViolation, pair=Key(form=FROM_ONE))
+_add(RatioBreach, parameter=Key(form={"enum": [VCPU_RATIO, SPINDLE_RATIO]}))
+_add(RedundancyChange, failures=Key(form=FROM_ONE))
+_add(ScoreComponent, "product", value=_NUMBER, least=_NUMBER, product=_NUMBER)
+_FORMS[Score] = Shape("score", Score, None, forms=_FORMS, total=_NUMBER, minimum=_NUMBER, components="")
+_IMPACT: Final = fields_of(Impact, forms=_FORMS)
+
+PLAN_DOCUMENT: Final = Document(
+    "gpolicy plan --format json",
+    "What a policy would change on a cluster, by which commands. Readers must ignore keys they do not know: a later 1.x"
+    " may add some. `apply` and `render` are stricter: they take a plan of their own format only, and only if all that"
+    " follows from `changes`, `observed`, `not_shown`, `staying` and `ganeti_version` is what they make of it"
+    " themselves.",
+    (
+        PLAN_FIRST,
+        Shape(
+            "",
+            Impact,
+            impact=Key(
+                "What the changes do to capacity and instances; empty where nobody asked.",
+                Maybe(_IMPACT, {"type": "object", "maxProperties": 0}),
+                lambda impact: impact,
+            ),
+        ),
+        PLAN_LAST,
+    ),
+)
 
 
 def impact_data(impact: Impact) -> dict[str, Any]:
     """Return the impact as JSON's own types. A number that is not finite is null."""
-    found: dict[str, Any] = plain(impact, _FORMS)
-    return found
-
-
-def _with(*derived: str, without: Collection[str] = ()) -> Callable[[Any], dict[str, Any]]:
-    """Return the form of a value with some figures beside its fields, and without those that only serve to compare."""
-
-    def form(value: Any) -> dict[str, Any]:
-        names = (*(item.name for item in dataclasses.fields(value) if item.name not in without), *derived)
-        return {name: plain(getattr(value, name), _FORMS) for name in names}
-
-    return form
-
-
-def _score(score: Score) -> dict[str, Any]:
-    return {name: plain(getattr(score, name), _FORMS) for name in ("total", "minimum", "components")}
-
-
-_FORMS: Final[Mapping[type, Callable[[Any], Any]]] = {
-    AllocationVectors: _with("lost"),
-    Binding: binding_data,
-    ParameterBreach: _with("beyond"),
-    Cause: lambda cause: cause.key,
-    DeclaredNumber: _with("differs"),
-    DiskTrouble: lambda trouble: trouble.key,
-    FitChange: _with("delta", "percent", without={"other_pairs", "templates"}),
-    GroupCapacity: capacity_of_group,
-    GroupRedundancy: _with(without={"members"}),
-    GroupRedundancyChange: _with("newly_lost"),
-    Loss: _with("absorbed"),
-    NodeModel: _with("oversubscription"),
-    Score: _score,
-    ScoreComponent: _with("product"),
-    Spec: spec_values,
-}
-"""The forms of values that are not just their fields."""
+    return _IMPACT(impact)

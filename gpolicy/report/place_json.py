@@ -2,51 +2,142 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
-from gpolicy.analysis.place_report import Candidate, PlaceReport
-from gpolicy.json_values import fields, head
-from gpolicy.report.capacity_json import limits_data
+from gpolicy.allocator.cluster_data import Disk, Instance
+from gpolicy.allocator.enumerations import AllocPolicy
+from gpolicy.analysis.place_report import Candidate, GroupTrial, Instead, PlaceReport
+from gpolicy.json_shape import COUNT, NUMBER, TEXTS, Document, Key, Shape
+from gpolicy.report.capacity_json import LIMITS
+from gpolicy.report.state_shapes import UNKNOWN, head
 
 FORMAT_VERSION: Final = "1.4"
+
+_NODES: Final = {**TEXTS, "maxItems": 2}
+_METRIC: Final = Shape(
+    "",
+    Candidate,
+    lost_allocations=Key(
+        'How many instances of each size fit no more (design document "dedicated allocation").', sparse=True
+    ),
+    score=Key(
+        "Cluster score (in an evacuation: of the group) with the instance there, the smaller the better; null where"
+        " it is not a number.",
+        NUMBER,
+        sparse=True,
+    ),
+    disk_left=Key("Free disk of its nodes afterwards, summed.", sparse=True),
+)
+CANDIDATE: Final = Shape(
+    "candidate",
+    Candidate,
+    group="Group of the nodes.",
+    nodes=Key("Primary node, and secondary node if there is one.", _NODES, lambda item: item.nodes),
+    ok="Whether the instance could go there.",
+    reason="What refuses it: the policy's key (ipolicy.vcpu-ratio), memory, n1-reserve, disk, spindles, n1-capacity,"
+    " exclusion-tags, migration-tags, alloc_policy.",
+    explanation="What the reason means.",
+    detail="The reason in numbers, with the node.",
+    htools_reason="What hail counts it as: FailMem, FailDisk, …",
+    metric=Key("", _METRIC, lambda item: item, inline=True),
+)
+_INSTANCE: Final = Shape(
+    "",
+    Instance,
+    name="Name of the instance.",
+    memory=Key("Memory, MiB.", COUNT, "burst"),
+    vcpus=Key("Virtual CPUs.", COUNT),
+    disks=Key(
+        "Its disks.",
+        Shape(
+            "",
+            Disk,
+            size=Key("Size of the disk, MiB.", COUNT),
+            spindles="Physical volumes of the disk; null where not given.",
+        ),
+    ),
+    disk=Key("Space charged on each of its nodes, DRBD's metadata included.", COUNT),
+    spindle_use=Key("Spindle use.", COUNT),
+    template="Disk template.",
+    tags="Tags of the instance.",
+)
+_INSTEAD: Final = Shape(
+    "",
+    Instead,
+    words="The words of the request to change: memory=16G, or without nodes=a.",
+    nodes=Key("Where the instance then goes.", _NODES, lambda item: item.nodes),
+)
+_GROUP: Final = Shape(
+    "",
+    GroupTrial,
+    group="Name of the group.",
+    alloc_policy=Key("Allocation policy of the group.", {"enum": [item.value for item in AllocPolicy]}),
+    tried="Whether its nodes were tried.",
+    message="What hail says of the group, or why it was not tried.",
+)
+PLACE_DOCUMENT: Final = Document(
+    "gpolicy place --format json",
+    "Where an instance would go, as hail answers Ganeti, and what every candidate says to it. Sizes are MiB. Minor"
+    " versions may add keys.",
+    (
+        head(FORMAT_VERSION),
+        Shape(
+            "",
+            PlaceReport,
+            instance=Key("The instance that was tried; what was not asked for is filled in.", _INSTANCE),
+            basis="",
+            ok="Whether the instance can be placed.",
+            group="The group it goes to.",
+            nodes=Key(
+                "Its primary node, and its secondary where it has one; none where it goes nowhere.",
+                _NODES,
+                lambda report: report.nodes,
+            ),
+            reason="Why it goes nowhere, in one sentence.",
+            info="The info line of hail's answer.",
+            metric=Key(
+                "What candidates are compared by, and its value for the chosen one.",
+                Shape(
+                    "",
+                    PlaceReport,
+                    name=Key(
+                        "lost-allocations where every node has exclusive storage.",
+                        {"enum": ["score", "lost-allocations"]},
+                        "metric",
+                    ),
+                    sizes="The spec pairs that lost_allocations counts, biggest disk first; none where groups differ in"
+                    " them.",
+                    chosen=Key("", _METRIC, inline=True),
+                ),
+                lambda report: report,
+            ),
+            instead=Key(
+                "What would fit, each alone with the rest of the request as it is; null where the instance fits (from"
+                " 1.3 on).",
+                _INSTEAD,
+            ),
+            groups=Key("The groups that were looked at.", _GROUP),
+            candidates=Key(
+                "Every node, or pair of primary and secondary, of the groups that were tried: possible ones first, best"
+                " first. hail tests N+1 from the best on until one passes: what stands behind the chosen one is not"
+                " tested for it.",
+                CANDIDATE,
+            ),
+            what_if="What is supposed of the cluster, what the answer leaves out of account, or counts otherwise than"
+            " Ganeti, on request (from 1.2 on).",
+            unknown=replace(UNKNOWN, text=f"{UNKNOWN.text[:-1]} (from 1.4 on)."),
+            limits=replace(LIMITS, text="The limits that groups have beyond those that hail knows (from 1.2 on)."),
+            notes=Key(
+                "Nodes that were not tried, and what Ganeti would say although hail does not.",
+                TEXTS,
+                lambda report: [*report.objections, *report.parameters, *report.notes],
+            ),
+        ),
+    ),
+)
 
 
 def place_data(report: PlaceReport) -> dict[str, Any]:
     """Return the report as JSON's own types. Sizes are MiB; a score that is not finite is null."""
-    instance, chosen = report.instance, report.chosen
-    return {
-        **head(FORMAT_VERSION, report),
-        "instance": {
-            "name": instance.name,
-            "memory": instance.burst,
-            "vcpus": instance.vcpus,
-            "disks": [fields(disk, "size", "spindles") for disk in instance.disks],
-            **fields(instance, "disk", "spindle_use", "template", "tags"),
-        },
-        **fields(report, "basis", "ok", "group", "nodes", "reason", "info"),
-        "metric": {
-            "name": report.metric,
-            "sizes": list(report.sizes),
-            **({} if chosen is None else _metric(chosen)),
-        },
-        "instead": None if report.instead is None else [fields(item, "words", "nodes") for item in report.instead],
-        "groups": [fields(item, "group", "alloc_policy", "tried", "message") for item in report.groups],
-        "candidates": [candidate_data(item) for item in report.candidates],
-        "what_if": list(report.what_if),
-        "unknown": report.reasons,
-        "limits": [limits_data(item) for item in report.limits],
-        "notes": [*report.objections, *report.parameters, *report.notes],
-    }
-
-
-def candidate_data(item: Candidate) -> dict[str, Any]:
-    """Return one candidate."""
-    said = fields(item, "group", "nodes", "ok", "reason", "explanation", "detail", "htools_reason")
-    return {**said, **_metric(item)}
-
-
-def _metric(item: Candidate) -> dict[str, Any]:
-    """Return the metric of a candidate that could be measured, and what disk it leaves."""
-    if item.lost_allocations is not None:
-        return fields(item, "lost_allocations", "disk_left")
-    return {} if item.score is None else fields(item, "score", "disk_left")
+    return PLACE_DOCUMENT.data(report, report)

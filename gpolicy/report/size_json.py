@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.json_values import fields, head
-from gpolicy.report.capacity_json import binding_data, limits_data, policy_limit_data
+from gpolicy.report.capacity_json import BINDING, LIMITS, POLICY_LIMIT
 from gpolicy.what_if.filling import FullReport
 from gpolicy.what_if.sizing import SizeReport
 
@@ -19,7 +19,7 @@ def size_data(report: SizeReport) -> dict[str, Any]:
     return {
         **head(FORMAT_VERSION, report),
         **fields(report, "basis", "group", "what_if"),
-        "limits": [limits_data(item) for item in report.limits],
+        "limits": [LIMITS.form(item) for item in report.limits],
         "kinds": [
             {"like": kind.like, "cost": kind.cost, "nodes": number}
             for kind, number in zip(report.kinds, report.nodes, strict=True)
@@ -34,7 +34,7 @@ def size_data(report: SizeReport) -> dict[str, Any]:
             "nodes": list(missing.nodes),
             "spec": missing.title,
             "fits": missing.fits,
-            **binding_data(missing.binding),
+            **BINDING(missing.binding),
         },
         "instead": report.instead and {"number": report.instead.other.words, "nodes": list(report.instead.nodes)},
         **fields(report, "trials", "exhaustive"),
@@ -46,11 +46,11 @@ def full_data(report: FullReport) -> dict[str, Any]:
     return {
         **head(FORMAT_VERSION, report),
         **fields(report, "basis", "group", "what_if"),
-        "limits": [limits_data(item) for item in report.limits],
+        "limits": [LIMITS.form(item) for item in report.limits],
         "mix": [{**_size(part.instance), "now": part.now, "more": part.more} for part in report.parts],
         "more": sum(part.more for part in report.parts),
-        **(binding_data(report.binding) if report.binding else {}),
-        "policy_limit": report.policy_limit and policy_limit_data(report.policy_limit),
+        **(BINDING(report.binding) if report.binding else {}),
+        "policy_limit": report.policy_limit and POLICY_LIMIT(report.policy_limit),
         "left_out": report.left_out,
         "stopped": report.binding is None,
     }

@@ -43,15 +43,16 @@ _SHRUNK: Final = 0.2  # full should be a whole node
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """Memory and disk in MiB, virtual CPUs, physical volumes. None if the resource does not count.
-
-    Of a node: the most that instances may use together. Of a size: what one instance uses at most.
-    """
+    """Of a node: the most that instances may use together. Of a size: what one instance uses at most."""
 
     memory: int
+    """Memory, MiB."""
     cpus: int
+    """Virtual CPUs."""
     disk: int | None
+    """Disk, MiB; None where it is not on the nodes."""
     volumes: int | None = None
+    """Physical volumes; None without exclusive storage."""
 
 
 def combined(combine: Callable[[Sequence[int]], int], items: Sequence[Amounts]) -> Amounts:

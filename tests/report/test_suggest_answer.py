@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpolicy.report.answer import plain_text
 from gpolicy.report.suggest_answer import _stranded, suggest_answer
-from gpolicy.report.suggest_json import _mix
+from gpolicy.report.suggest_json import MIX
 from gpolicy.suggest.suggesting import suggest
 from gpolicy.suggest.suggestion import SuggestRequest
 from tests.suggest.groups_of_nodes import Hardware, group
@@ -38,6 +38,6 @@ def test_a_mix_that_nothing_limits_has_no_binding() -> None:
     mix = suggest(nodes, SuggestRequest(mix={1: 1, 2: 1, 4: 2}, divisors=(1, 2, 4))).groups[0].mix
     assert mix is not None
     assert mix.binding is not None
-    assert (_mix(mix)["binding"], _mix(mix)["explanation"]) == (mix.binding.cause.key, mix.binding.cause.sentence)
-    free = _mix(replace(mix, binding=None))
+    assert (MIX(mix)["binding"], MIX(mix)["explanation"]) == (mix.binding.cause.key, mix.binding.cause.sentence)
+    free = MIX(replace(mix, binding=None))
     assert (free["binding"], free["explanation"]) == (None, None)

@@ -1,0 +1,145 @@
+"""Shapes of our JSON: tables of keys, from which the JSON of a value follows, and its schema in `schemas/output/`.
+
+`scripts/reference/output_schemas.py` writes the schemas. What a key holds, and what it means where the table does not
+say it, follows there from the attribute: from its type and its docstring. A dataclass without a shape has a key for
+each field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, Final
+
+from gpolicy.json_values import plain
+
+COUNT: Final = {"type": "integer", "minimum": 0}
+FROM_ONE: Final = {"type": "integer", "minimum": 1}
+TEXTS: Final = {"type": "array", "items": {"type": "string"}}
+NOT_EMPTY: Final = {"type": "string", "minLength": 1}
+ANYTHING: Final[dict[str, Any]] = {}
+NUMBER: Final[Any] = float | None
+"""A number that may be none in Python (nan, inf), and is null then."""
+Forms = Mapping[type, Callable[[Any], Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Many:
+    """A list of what has a form."""
+
+    form: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """What has a form, or null (`nothing` says what else stands there)."""
+
+    form: Any
+    nothing: Mapping[str, Any] = field(default_factory=lambda: {"type": "null"})
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of an object: what it means, and what it holds.
+
+    `form` is a `Shape`, a JSON Schema, or a type; it is what a list or a mapping holds, or what is there if it is not
+    None, where the type of the attribute says that it is one. `of` is the attribute (dotted: of an attribute), if it
+    has another name, or a function of the value. The keys of an `inline` one stand among the others, and a `sparse` one
+    is left out where the value is None.
+    """
+
+    text: str = ""
+    form: Any = None
+    of: str | Callable[[Any], Any] = ""
+    inline: bool = False
+    sparse: bool = False
+
+
+class Shape:
+    """The keys of an object, in their order, that is made of a value of a type (`kind`).
+
+    A shape with a `name` is a definition of each schema that it is in. `optional` keys came with a minor version.
+    `forms` are the shapes of types, for keys that have none. Without a `text` the docstring of the type describes it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: type,
+        text: str | None = "",
+        keys: Mapping[str, str | Key] = MappingProxyType({}),
+        /,
+        *,
+        optional: str = "",
+        forms: Forms = MappingProxyType({}),
+        **more: str | Key,
+    ) -> None:
+        self.name, self.kind, self.text, self.optional, self.forms = name, kind, text, optional.split(), forms
+        self.keys = {key: Key(item) if isinstance(item, str) else item for key, item in {**keys, **more}.items()}
+        self._read = [
+            (key, item, item.of if callable(item.of) else attrgetter(item.of or key)) for key, item in self.keys.items()
+        ]
+
+    def __call__(self, value: Any) -> dict[str, Any]:
+        """Return a value as JSON's own types. A number that is not finite is null."""
+        found: dict[str, Any] = {}
+        for key, item, read in self._read:
+            inside = read(value)
+            written = self._written(inside, item.form)
+            if item.inline:
+                found |= written or {}
+            elif inside is not None or not item.sparse:
+                found[key] = written
+        return found
+
+    def _written(self, value: Any, form: Any) -> Any:
+        """Return a value, or what is in it, as its shape says."""
+        while isinstance(form, Many | Maybe):
+            form = form.form
+        if not isinstance(form, Shape):
+            return plain(value, self.forms)
+        if isinstance(value, form.kind):
+            return form(value)
+        match value:
+            case tuple() | list():
+                return [self._written(item, form) for item in value]
+            case Mapping():
+                return {name: self._written(item, form) for name, item in value.items()}
+        return None
+
+
+def fields_of(
+    kind: type,
+    *derived: str,
+    without: Collection[str] = (),
+    forms: Forms = MappingProxyType({}),
+    **keys: Key,
+) -> Shape:
+    """Return the shape of a dataclass with a key for each field, and for figures that follow from them."""
+    names = (*(item.name for item in fields(kind) if item.name not in without), *derived)
+    name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in kind.__name__).lstrip("_")
+    return Shape(name, kind, None, {name: keys.get(name, "") for name in names}, forms=forms)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a verb writes: the keys of several shapes, one after the other."""
+
+    title: str
+    text: str
+    parts: tuple[Shape, ...]
+
+    def data(self, *values: Any) -> dict[str, Any]:
+        """Return the document of the values of its parts."""
+        found: dict[str, Any] = {}
+        for part, value in zip(self.parts, values, strict=True):
+            found |= part(value)
+        return found
+
+
+def version_key(version: str, text: str = "Version of this format.") -> Key:
+    """Return the key with the version of a document: readers take any minor one."""
+    pattern = f"^{version.partition('.')[0]}\\.[0-9]+$"
+    return Key(text, {"type": "string", "pattern": pattern}, lambda _: version)

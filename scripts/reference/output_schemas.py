@@ -1,0 +1,187 @@
+"""The JSON Schemas of what gpolicy writes, from the shapes of its JSON, and from types and docstrings of the values."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from enum import Enum
+from functools import cache, reduce
+from itertools import pairwise
+from operator import or_
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, Union, get_args, get_origin
+
+from gpolicy.ganeti.parameter import Value
+from gpolicy.json_shape import Document, Many, Maybe, Shape, fields_of
+
+Schema = dict[str, Any]
+
+_NULL: Final = {"type": "null"}
+_SCALARS: Final = {str: "string", bool: "boolean", int: "integer", float: "number"}
+_OBVIOUS: Final = {
+    "group": "Name of the group.",
+    "instance": "Name of the instance.",
+    "name": "Its name.",
+    "node": "Name of the node.",
+    "primary_node": "Its primary node.",
+}
+"""What names of attributes mean where nothing else says it."""
+_SINCE: Final = re.compile(r"\(from \d+\.\d+ on\)")
+"""In the text of a key that came with a minor version."""
+
+
+def output_schema(document: Document) -> Schema:
+    """Return the schema of a document."""
+    writer = _Writer()
+    parts = [writer.object_schema(part) for part in document.parts]
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": document.title,
+        "description": document.text,
+        "type": "object",
+        "properties": {name: value for part in parts for name, value in part["properties"].items()},
+        "required": [name for part in parts for name in part["required"]],
+        "definitions": writer.definitions,
+    }
+
+
+class _Writer:
+    """Writes the schemas of shapes; those that have a name become definitions."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, Schema] = {}
+
+    def object_schema(self, shape: Shape, alias: Any = None) -> Schema:
+        """Return the schema of an object; `alias` is its type where that has parameters."""
+        properties: dict[str, Schema] = {}
+        required: list[str] = []
+        whole: list[Schema] = []
+        for name, key in shape.keys.items():
+            if key.inline and key.form.name:
+                whole.append(self._reference(key.form))
+            elif key.inline:
+                inner = self.object_schema(key.form)
+                properties |= inner["properties"]
+                required += inner["required"]
+            else:
+                kind, doc = (None, "") if callable(key.of) else _attribute(alias or shape.kind, key.of or name)
+                if key.sparse:
+                    kind = reduce(or_, (item for item in get_args(kind) if item is not NoneType))
+                found = self._form(kind, key.form, shape.forms)
+                text = key.text or doc or _OBVIOUS.get(name, "")
+                if not text and "$ref" not in found:
+                    raise ValueError(f"nothing says what {name} of {shape.kind.__name__} means")
+                properties[name] = {**found, "description": text} if text else found
+                required += [] if key.sparse or name in shape.optional or _SINCE.search(text) else [name]
+        text = _first_words(inspect.getdoc(shape.kind) or "") if shape.text is None else shape.text
+        described = {"description": text} if text else {}
+        others = {"allOf": whole} if whole else {}
+        return {"type": "object", **described, "properties": properties, "required": required, **others}
+
+    def _form(self, kind: Any, form: Any, forms: Mapping[type, Any]) -> Schema:
+        """Return the schema of a value of a type. `form` is the whole where there is no type, else what is inside."""
+        match form:
+            case Many(inner):
+                return {"type": "array", "items": self._form(None, inner, forms)}
+            case Maybe(inner, nothing):
+                found = self._form(None, inner, forms)
+                return _or_null(found) if nothing == _NULL else {"anyOf": [nothing, found]}
+            case Shape() | dict() | None:
+                return self._typed(kind, form, forms)
+        return self._typed(form, None, forms)
+
+    def _typed(self, kind: Any, form: Shape | Schema | None, forms: Mapping[type, Any]) -> Schema:
+        origin, inside = get_origin(kind), get_args(kind)
+        if origin in (Union, UnionType) and NoneType in inside and kind != Value:
+            others = reduce(or_, (item for item in inside if item is not NoneType))
+            return _or_null(self._typed(others, form, forms))
+        if origin is tuple and inside[-1] is not Ellipsis:
+            items = [self._typed(item, form, forms) for item in inside]
+            return {"type": "array", "items": items, "minItems": len(items), "maxItems": len(items)}
+        if origin in (tuple, list):
+            return {"type": "array", "items": self._typed(inside[0], form, forms)}
+        if isinstance(origin, type) and issubclass(origin, Mapping):
+            return {"type": "object", "additionalProperties": self._typed(inside[1], form, forms)}
+        if isinstance(form, Shape):
+            return self._reference(form)
+        return self._scalar(kind, forms) if form is None else form
+
+    def _scalar(self, kind: Any, forms: Mapping[type, Any]) -> Schema:
+        if kind == Value:
+            return {}
+        if get_origin(kind) is UnionType:
+            return {"type": [_SCALARS[item] for item in get_args(kind)]}
+        if get_origin(kind) is Literal:
+            return {"enum": list(get_args(kind))}
+        plain: Any = get_origin(kind) or kind
+        if hasattr(plain, "__dataclass_fields__"):
+            shape = forms.get(plain) or fields_of(plain, forms=forms)
+            return self._reference(shape) if plain is kind else self.object_schema(shape, kind)
+        if issubclass(plain, Enum):
+            return {"enum": [member.value for member in plain]}
+        return {"type": _SCALARS[plain]}
+
+    def _reference(self, shape: Shape) -> Schema:
+        if not shape.name:
+            return self.object_schema(shape)
+        found = self.definitions.setdefault(shape.name, {})
+        if not found:
+            found |= self.object_schema(shape)
+        return {"$ref": f"#/definitions/{shape.name}"}
+
+
+def _or_null(schema: Schema) -> Schema:
+    match schema:
+        case {"type": str(kind), **others} if kind != "object":
+            return {"type": [kind, "null"], **others}
+        case {"type": list(kinds), **others}:
+            return {"type": [*kinds, "null"], **others}
+    return {"anyOf": [_NULL, schema]}
+
+
+def _attribute(kind: Any, path: str) -> tuple[Any, str]:
+    """Return the type of an attribute (dotted: of an attribute of another) of a class, and what its docstring says."""
+    doc = ""
+    for name in path.split("."):
+        kind, own = _own_attribute(kind, name)
+        doc = own or doc
+    return kind, doc
+
+
+def _own_attribute(kind: Any, name: str) -> tuple[Any, str]:
+    for base in (get_origin(kind) or kind).__mro__:
+        member = vars(base).get(name)
+        function = getattr(member, "fget", None) or getattr(member, "func", None)
+        written = function.__annotations__["return"] if function else vars(base).get("__annotations__", {}).get(name)
+        if written is None:
+            continue
+        found = eval(written, vars(sys.modules[base.__module__])) if isinstance(written, str) else written  # noqa: S307
+        if get_args(kind) and getattr(found, "__parameters__", ()):
+            found = found[get_args(kind)]
+        return found, _first_words(function.__doc__ or "" if function else _docstrings(base).get(name, ""))
+    raise AttributeError(f"{kind} has no attribute {name}")
+
+
+@cache
+def _docstrings(kind: type) -> dict[str, str]:
+    """Return the docstrings of the attributes of a class."""
+    try:
+        (node,) = ast.parse(inspect.getsource(kind)).body
+    except OSError:
+        return {}
+    return dict(_documented(node))
+
+
+def _documented(node: Any) -> Iterator[tuple[str, str]]:
+    for statement, following in pairwise(node.body):
+        match statement, following:
+            case ast.AnnAssign(target=ast.Name(name)), ast.Expr(value=ast.Constant(str(text))):
+                yield name, text
+
+
+def _first_words(docstring: str) -> str:
+    """Return the first paragraph of a docstring in one line, in the words of JSON."""
+    return re.sub(r"\bNone\b", "null", " ".join(docstring.partition("\n\n")[0].split()))
