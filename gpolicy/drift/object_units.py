@@ -16,8 +16,7 @@ from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import GroupPolicy, Policy
 from gpolicy.printable import some
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
-from gpolicy.writing.insertions import add_entry
-from gpolicy.writing.value_edits import ValueWriter
+from gpolicy.writing.value_edits import ValueWriter, add_entry
 
 NODES = ("nodes",)
 REMOVED = ("removed",)

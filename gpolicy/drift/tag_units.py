@@ -19,9 +19,8 @@ from gpolicy.policy.model import Declared, NodeSetPolicy, Policy, TagRulesPolicy
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Located, Pointer
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
-from gpolicy.writing.insertions import add_entry, add_item
 from gpolicy.writing.tag_rules import rule_tags
-from gpolicy.writing.value_edits import ValueWriter
+from gpolicy.writing.value_edits import ValueWriter, add_entry, add_item
 from gpolicy.writing.yaml_text import Node
 
 _POINTERS: Final[dict[str, tuple[str, ...]]] = {

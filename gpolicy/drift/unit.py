@@ -11,7 +11,7 @@ from gpolicy.ganeti.values import unflatten
 from gpolicy.plan.part import Key
 from gpolicy.policy.source_file import Pointer, YamlMapping
 from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, ValuePlace
-from gpolicy.writing.insertions import add_entry
+from gpolicy.writing.value_edits import add_entry
 from gpolicy.writing.yaml_text import Node
 
 

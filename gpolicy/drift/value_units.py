@@ -18,8 +18,7 @@ from gpolicy.policy.source_file import Pointer
 from gpolicy.printable import some
 from gpolicy.writing.documents import head
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
-from gpolicy.writing.insertions import block_entry
-from gpolicy.writing.value_edits import INHERIT_WORD, ValueWriter
+from gpolicy.writing.value_edits import INHERIT_WORD, ValueWriter, block_entry
 from gpolicy.writing.written import Writer
 from gpolicy.writing.yaml_text import Node
 

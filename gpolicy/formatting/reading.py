@@ -85,9 +85,6 @@ class _Reader:
                 return comment
         return None
 
-    def _line_of(self, offset: int) -> int:
-        return self._source.line_and_column(offset)[0]
-
     # --- nodes ---------------------------------------------------------------------------------------------------
 
     def _begin(self, value: Any, mark: Mark, *, in_flow: bool = False) -> Collection | None:
@@ -160,7 +157,7 @@ class _Reader:
         for _, value, item_mark in values.entries():
             dash = _passed(self._text, self._place)
             if not self._text.startswith("-", dash):
-                raise CannotFormatError("an item of a list was not found", self._line_of(self._place))
+                raise CannotFormatError("an item of a list was not found", self._source.line_of(self._place))
             line, column = self._source.line_and_column(dash)
             column -= 1
             if sequence.column < 0:
@@ -184,7 +181,7 @@ class _Reader:
         node = self._node(begun, value, mark)
         behind = None
         if isinstance(node, Collection):
-            behind = self._take_behind(self._line_of(self._place - 1)) if node.flow else None
+            behind = self._take_behind(self._source.line_of(self._place - 1)) if node.flow else None
         elif node.style not in ("|", ">"):
             behind = self._take_behind(mark[2] if start < end else line)
         return TreeEntry(key, node, before, blank, opening, behind)
@@ -213,7 +210,7 @@ class _Reader:
         start, end = self._source.offsets(mark)
         brace = self._brace(mark)
         self._place = start if brace is None else brace + 1
-        line = self._line_of(self._place)
+        line = self._source.line_of(self._place)
         keys = values if isinstance(values, YamlMapping) else [None] * len(values)
         for name, (key_mark, value, value_mark) in zip(keys, values.entries(), strict=True):
             begun = self._begin(value, value_mark, in_flow=True)
@@ -227,7 +224,7 @@ class _Reader:
             if isinstance(node, Collection):
                 collection.commented |= node.commented
             collection.entries.append(TreeEntry(key, node, before, blank=False))
-            line = self._line_of(max(self._place - 1, 0))
+            line = self._source.line_of(max(self._place - 1, 0))
         if brace is not None:
             collection.after += self._between(collection, end - 1, line)
             self._place = end
@@ -284,9 +281,7 @@ def _comments_of(source: SourceFile) -> list[CommentLines]:
     for start, end in [*places, (len(text), len(text))]:
         between = _BETWEEN.match(text, last, max(start, last))
         if between is not None and between.end() < start:
-            raise CannotFormatError(
-                "it has YAML that gpolicy does not format", source.line_and_column(between.end())[0]
-            )
+            raise CannotFormatError("it has YAML that gpolicy does not format", source.line_of(between.end()))
         last = max(last, end)
     for start, end in scalars:
         prefix, letter = _beginning(text, start)
@@ -316,7 +311,7 @@ def _check_header(source: SourceFile, start: int) -> None:
     """Raise CannotFormatError if the first line of a block scalar says more than we write."""
     found = _HEADER.match(source.text, start)
     if found is None or source.text[found.end() : found.end() + 1] not in ("", "\n"):
-        raise CannotFormatError("a block of text has an indentation indicator", source.line_and_column(start)[0])
+        raise CannotFormatError("a block of text has an indentation indicator", source.line_of(start))
 
 
 def _joined(comments: list[CommentLines], source: SourceFile) -> list[CommentLines]:

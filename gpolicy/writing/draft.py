@@ -78,7 +78,7 @@ class Draft:
     def append(self, name: str, lines: list[str]) -> None:
         """Add a document to the end of a file."""
         text = self._now[name].text
-        newline = "\r\n" if "\r\n" in text else "\n"
+        newline = self._now[name].newline
         text += "" if text.endswith("\n") else newline
         count = len(self._now[name].documents)
         self._read(name, text + newline.join(["---", *lines, ""]))
