@@ -6,12 +6,12 @@ what a policy cannot say, what Ganeti's commands could not restore, and what no 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.adopt.file_names import file_names
-from gpolicy.adopt.node_set_documents import node_set_documents
 from gpolicy.adopt.passing_guards import with_guards
 from gpolicy.adopt.soundness import Place, unsound_places
 from gpolicy.cluster.state import ClusterState, Group
@@ -20,7 +20,7 @@ from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release
 from gpolicy.plan.diff import TOOL_TAGS
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
-from gpolicy.printable import listed
+from gpolicy.printable import free_name, listed
 from gpolicy.writing.documents import (
     SCHEMA_FILE,
     compared_with,
@@ -43,6 +43,13 @@ _DEFAULTS_UNMANAGED: Final = frozenset({"hvparams", "enabled_data_collectors", "
     "zeroing_image",
 }
 """Values that are rarely set at the cluster, or that Ganeti cannot unset: written only where they are not defaults."""
+
+
+_LONGEST_NAME: Final = 60
+_MOST_TAGS_IN_NAME: Final = 3
+
+_Described = dict[str, tuple[dict[Path, Node], list[str]]]
+"""Written own values and tags of nodes, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +237,7 @@ class Adoption:
         """
         before = len(self.left_out)
         undeclared: set[str] = set()
-        described: dict[str, tuple[dict[Path, Node], list[str]]] = {}
+        described: _Described = {}
         for node in sorted(self.state.nodes.values(), key=lambda node: node.name):
             label = f"node/{node.name}"
             reason = name_complaint(node.name, pattern=True)
@@ -249,7 +256,7 @@ class Adoption:
                 *comment_lines("Nodes with values or tags of their own; those that have the same are one set."),
                 *left_out_lines(left_out, with_object=True),
                 *self._unreadable(Level.NODE),
-                *node_set_documents(described, {name: self.state.nodes[name].group for name in described}, taken),
+                *_node_set_documents(described, {name: self.state.nodes[name].group for name in described}, taken),
             ]
             self.files["nodes.yaml"] = file_text(lines)
         return undeclared
@@ -319,3 +326,46 @@ def _part(path: Path) -> str:
 def _is_default(path: Path, value: Value, version: str) -> bool:
     parameter = parameter_at(path)
     return parameter is not None and parameter.default is not None and default_in(parameter, version) == value
+
+
+# --- node sets ----------------------------------------------------------------------------------------------------
+
+
+def _node_set_documents(described: _Described, groups: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
+    """Return the lines of one NodeSet document per set; `groups` says which group each node is in.
+
+    `others` are names that other sets have.
+    """
+    lines: list[str] = []
+    taken = set(others)
+    for nodes in _sets(described):
+        values, tags = described[nodes[0]]
+        name = free_name(_name(nodes, tags), taken.__contains__)
+        taken.add(name)
+        if lines:
+            lines += ["---", *modelines(SCHEMA_FILE)[:1]]  # the YAML server looks at each document alone
+        lines += head("NodeSet", name=name)
+        within = sorted({groups[node] for node in nodes})
+        if len(within) == 1:
+            lines += comment_lines(f"in group {within[0]}")
+        lines += entry("nodes", list(nodes), as_flow=True)
+        lines += [line for line in sections(values, lambda _path, _node: "", titles=False) if line]
+        if tags:
+            lines += entry("tags", list(tags), as_flow=True)
+    return lines
+
+
+def _sets(described: _Described) -> list[list[str]]:
+    sets: dict[str, list[str]] = {}
+    for name, (values, tags) in described.items():
+        key = json.dumps([[list(path), value] for path, value in values.items()] + [tags], sort_keys=True)
+        sets.setdefault(key, []).append(name)
+    return list(sets.values())
+
+
+def _name(nodes: list[str], tags: list[str]) -> str:
+    """Return a descriptive name: that of the only node, or the tags that the nodes share."""
+    if len(nodes) == 1:
+        return nodes[0]
+    text = " ".join(tags)
+    return text if 0 < len(tags) <= _MOST_TAGS_IN_NAME and len(text) <= _LONGEST_NAME else "nodes"

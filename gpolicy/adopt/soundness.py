@@ -19,7 +19,8 @@ Place = tuple[str, str]
 def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[Place, str]:
     """Return what the policy in `files` must not say, and why: one entry for each error that check finds."""
     policy = policy_of(files)
-    errors = [finding for finding in _findings(policy, state) if finding.severity is Severity.ERROR]
+    findings = check_policy(policy, state=state, today=date.min)  # no waivers, hence no day
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     if not errors:
         return {}
     places = list(_places(policy))
@@ -50,10 +51,6 @@ def policy_of(files: Mapping[str, str]) -> Policy:
         documents=tuple(documents),
         findings=tuple(findings),
     )
-
-
-def _findings(policy: Policy, state: ClusterState) -> list[Finding]:
-    return check_policy(policy, state=state, today=date.min)  # no waivers, hence no day
 
 
 def _places(policy: Policy) -> Iterator[tuple[Span, Place]]:

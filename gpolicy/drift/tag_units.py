@@ -9,18 +9,19 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.unit import How, Unit, WayToWrite, add_value
-from gpolicy.drift.value_units import new_set, sets_of
+from gpolicy.drift.unit_writer import How, Unit, WayToWrite
+from gpolicy.drift.value_units import add_to, new_set, sets_of
 from gpolicy.fit.desired import Desired, members
 from gpolicy.ganeti.parameter import Level
 from gpolicy.plan.change import TAGS, words
+from gpolicy.plan.part import Key
 from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import Declared, NodeSetPolicy, Policy, TagRulesPolicy
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Located, Pointer
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
 from gpolicy.writing.tag_rules import rule_tags
-from gpolicy.writing.value_edits import ValueWriter, add_entry, add_item
+from gpolicy.writing.value_edits import ValueWriter, add_item, add_value
 from gpolicy.writing.yaml_text import Node
 
 _POINTERS: Final[dict[str, tuple[str, ...]]] = {
@@ -58,17 +59,16 @@ class TagUnits:
     # --- groups ------------------------------------------------------------------------------------------------
 
     def _group(self, item: Drift, group: Declared) -> Unit:
-        keys = frozenset({(item.object, TAGS)})
         how = How.IN_PLACE if "tags" in group.document.root else How.OVERRIDE
         write = partial(_write_list, declared=group, difference=_difference(item))
-        return Unit(keys, (WayToWrite(how, write, frozenset({(group.label, TAGS)})),))
+        return Unit(frozenset({item.key}), (WayToWrite(how, write, frozenset({(group.label, TAGS)})),))
 
     # --- nodes -------------------------------------------------------------------------------------------------
 
     def _nodes(self, items: Sequence[Drift], extra: frozenset[str], missing: frozenset[str]) -> Iterator[Unit]:
         """Yield the units of nodes that all have the same tags too many and too few."""
         names = frozenset(item.object.partition("/")[2] for item in items)
-        keys = frozenset((item.object, TAGS) for item in items)
+        keys = frozenset(item.key for item in items)
         giving = [
             (item, who)
             for item, who in self._members
@@ -76,9 +76,8 @@ class TagUnits:
         ]
         whole = [item for item, who in self._members if item.tags is not None and who == names]
         if all(who <= names for _, who in giving) and (whole or not extra):
-            lists = [item for item, _ in giving] + [
-                item for item in whole[:1] if item not in [one for one, _ in giving]
-            ]
+            lists = [item for item, _ in giving]
+            lists += [item for item in whole[:1] if item not in lists]
             yield Unit(keys, (self._in_sets(lists, whole[:1], extra, missing),))
         elif len(names) > 1:
             for item in items:
@@ -88,7 +87,7 @@ class TagUnits:
 
     def _node(
         self,
-        keys: frozenset[tuple[str, tuple[str, ...]]],
+        keys: frozenset[Key],
         name: str,
         giving: Sequence[tuple[NodeSetPolicy, frozenset[str]]],
         extra: frozenset[str],
@@ -97,19 +96,12 @@ class TagUnits:
         shared = [(item.name, len(who)) for item, who in giving if len(who) > 1]
         if shared:
             where, count = shared[0]
-            return Unit(
-                keys, reason=f"the node set {where} gives the missing tags to {count} nodes: take {name} out of it"
-            )
+            reason = f"the node set {where} gives the missing tags to {count} nodes: take {name} out of it"
+            return Unit(keys, reason=reason)
         node: list[Node] = [*sorted(extra)]
         own = next(iter(sets_of(name, self._policy)), None)
         if own is not None:
-            place = place_of(own.document)
-            write = WayToWrite(
-                How.OVERRIDE,
-                lambda draft: (place, add_value(draft, place, TAGS, node)),
-                frozenset({(own.label, TAGS)}),
-            )
-            return Unit(keys, (write,))
+            return Unit(keys, (add_to(own, TAGS, node),))
         around = next(item for item, who in self._members if item.tags is not None and name in who)
         try:
             return Unit(keys, (new_set(name, place_of(around.document)[0], TAGS, node, self._policy),))
@@ -215,8 +207,6 @@ def _add_rule(draft: Draft, policy: Policy, tag: str) -> ValuePlace | None:
         parent = parent.get(key, {})
     if pointer[-1] in parent:
         draft.edit(place, pointer, add_item(document, pointer, items[0]))
-    elif len(pointer) == 1 or pointer[0] in document.root:
-        draft.edit(place, pointer, add_entry(document, pointer[:-1], pointer[-1], [items[0]]))
     else:
-        draft.edit(place, pointer[:1], add_entry(document, (), pointer[0], {pointer[-1]: [items[0]]}))
+        add_value(draft, place, pointer, [items[0]])
     return place, pointer

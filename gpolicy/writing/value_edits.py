@@ -12,12 +12,13 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import Any, Final
 
-from gpolicy.ganeti.parameter import Parameter, Type, Value
+from gpolicy.ganeti.parameter import Parameter, Path, Type, Value
 from gpolicy.ganeti.units import parse_size_exact
+from gpolicy.ganeti.values import unflatten
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
 from gpolicy.policy.edits import ANCHOR, DASH, CollectionPlace, Edits, last_end, remove_entry, replace_value
 from gpolicy.policy.source_file import Pointer, YamlDocument, YamlMapping, YamlSequence
-from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError
+from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, ValuePlace
 from gpolicy.writing.first_keys import BELOW, LAST, TOP_LEVEL
 from gpolicy.writing.yaml_text import Node, Scalar, entry, flow, scalar
 
@@ -138,6 +139,19 @@ def _add_in_flow(place: CollectionPlace, text: str, *, after: int | None = None)
     margin = file.before(start)
     separator = f",{file.newline}{margin}" if not margin.strip(" ") and file.line_of(start) > place.mark[0] else ", "
     return None if stop is None else (file.edit(stop, stop, f"{separator}{text}"),)
+
+
+def add_value(draft: Draft, place: DocumentPlace, path: Path, node: Node) -> ValuePlace:
+    """Add a value to a document that lacks it, with the mappings around it, and return its place."""
+    document = draft.document(place)
+    depth, found = 0, document.root
+    while depth < len(path) and isinstance(found, YamlMapping) and path[depth] in found:
+        found = found[path[depth]]
+        depth += 1
+    if depth == len(path):
+        raise UnwritableError(f"{place[0]}: it says {'.'.join(path)} already")
+    draft.edit(place, path[: depth + 1], add_entry(document, path[:depth], *unflatten({path[depth:]: node}).popitem()))
+    return place, path
 
 
 class ValueWriter:

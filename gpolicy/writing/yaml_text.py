@@ -115,8 +115,3 @@ def comment_lines(text: str, *, indent: int = 0, hanging: str = "") -> list[str]
 def one_line(text: str) -> str:
     """Return `text` fit for a comment: printable, on one line."""
     return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
-
-
-def flow_fits(key: str, node: Node, indent: int) -> bool:
-    """Return whether `key: node` fits on one line as a flow collection."""
-    return len(f"{' ' * indent}{scalar(key)}: {flow(node)}") <= WIDTH
