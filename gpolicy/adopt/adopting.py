@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.adopt.file_names import file_names
-from gpolicy.adopt.passing_guards import with_guards
-from gpolicy.adopt.soundness import Place, unsound_places
+from gpolicy.adopt.soundness import Place, unsound_places, with_guards
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import default_in, parameter_at, position

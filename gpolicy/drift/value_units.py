@@ -19,9 +19,9 @@ from gpolicy.policy.source_file import Pointer
 from gpolicy.printable import free_name, some
 from gpolicy.writing.documents import head
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
-from gpolicy.writing.value_edits import INHERIT_WORD, ValueWriter, add_value, block_entry
+from gpolicy.writing.value_edits import INHERIT_WORD, ValueWriter, add_value
 from gpolicy.writing.written import Writer
-from gpolicy.writing.yaml_text import Node
+from gpolicy.writing.yaml_text import Node, block_entry
 
 _MOST_NAMED = 3
 

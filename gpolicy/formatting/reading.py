@@ -127,7 +127,7 @@ class _Reader:
             raise CannotFormatError("an anchor or a tag has no value", mark[0])
         style = letter if letter in _STYLES else ""
         scalar = Scalar(value if isinstance(value, str) else body, body, prefix.strip(), style)
-        if style in ("|", ">"):
+        if scalar.is_block:
             scalar.behind = self._take_behind(mark[0])
         return scalar
 
@@ -182,7 +182,7 @@ class _Reader:
         behind = None
         if isinstance(node, Collection):
             behind = self._take_behind(self._source.line_of(self._place - 1)) if node.flow else None
-        elif node.style not in ("|", ">"):
+        elif not node.is_block:
             behind = self._take_behind(mark[2] if start < end else line)
         return TreeEntry(key, node, before, blank, opening, behind)
 

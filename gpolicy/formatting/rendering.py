@@ -11,7 +11,6 @@ from gpolicy.writing.yaml_text import WIDTH, is_ambiguous_word, quoted, scalar
 
 _INDENT: Final = 2
 _APART: Final = 2  # blanks before a comment behind other text
-_BLOCK: Final = ("|", ">")
 _GLOB: Final = frozenset("*?[")  # patterns keep their quotes, which some of them need
 _HEADER: Final = re.compile(r"[|>][+-]?")
 _SUPPRESSION: Final = "gpolicy: ignore"  # is about its own line, so that line is not broken
@@ -87,8 +86,8 @@ class _Renderer:
         """Return the value of an entry if it stands on the line of its key."""
         value = entry.value
         if isinstance(value, Scalar):
-            several = _is_block(value) or "\n" in value.body
-            return None if several else _with_prefix(value.prefix, _plain_or_quoted(value))
+            several = value.is_block or "\n" in value.body
+            return None if several else _written(value)
         if not value.flow:
             return None
         text = _flow(value, order)
@@ -100,7 +99,7 @@ class _Renderer:
 
     def _scalar(self, value: Scalar, start: str, indent: int, entry: TreeEntry) -> None:
         """Write a scalar of several lines."""
-        if _is_block(value):
+        if value.is_block:
             header, *lines = _block_lines(value, indent)
             self.lines += _with_comment(_joined(start, header), value.behind)
             self.lines += lines
@@ -159,11 +158,11 @@ def _part_head(document: Document, first: TreeEntry, new_first: TreeEntry) -> No
 def _start(entry: TreeEntry) -> str:
     if entry.key is None:
         return "-"
-    return f"{_with_prefix(entry.key.prefix, _plain_or_quoted(entry.key))}:"
+    return f"{_written(entry.key)}:"
 
 
-def _joined(start: str, text: str) -> str:
-    return f"{start} {text}" if text else start
+def _joined(*parts: str) -> str:
+    return " ".join(filter(None, parts))
 
 
 def _with_comment(line: str, comment: CommentLines | None) -> list[str]:
@@ -181,42 +180,30 @@ def _with_comment(line: str, comment: CommentLines | None) -> list[str]:
 def _flow(node: Node, order: KeyOrder) -> str | None:
     """Return a node in the form for braces or brackets; None if it does not fit on one line."""
     if isinstance(node, Scalar):
-        return None if "\n" in node.body else _with_prefix(node.prefix, _flow_scalar(node))
-    if node.is_mapping:
-        parts = [_flow_entry(entry, order) for entry in _sorted(node, order)]
-        shown = "{" + ", ".join(part for part in parts if part is not None) + "}"
-    else:
-        parts = [_flow(entry.value, order.item()) for entry in node.entries]
-        shown = "[" + ", ".join(part for part in parts if part is not None) + "]"
-    return None if None in parts else _with_prefix(node.prefix, shown)
+        return None if "\n" in node.body else _written(node, flow=True)
+    parts = [part for entry in _sorted(node, order) if (part := _flow_entry(entry, order)) is not None]
+    shown = ", ".join(parts)
+    complete = len(parts) == len(node.entries)
+    return _joined(node.prefix, f"{{{shown}}}" if node.is_mapping else f"[{shown}]") if complete else None
 
 
 def _flow_entry(entry: TreeEntry, order: KeyOrder) -> str | None:
-    assert entry.key is not None  # noqa: S101 (it is in a mapping)
+    if entry.key is None:
+        return _flow(entry.value, order.item())
     value = _flow(entry.value, order.below(entry.key.text))
-    key = _with_prefix(entry.key.prefix, _flow_scalar(entry.key))
+    key = _written(entry.key, flow=True)
     return None if value is None else f"{key}: {value}" if value else key
 
 
 # --- scalars: in their original form, with quotes only where they are needed ----------------------------------------
 
 
-def _is_block(value: Scalar) -> bool:
-    """Return whether a scalar is a block of text under its key."""
-    return value.style in _BLOCK
+def _written(value: Scalar, *, flow: bool = False) -> str:
+    """Return a scalar of one line, in the form for a block or for braces and brackets."""
+    return _joined(value.prefix, _without_prefix(value, flow=flow))
 
 
-def _plain_or_quoted(value: Scalar) -> str:
-    """Return a scalar of one line, in the form for a block."""
-    return _written(value, flow=False)
-
-
-def _flow_scalar(value: Scalar) -> str:
-    """Return a scalar of one line, in the form for braces or brackets."""
-    return _written(value, flow=True)
-
-
-def _written(value: Scalar, *, flow: bool) -> str:
+def _without_prefix(value: Scalar, *, flow: bool) -> str:
     if "!" in value.prefix or value.style == "*" or not value.body:
         return value.body
     if not value.style:
@@ -233,7 +220,7 @@ def _written_lines(value: Scalar, indent: int) -> list[str]:
     """Return the lines of a plain or quoted scalar that runs over several; all but the first are indented."""
     first, *others = value.body.split("\n")
     lines = [f"{' ' * indent}{line.strip()}".rstrip() for line in others]
-    return [_with_prefix(value.prefix, first.rstrip()), *lines]
+    return [_joined(value.prefix, first.rstrip()), *lines]
 
 
 def _block_lines(value: Scalar, indent: int) -> list[str]:
@@ -251,9 +238,4 @@ def _block_lines(value: Scalar, indent: int) -> list[str]:
             moved.pop()
     elif moved and not moved[-1]:
         moved.pop()  # the rest behind the end of the last line
-    return [_with_prefix(value.prefix, header.group()), *moved]
-
-
-def _with_prefix(prefix: str, text: str) -> str:
-    """Return a value with its anchor and tag before it, if it has any."""
-    return f"{prefix} {text}".strip() if prefix else text
+    return [_joined(value.prefix, header.group()), *moved]

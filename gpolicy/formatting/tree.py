@@ -51,6 +51,11 @@ class Scalar:
     style: str
     behind: CommentLines | None = None
 
+    @property
+    def is_block(self) -> bool:
+        """Whether it is a block of text under its key."""
+        return self.style in ("|", ">")
+
 
 @dataclass(slots=True)
 class Collection:

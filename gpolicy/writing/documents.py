@@ -13,7 +13,7 @@ from gpolicy.ganeti.values import FAMILIES, canonical, unflatten
 from gpolicy.policy.schema_kinds import whole_schema
 from gpolicy.writing.first_keys import BELOW
 from gpolicy.writing.written import NotWritten, written_value
-from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow, scalar
+from gpolicy.writing.yaml_text import Node, block_item, comment_lines, entry, scalar
 
 Comment = Callable[[Path, Node], str]
 """Returns the comment behind a value; empty for none."""
@@ -106,10 +106,7 @@ def _as_flow(path: Path, node: dict[str, Node]) -> bool:
 def _leaf(path: Path, node: Node, indent: int, comment: Comment) -> list[str]:
     if path == ("ipolicy", "minmax") and isinstance(node, list):
         lines = [f"{' ' * indent}minmax:  # a pair may have a `name:` for guards, tests and reports"]
-        for pair in node:
-            assert isinstance(pair, dict)  # noqa: S101 (written_value makes them so)
-            lines += [f"{' ' * indent}  - min: {flow(pair['min'])}", f"{' ' * indent}    max: {flow(pair['max'])}"]
-        return lines
+        return [*lines, *(line for pair in node for line in block_item(pair, indent=indent + 2))]
     return entry(path[-1], node, indent=indent, comment=comment(path, node), as_flow=True)
 
 

@@ -20,7 +20,7 @@ from gpolicy.policy.edits import ANCHOR, DASH, CollectionPlace, Edits, last_end,
 from gpolicy.policy.source_file import Pointer, YamlDocument, YamlMapping, YamlSequence
 from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, ValuePlace
 from gpolicy.writing.first_keys import BELOW, LAST, TOP_LEVEL
-from gpolicy.writing.yaml_text import Node, Scalar, entry, flow, scalar
+from gpolicy.writing.yaml_text import Node, Scalar, block_entry, block_item, flow, scalar
 
 INHERIT_WORD: Final = "inherit"
 _SIZE: Final = re.compile(r"""(["']?)[0-9.]+(\s*)([A-Za-z]*)(["']?)""", re.ASCII)
@@ -80,27 +80,6 @@ def rewrite_value(document: YamlDocument, pointer: Pointer, node: Node) -> Edits
         return (file.edit(end, stop, f":{file.newline}{file.newline.join(lines)}"),)
     text = flow(node) if isinstance(node, list | dict) else scalar(node, flow=place.is_flow)
     return (file.edit(end, stop, f": {text}"),)
-
-
-def block_entry(key: str, node: Node, *, indent: int) -> list[str]:
-    """Return the lines of `key: node`; lists of spec pairs with min and max on lines of their own."""
-    if isinstance(node, dict) and node:
-        below = [line for name, value in node.items() for line in block_entry(name, value, indent=indent + 2)]
-        return [f"{' ' * indent}{scalar(key)}:", *below]
-    if isinstance(node, list) and any(isinstance(item, dict) for item in node):
-        return [
-            f"{' ' * indent}{scalar(key)}:",
-            *(line for item in node for line in block_item(item, indent=indent + 2)),
-        ]
-    return entry(key, node, indent=indent, as_flow=True)
-
-
-def block_item(node: Node, *, indent: int) -> list[str]:
-    """Return the lines of an item of a list; a spec pair has two."""
-    margin = " " * indent
-    if isinstance(node, dict) and node.keys() == {"min", "max"}:
-        return [f"{margin}- min: {flow(node['min'])}", f"{margin}  max: {flow(node['max'])}"]
-    return [f"{margin}- {flow(node) if isinstance(node, list | dict) else scalar(node)}"]
 
 
 def _place_of(key: str, mapping: YamlMapping, known: Iterable[str]) -> int:
@@ -263,18 +242,13 @@ class ValueWriter:
             for number in range(stop - 1, start + both - 1, -1):
                 self._edit(pointer, add_item(self.document, pointer, node[number], after=low + both - 1))
             for number in range(both):
-                self._pair(
-                    (*pointer, low + number), pointer, node[start + number], old[low + number], new[start + number]
-                )
+                self._pair((*pointer, low + number), node[start + number], old[low + number], new[start + number])
 
-    def _pair(self, at: Pointer, pointer: Pointer, node: Any, old: Any, new: Any) -> None:
+    def _pair(self, pointer: Pointer, node: Any, old: Any, new: Any) -> None:
         for bound in ("min", "max"):
             for name, value in new[bound].items():
                 if old[bound].get(name) != value:
-                    place = (*at, bound, name)
-                    text = _size_like(self.document.written(place), node[bound][name]) if name in SPEC_SIZES else None
-                    text = scalar(node[bound][name], flow=True) if text is None else text
-                    self._edit(pointer, replace_value(self.document, place, text))
+                    self._scalar((*pointer, bound, name), node[bound][name], is_size=name in SPEC_SIZES)
 
 
 def _word(item: Any) -> str:
