@@ -118,13 +118,11 @@ class Adoption:
         worth_writing, at_default = _without_defaults(self.state.cluster.own, self.release)
         values = self._write(worth_writing, Level.CLUSTER, "cluster")
         lines = [
-            *modelines(SCHEMA_FILE),
-            *comment_lines(
+            *self._top(
+                Level.CLUSTER,
                 "The cluster as it is. A value that is not Ganeti's default says what the default is. What is not"
-                " written here is not managed: gpolicy never touches it."
+                " written here is not managed: gpolicy never touches it.",
             ),
-            *left_out_lines(self.left_out),
-            *self._unreadable(Level.CLUSTER),
             *head("Cluster", name=name),
         ]
         if unknown := unknown_release(self.state.software_version):
@@ -154,11 +152,14 @@ class Adoption:
         self.left_out += left_out
         return values
 
-    def _unreadable(self, level: Level) -> list[str]:
+    def _top(self, level: Level, about: str, left_out_before: int = 0, schema: str = SCHEMA_FILE) -> list[str]:
+        """Return the comments at the top of a file: its schema, what it is about, and what is not in it."""
+        left_out = left_out_lines(self.left_out[left_out_before:], with_object=level is Level.NODE)
+        lines = [*modelines(schema), *comment_lines(about), *left_out]
         gaps = [".".join(gap.prefix) or "any own value" for gap in self.state.unreadable if gap.level is level]
-        if not gaps:
-            return []
-        return comment_lines(f"The source does not show {listed(gaps)}: nothing is declared of these.")
+        if gaps:
+            lines += comment_lines(f"The source does not show {listed(gaps)}: nothing is declared of these.")
+        return lines
 
     def _tags(self, label: str, tags: Iterable[str]) -> list[str]:
         """Return the tags that a policy can declare; the others are noted."""
@@ -209,12 +210,12 @@ class Adoption:
                 nodes.append(node)
         tags = self._tags(label, group.tags)
         lines = [
-            *modelines(f"../{SCHEMA_FILE}"),
-            *comment_lines(
-                "What is not written here follows the cluster and is not managed; write `inherit` to insist on it."
+            *self._top(
+                Level.GROUP,
+                "What is not written here follows the cluster and is not managed; write `inherit` to insist on it.",
+                before,
+                f"../{SCHEMA_FILE}",
             ),
-            *left_out_lines(self.left_out[before:]),
-            *self._unreadable(Level.GROUP),
             *head("NodeGroup", name=group.name),
             *sections(
                 values,
@@ -248,13 +249,10 @@ class Adoption:
             undeclared |= node.tags - set(tags)
             if values or tags:
                 described[node.name] = (values, tags)
-        left_out = self.left_out[before:]
-        if described or left_out:
+        if described or len(self.left_out) > before:
+            about = "Nodes with values or tags of their own; those that have the same are one set."
             lines = [
-                *modelines(SCHEMA_FILE),
-                *comment_lines("Nodes with values or tags of their own; those that have the same are one set."),
-                *left_out_lines(left_out, with_object=True),
-                *self._unreadable(Level.NODE),
+                *self._top(Level.NODE, about, before),
                 *_node_set_documents(described, {name: self.state.nodes[name].group for name in described}, taken),
             ]
             self.files["nodes.yaml"] = file_text(lines)
@@ -276,25 +274,23 @@ class Adoption:
             *head("TagRules"),
             *entry("owns", owns),
         ]
-        for key, items, comment in (
-            ("exclusion", rules.exclusion, "Instances that share such a tag (`service`: service:…) keep apart."),
-            ("failure_domains", rules.failure_domains, "Nodes that share such a tag may fail together."),
-        ):
-            if items:
-                lines += ["", *comment_lines(comment), *entry(key, items)]
+        domains = "Nodes that share such a tag may fail together."
+        lines += _rules(
+            "exclusion", rules.exclusion, "Instances that share such a tag (`service`: service:…) keep apart."
+        )
+        lines += _rules("failure_domains", rules.failure_domains, domains)
         if rules.migration_domains or rules.migration_allow:
-            lines += [
-                "",
-                "# Migration needs the same tags on the target; `allow` are one-way exceptions.",
-                "migration:",
-            ]
+            about = "# Migration needs the same tags on the target; `allow` are one-way exceptions."
+            lines += ["", about, "migration:"]
             for key, items in (("domains", rules.migration_domains), ("allow", rules.migration_allow)):
                 if items:
                     lines += entry(key, items, indent=2)
-        if rules.desired_location:
-            lines += ["", *comment_lines("Instance tags that name where the instance should be.")]
-            lines += entry("desired_location", rules.desired_location)
-        return file_text(lines)
+        where = "Instance tags that name where the instance should be."
+        return file_text([*lines, *_rules("desired_location", rules.desired_location, where)])
+
+
+def _rules(key: str, items: list[Node], comment: str) -> list[str]:
+    return ["", *comment_lines(comment), *entry(key, items)] if items else []
 
 
 def _without_defaults(own: Values, version: str) -> tuple[Values, list[str]]:

@@ -15,7 +15,7 @@ from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import GroupPolicy, Policy
 from gpolicy.printable import some
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
-from gpolicy.writing.value_edits import ValueWriter, add_entry
+from gpolicy.writing.value_edits import ValueWriter, add_value
 
 NODES = ("nodes",)
 REMOVED = ("removed",)
@@ -48,7 +48,8 @@ class ObjectUnits:
             return Unit(keys, reason=reason)
         keys |= {other.key for other in all_drift if other.object == item.object}
         keys |= {other.key for other in all_drift if other.path == MEMBERSHIP and other.declared == name}
-        return Unit(keys, (WayToWrite(How.IN_PLACE, partial(_declare_removed, group=group), label),))
+        write = partial(add_value, place=place_of(group.document), path=REMOVED, node=True)
+        return Unit(keys, (WayToWrite(How.IN_PLACE, write, label),))
 
     def moves(self, drift: Sequence[Drift]) -> Iterator[Unit]:
         """Yield the units of nodes in another group than declared."""
@@ -60,12 +61,6 @@ class ObjectUnits:
             write = partial(_move, node=node, source=source, target=target)
             way = WayToWrite(How.IN_PLACE, write, frozenset((group.label, NODES) for group in changed))
             yield Unit(frozenset({item.key}), (way,))
-
-
-def _declare_removed(draft: Draft, group: GroupPolicy) -> ValuePlace:
-    place = place_of(group.document)
-    draft.edit(place, REMOVED, add_entry(draft.document(place), (), "removed", True))
-    return place, REMOVED
 
 
 def _declare_again(draft: Draft, group: GroupPolicy) -> ValuePlace:
