@@ -276,17 +276,17 @@ class Adoption:
         ]
         domains = "Nodes that share such a tag may fail together."
         lines += _rules(
-            "exclusion", rules.exclusion, "Instances that share such a tag (`service`: service:…) keep apart."
+            "exclusion", rules.items["iextags"], "Instances that share such a tag (`service`: service:…) keep apart."
         )
-        lines += _rules("failure_domains", rules.failure_domains, domains)
-        if rules.migration_domains or rules.migration_allow:
+        lines += _rules("failure_domains", rules.items["nlocation"], domains)
+        if rules.items["migration"] or rules.items["allowmigration"]:
             about = "# Migration needs the same tags on the target; `allow` are one-way exceptions."
             lines += ["", about, "migration:"]
-            for key, items in (("domains", rules.migration_domains), ("allow", rules.migration_allow)):
+            for key, items in (("domains", rules.items["migration"]), ("allow", rules.items["allowmigration"])):
                 if items:
                     lines += entry(key, items, indent=2)
         where = "Instance tags that name where the instance should be."
-        return file_text([*lines, *_rules("desired_location", rules.desired_location, where)])
+        return file_text([*lines, *_rules("desired_location", rules.items["desiredlocation"], where)])
 
 
 def _rules(key: str, items: list[Node], comment: str) -> list[str]:

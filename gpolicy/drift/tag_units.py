@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
@@ -17,21 +16,11 @@ from gpolicy.plan.change import TAGS, words
 from gpolicy.plan.part import Key
 from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import Declared, NodeSetPolicy, Policy, TagRulesPolicy
-from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Located, Pointer
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
-from gpolicy.writing.tag_rules import rule_tags
+from gpolicy.writing.tag_rules import RULES, rule_tags
 from gpolicy.writing.value_edits import ValueWriter, add_item, add_value
 from gpolicy.writing.yaml_text import Node
-
-_POINTERS: Final[dict[str, tuple[str, ...]]] = {
-    "exclusion": ("exclusion",),
-    "desired_location": ("desired_location",),
-    "failure_domains": ("failure_domains",),
-    "migration_domains": ("migration", "domains"),
-    "migration_allow": ("migration", "allow"),
-}
-"""Where a TagRules document has what the fields of `RuleTags` hold."""
 
 
 class TagUnits:
@@ -183,7 +172,7 @@ def _remove_rule(draft: Draft, rules: TagRulesPolicy, tag: Located[str]) -> Valu
 
 def _pointer_of(rules: TagRulesPolicy, tag: Located[str]) -> Pointer:
     """Return the pointer of the item of tag rules that a tag comes from. Raise UnwritableError."""
-    for pointer in _POINTERS.values():
+    for pointer in RULES.values():
         found = rules.document.root
         for key in pointer:
             found = found.get(key, {}) if isinstance(found, dict) else {}
@@ -195,18 +184,17 @@ def _pointer_of(rules: TagRulesPolicy, tag: Located[str]) -> Pointer:
 
 def _add_rule(draft: Draft, policy: Policy, tag: str) -> ValuePlace | None:
     """Add what means a tag to the rules that own its family; None if it is no tag of a rule."""
-    made = rule_tags([tag])
-    field, items = next(((name, getattr(made, name)) for name in _POINTERS if getattr(made, name)), ("", []))
+    family, item = next(((family, items[0]) for family, items in rule_tags([tag]).items.items() if items), ("", None))
     owners = [rules for rules in policy.tag_rules if any(tag.startswith(owned.value.prefix) for owned in rules.owns)]
-    if not field or not owners or made.families[0] not in TAG_FAMILIES:
+    if not family or not owners:
         return None
-    place, pointer = place_of(owners[0].document), _POINTERS[field]
+    place, pointer = place_of(owners[0].document), RULES[family]
     document = draft.document(place)
     parent = document.root
     for key in pointer[:-1]:
         parent = parent.get(key, {})
     if pointer[-1] in parent:
-        draft.edit(place, pointer, add_item(document, pointer, items[0]))
+        draft.edit(place, pointer, add_item(document, pointer, item))
     else:
-        add_value(draft, place, pointer, [items[0]])
+        add_value(draft, place, pointer, [item])
     return place, pointer
