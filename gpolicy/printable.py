@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -146,3 +146,12 @@ def clipped(text: str, longest: int) -> str:
 def count(number: int, word: str, plural: str = "") -> str:
     """Return the number with its word: 1 instance, 2 instances."""
     return f"{number:,} {word if number == 1 else plural or word + 's'}"
+
+
+def free_name(name: str, is_taken: Callable[[str], bool]) -> str:
+    """Return a name that is not taken: this one, or with the least number from 2 on behind it."""
+    found, number = name, 1
+    while is_taken(found):
+        number += 1
+        found = f"{name}-{number}"
+    return found

@@ -6,7 +6,7 @@ nobody wants to manage them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import partial
@@ -18,13 +18,13 @@ from gpolicy.adopt.soundness import Place
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.object_units import NODES, set_nodes
 from gpolicy.drift.proof import Proof, look
-from gpolicy.drift.unit import How, Unit, WayToWrite
-from gpolicy.drift.unit_writer import UnitWriter
+from gpolicy.drift.unit_writer import How, Unit, UnitWriter, WayToWrite
 from gpolicy.fit.desired import Desired, members, resolve
 from gpolicy.plan.change import MEMBERSHIP, NAME
 from gpolicy.plan.part import Key
 from gpolicy.policy.model import Policy
 from gpolicy.policy.yaml_reader import read_yaml
+from gpolicy.printable import free_name
 from gpolicy.writing.documents import SCHEMA_FILE
 from gpolicy.writing.draft import Draft, ValuePlace
 from gpolicy.writing.written import NotWritten
@@ -94,7 +94,7 @@ class _Adding:
         keys = frozenset[Key]({(label, NAME), *((f"node/{node}", MEMBERSHIP) for node in nodes)})
         return Unit(keys, (self._new_file(file, text, {(label, ())}),))
 
-    def _node_sets(self, taken: Iterable[str]) -> Iterator[Unit]:
+    def _node_sets(self, taken: Collection[str]) -> Iterator[Unit]:
         scratch = Desired(groups=self._desired.groups, nodes=self._desired.nodes)
         known = frozenset[str]().union(*(members(item, self._state, scratch) for item in self._policy.node_sets))
         nodes = {
@@ -126,12 +126,7 @@ class _Adding:
         return WayToWrite(How.IN_PLACE, write, frozenset(labels))
 
 
-def _unused(directory: Path, name: str, taken: Iterable[str]) -> str:
+def _unused(directory: Path, name: str, taken: Collection[str]) -> str:
     """Return the path of a YAML file that is not there yet."""
-    used = {*taken}
-    number = 1
-    while True:
-        path = directory / f"{name}{'' if number == 1 else f'-{number}'}.yaml"
-        if str(path) not in used and not path.exists():
-            return str(path)
-        number += 1
+    free = free_name(name, lambda text: str(path := directory / f"{text}.yaml") in taken or path.exists())
+    return str(directory / f"{free}.yaml")

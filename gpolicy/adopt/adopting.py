@@ -6,21 +6,20 @@ what a policy cannot say, what Ganeti's commands could not restore, and what no 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.adopt.file_names import file_names
-from gpolicy.adopt.node_set_documents import node_set_documents
-from gpolicy.adopt.passing_guards import with_guards
-from gpolicy.adopt.soundness import Place, unsound_places
+from gpolicy.adopt.soundness import Place, unsound_places, with_guards
 from gpolicy.cluster.state import ClusterState, Group
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release
 from gpolicy.plan.diff import TOOL_TAGS
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
-from gpolicy.printable import listed
+from gpolicy.printable import free_name, listed
 from gpolicy.writing.documents import (
     SCHEMA_FILE,
     compared_with,
@@ -43,6 +42,13 @@ _DEFAULTS_UNMANAGED: Final = frozenset({"hvparams", "enabled_data_collectors", "
     "zeroing_image",
 }
 """Values that are rarely set at the cluster, or that Ganeti cannot unset: written only where they are not defaults."""
+
+
+_LONGEST_NAME: Final = 60
+_MOST_TAGS_IN_NAME: Final = 3
+
+_Described = dict[str, tuple[dict[Path, Node], list[str]]]
+"""Written own values and tags of nodes, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +118,11 @@ class Adoption:
         worth_writing, at_default = _without_defaults(self.state.cluster.own, self.release)
         values = self._write(worth_writing, Level.CLUSTER, "cluster")
         lines = [
-            *modelines(SCHEMA_FILE),
-            *comment_lines(
+            *self._top(
+                Level.CLUSTER,
                 "The cluster as it is. A value that is not Ganeti's default says what the default is. What is not"
-                " written here is not managed: gpolicy never touches it."
+                " written here is not managed: gpolicy never touches it.",
             ),
-            *left_out_lines(self.left_out),
-            *self._unreadable(Level.CLUSTER),
             *head("Cluster", name=name),
         ]
         if unknown := unknown_release(self.state.software_version):
@@ -148,11 +152,14 @@ class Adoption:
         self.left_out += left_out
         return values
 
-    def _unreadable(self, level: Level) -> list[str]:
+    def _top(self, level: Level, about: str, left_out_before: int = 0, schema: str = SCHEMA_FILE) -> list[str]:
+        """Return the comments at the top of a file: its schema, what it is about, and what is not in it."""
+        left_out = left_out_lines(self.left_out[left_out_before:], with_object=level is Level.NODE)
+        lines = [*modelines(schema), *comment_lines(about), *left_out]
         gaps = [".".join(gap.prefix) or "any own value" for gap in self.state.unreadable if gap.level is level]
-        if not gaps:
-            return []
-        return comment_lines(f"The source does not show {listed(gaps)}: nothing is declared of these.")
+        if gaps:
+            lines += comment_lines(f"The source does not show {listed(gaps)}: nothing is declared of these.")
+        return lines
 
     def _tags(self, label: str, tags: Iterable[str]) -> list[str]:
         """Return the tags that a policy can declare; the others are noted."""
@@ -203,12 +210,12 @@ class Adoption:
                 nodes.append(node)
         tags = self._tags(label, group.tags)
         lines = [
-            *modelines(f"../{SCHEMA_FILE}"),
-            *comment_lines(
-                "What is not written here follows the cluster and is not managed; write `inherit` to insist on it."
+            *self._top(
+                Level.GROUP,
+                "What is not written here follows the cluster and is not managed; write `inherit` to insist on it.",
+                before,
+                f"../{SCHEMA_FILE}",
             ),
-            *left_out_lines(self.left_out[before:]),
-            *self._unreadable(Level.GROUP),
             *head("NodeGroup", name=group.name),
             *sections(
                 values,
@@ -230,7 +237,7 @@ class Adoption:
         """
         before = len(self.left_out)
         undeclared: set[str] = set()
-        described: dict[str, tuple[dict[Path, Node], list[str]]] = {}
+        described: _Described = {}
         for node in sorted(self.state.nodes.values(), key=lambda node: node.name):
             label = f"node/{node.name}"
             reason = name_complaint(node.name, pattern=True)
@@ -242,14 +249,11 @@ class Adoption:
             undeclared |= node.tags - set(tags)
             if values or tags:
                 described[node.name] = (values, tags)
-        left_out = self.left_out[before:]
-        if described or left_out:
+        if described or len(self.left_out) > before:
+            about = "Nodes with values or tags of their own; those that have the same are one set."
             lines = [
-                *modelines(SCHEMA_FILE),
-                *comment_lines("Nodes with values or tags of their own; those that have the same are one set."),
-                *left_out_lines(left_out, with_object=True),
-                *self._unreadable(Level.NODE),
-                *node_set_documents(described, {name: self.state.nodes[name].group for name in described}, taken),
+                *self._top(Level.NODE, about, before),
+                *_node_set_documents(described, {name: self.state.nodes[name].group for name in described}, taken),
             ]
             self.files["nodes.yaml"] = file_text(lines)
         return undeclared
@@ -270,25 +274,23 @@ class Adoption:
             *head("TagRules"),
             *entry("owns", owns),
         ]
-        for key, items, comment in (
-            ("exclusion", rules.exclusion, "Instances that share such a tag (`service`: service:…) keep apart."),
-            ("failure_domains", rules.failure_domains, "Nodes that share such a tag may fail together."),
-        ):
-            if items:
-                lines += ["", *comment_lines(comment), *entry(key, items)]
-        if rules.migration_domains or rules.migration_allow:
-            lines += [
-                "",
-                "# Migration needs the same tags on the target; `allow` are one-way exceptions.",
-                "migration:",
-            ]
-            for key, items in (("domains", rules.migration_domains), ("allow", rules.migration_allow)):
+        domains = "Nodes that share such a tag may fail together."
+        lines += _rules(
+            "exclusion", rules.items["iextags"], "Instances that share such a tag (`service`: service:…) keep apart."
+        )
+        lines += _rules("failure_domains", rules.items["nlocation"], domains)
+        if rules.items["migration"] or rules.items["allowmigration"]:
+            about = "# Migration needs the same tags on the target; `allow` are one-way exceptions."
+            lines += ["", about, "migration:"]
+            for key, items in (("domains", rules.items["migration"]), ("allow", rules.items["allowmigration"])):
                 if items:
                     lines += entry(key, items, indent=2)
-        if rules.desired_location:
-            lines += ["", *comment_lines("Instance tags that name where the instance should be.")]
-            lines += entry("desired_location", rules.desired_location)
-        return file_text(lines)
+        where = "Instance tags that name where the instance should be."
+        return file_text([*lines, *_rules("desired_location", rules.items["desiredlocation"], where)])
+
+
+def _rules(key: str, items: list[Node], comment: str) -> list[str]:
+    return ["", *comment_lines(comment), *entry(key, items)] if items else []
 
 
 def _without_defaults(own: Values, version: str) -> tuple[Values, list[str]]:
@@ -319,3 +321,46 @@ def _part(path: Path) -> str:
 def _is_default(path: Path, value: Value, version: str) -> bool:
     parameter = parameter_at(path)
     return parameter is not None and parameter.default is not None and default_in(parameter, version) == value
+
+
+# --- node sets ----------------------------------------------------------------------------------------------------
+
+
+def _node_set_documents(described: _Described, groups: Mapping[str, str], others: Iterable[str] = ()) -> list[str]:
+    """Return the lines of one NodeSet document per set; `groups` says which group each node is in.
+
+    `others` are names that other sets have.
+    """
+    lines: list[str] = []
+    taken = set(others)
+    for nodes in _sets(described):
+        values, tags = described[nodes[0]]
+        name = free_name(_name(nodes, tags), taken.__contains__)
+        taken.add(name)
+        if lines:
+            lines += ["---", *modelines(SCHEMA_FILE)[:1]]  # the YAML server looks at each document alone
+        lines += head("NodeSet", name=name)
+        within = sorted({groups[node] for node in nodes})
+        if len(within) == 1:
+            lines += comment_lines(f"in group {within[0]}")
+        lines += entry("nodes", list(nodes), as_flow=True)
+        lines += [line for line in sections(values, lambda _path, _node: "", titles=False) if line]
+        if tags:
+            lines += entry("tags", list(tags), as_flow=True)
+    return lines
+
+
+def _sets(described: _Described) -> list[list[str]]:
+    sets: dict[str, list[str]] = {}
+    for name, (values, tags) in described.items():
+        key = json.dumps([[list(path), value] for path, value in values.items()] + [tags], sort_keys=True)
+        sets.setdefault(key, []).append(name)
+    return list(sets.values())
+
+
+def _name(nodes: list[str], tags: list[str]) -> str:
+    """Return a descriptive name: that of the only node, or the tags that the nodes share."""
+    if len(nodes) == 1:
+        return nodes[0]
+    text = " ".join(tags)
+    return text if 0 < len(tags) <= _MOST_TAGS_IN_NAME and len(text) <= _LONGEST_NAME else "nodes"

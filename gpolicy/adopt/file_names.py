@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from gpolicy.printable import free_name
+
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _LONGEST: Final = 100
 _SUFFIXES_OF_YAML: Final = re.compile(r"\.ya?ml\Z", re.IGNORECASE)
@@ -22,13 +24,8 @@ def file_names(names: Iterable[str]) -> dict[str, str]:
     taken: set[str] = set()
     plain_first = sorted(names, key=lambda name: (_plain(name) != name, name))
     for name in plain_first:
-        base = _plain(name)
-        candidate, number = base, 1
-        while candidate.lower() in taken:
-            number += 1
-            candidate = f"{base}-{number}"
-        taken.add(candidate.lower())
-        result[name] = candidate
+        result[name] = free_name(_plain(name), lambda text: text.lower() in taken)
+        taken.add(result[name].lower())
     return result
 
 

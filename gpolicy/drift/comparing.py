@@ -16,6 +16,7 @@ from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.plan.change import Change, ChangeAction, NotCompared
 from gpolicy.plan.diff import diff
+from gpolicy.plan.part import Key
 from gpolicy.policy.model import INHERIT, Leaf, Policy, Waiver
 
 UNKNOWN_SINCE = Identity()
@@ -41,6 +42,11 @@ class Drift:
     effective_found: Value
     since: Identity = UNKNOWN_SINCE
     span: Span | None = None
+
+    @property
+    def key(self) -> Key:
+        """What tells it from other drift."""
+        return self.object, self.path
 
     @property
     def name(self) -> str:

@@ -8,16 +8,14 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.unit import How, Unit, WayToWrite
+from gpolicy.drift.unit_writer import How, Unit, WayToWrite
 from gpolicy.fit.desired import Desired, is_glob, matches
-from gpolicy.plan.change import MEMBERSHIP, NAME, ChangeAction
-from gpolicy.plan.part import Key
+from gpolicy.plan.change import MEMBERSHIP, ChangeAction
 from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import GroupPolicy, Policy
 from gpolicy.printable import some
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
-from gpolicy.writing.insertions import add_entry
-from gpolicy.writing.value_edits import ValueWriter
+from gpolicy.writing.value_edits import ValueWriter, add_value
 
 NODES = ("nodes",)
 REMOVED = ("removed",)
@@ -37,42 +35,32 @@ class ObjectUnits:
         """Return the unit of a group that is missing, is there although it should not be, or has another name."""
         name = item.object.partition("/")[2]
         group = self._policy.groups[name]
-        keys = frozenset({(item.object, NAME)})
+        keys = frozenset({item.key})
         label = frozenset({(group.label, REMOVED)})
         if item.action is ChangeAction.RENAME:
-            return Unit(
-                keys, reason="its new name is declared; only a plan can give it that, or you take `renamed_from` out"
-            )
+            reason = "its new name is declared; only a plan can give it that, or you take `renamed_from` out"
+            return Unit(keys, reason=reason)
         if item.action is ChangeAction.REMOVE:
             return Unit(keys, (WayToWrite(How.IN_PLACE, partial(_declare_again, group=group), label),))
         if self._undeclared or group.document.root.keys() - _IDENTITY:
             known = f"; if it is {some(self._undeclared, 3)} now, write that as its `name`" if self._undeclared else ""
-            return Unit(
-                keys, reason=f"the cluster has no such group{known}; if it is gone for good, remove its document"
-            )
-        keys |= {(other.object, other.path) for other in all_drift if other.object == item.object}
-        keys |= {
-            (other.object, other.path) for other in all_drift if other.path == MEMBERSHIP and other.declared == name
-        }
-        write = partial(_declare_removed, group=group)
+            reason = f"the cluster has no such group{known}; if it is gone for good, remove its document"
+            return Unit(keys, reason=reason)
+        keys |= {other.key for other in all_drift if other.object == item.object}
+        keys |= {other.key for other in all_drift if other.path == MEMBERSHIP and other.declared == name}
+        write = partial(add_value, place=place_of(group.document), path=REMOVED, node=True)
         return Unit(keys, (WayToWrite(How.IN_PLACE, write, label),))
 
     def moves(self, drift: Sequence[Drift]) -> Iterator[Unit]:
         """Yield the units of nodes in another group than declared."""
         for item in drift:
             node = item.object.partition("/")[2]
-            keys: frozenset[Key] = frozenset({(item.object, MEMBERSHIP)})
             source = self._policy.groups[str(item.declared)]
             target = self._desired.current_groups.get(str(item.found))
             changed = [group for group in (source, target) if group is not None]
             write = partial(_move, node=node, source=source, target=target)
-            yield Unit(keys, (WayToWrite(How.IN_PLACE, write, frozenset((group.label, NODES) for group in changed)),))
-
-
-def _declare_removed(draft: Draft, group: GroupPolicy) -> ValuePlace:
-    place = place_of(group.document)
-    draft.edit(place, REMOVED, add_entry(draft.document(place), (), "removed", True))
-    return place, REMOVED
+            way = WayToWrite(How.IN_PLACE, write, frozenset((group.label, NODES) for group in changed))
+            yield Unit(frozenset({item.key}), (way,))
 
 
 def _declare_again(draft: Draft, group: GroupPolicy) -> ValuePlace:

@@ -5,33 +5,22 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.unit import How, Unit, WayToWrite, add_value
-from gpolicy.drift.value_units import new_set, sets_of
+from gpolicy.drift.unit_writer import How, Unit, WayToWrite
+from gpolicy.drift.value_units import add_to, new_set, sets_of
 from gpolicy.fit.desired import Desired, members
 from gpolicy.ganeti.parameter import Level
 from gpolicy.plan.change import TAGS, words
+from gpolicy.plan.part import Key
 from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import Declared, NodeSetPolicy, Policy, TagRulesPolicy
-from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Located, Pointer
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
-from gpolicy.writing.insertions import add_entry, add_item
-from gpolicy.writing.tag_rules import rule_tags
-from gpolicy.writing.value_edits import ValueWriter
+from gpolicy.writing.tag_rules import RULES, rule_tags
+from gpolicy.writing.value_edits import ValueWriter, add_item, add_value
 from gpolicy.writing.yaml_text import Node
-
-_POINTERS: Final[dict[str, tuple[str, ...]]] = {
-    "exclusion": ("exclusion",),
-    "desired_location": ("desired_location",),
-    "failure_domains": ("failure_domains",),
-    "migration_domains": ("migration", "domains"),
-    "migration_allow": ("migration", "allow"),
-}
-"""Where a TagRules document has what the fields of `RuleTags` hold."""
 
 
 class TagUnits:
@@ -59,17 +48,16 @@ class TagUnits:
     # --- groups ------------------------------------------------------------------------------------------------
 
     def _group(self, item: Drift, group: Declared) -> Unit:
-        keys = frozenset({(item.object, TAGS)})
         how = How.IN_PLACE if "tags" in group.document.root else How.OVERRIDE
         write = partial(_write_list, declared=group, difference=_difference(item))
-        return Unit(keys, (WayToWrite(how, write, frozenset({(group.label, TAGS)})),))
+        return Unit(frozenset({item.key}), (WayToWrite(how, write, frozenset({(group.label, TAGS)})),))
 
     # --- nodes -------------------------------------------------------------------------------------------------
 
     def _nodes(self, items: Sequence[Drift], extra: frozenset[str], missing: frozenset[str]) -> Iterator[Unit]:
         """Yield the units of nodes that all have the same tags too many and too few."""
         names = frozenset(item.object.partition("/")[2] for item in items)
-        keys = frozenset((item.object, TAGS) for item in items)
+        keys = frozenset(item.key for item in items)
         giving = [
             (item, who)
             for item, who in self._members
@@ -77,9 +65,8 @@ class TagUnits:
         ]
         whole = [item for item, who in self._members if item.tags is not None and who == names]
         if all(who <= names for _, who in giving) and (whole or not extra):
-            lists = [item for item, _ in giving] + [
-                item for item in whole[:1] if item not in [one for one, _ in giving]
-            ]
+            lists = [item for item, _ in giving]
+            lists += [item for item in whole[:1] if item not in lists]
             yield Unit(keys, (self._in_sets(lists, whole[:1], extra, missing),))
         elif len(names) > 1:
             for item in items:
@@ -89,7 +76,7 @@ class TagUnits:
 
     def _node(
         self,
-        keys: frozenset[tuple[str, tuple[str, ...]]],
+        keys: frozenset[Key],
         name: str,
         giving: Sequence[tuple[NodeSetPolicy, frozenset[str]]],
         extra: frozenset[str],
@@ -98,19 +85,12 @@ class TagUnits:
         shared = [(item.name, len(who)) for item, who in giving if len(who) > 1]
         if shared:
             where, count = shared[0]
-            return Unit(
-                keys, reason=f"the node set {where} gives the missing tags to {count} nodes: take {name} out of it"
-            )
+            reason = f"the node set {where} gives the missing tags to {count} nodes: take {name} out of it"
+            return Unit(keys, reason=reason)
         node: list[Node] = [*sorted(extra)]
         own = next(iter(sets_of(name, self._policy)), None)
         if own is not None:
-            place = place_of(own.document)
-            write = WayToWrite(
-                How.OVERRIDE,
-                lambda draft: (place, add_value(draft, place, TAGS, node)),
-                frozenset({(own.label, TAGS)}),
-            )
-            return Unit(keys, (write,))
+            return Unit(keys, (add_to(own, TAGS, node),))
         around = next(item for item, who in self._members if item.tags is not None and name in who)
         try:
             return Unit(keys, (new_set(name, place_of(around.document)[0], TAGS, node, self._policy),))
@@ -192,7 +172,7 @@ def _remove_rule(draft: Draft, rules: TagRulesPolicy, tag: Located[str]) -> Valu
 
 def _pointer_of(rules: TagRulesPolicy, tag: Located[str]) -> Pointer:
     """Return the pointer of the item of tag rules that a tag comes from. Raise UnwritableError."""
-    for pointer in _POINTERS.values():
+    for pointer in RULES.values():
         found = rules.document.root
         for key in pointer:
             found = found.get(key, {}) if isinstance(found, dict) else {}
@@ -204,20 +184,17 @@ def _pointer_of(rules: TagRulesPolicy, tag: Located[str]) -> Pointer:
 
 def _add_rule(draft: Draft, policy: Policy, tag: str) -> ValuePlace | None:
     """Add what means a tag to the rules that own its family; None if it is no tag of a rule."""
-    made = rule_tags([tag])
-    field, items = next(((name, getattr(made, name)) for name in _POINTERS if getattr(made, name)), ("", []))
+    family, item = next(((family, items[0]) for family, items in rule_tags([tag]).items.items() if items), ("", None))
     owners = [rules for rules in policy.tag_rules if any(tag.startswith(owned.value.prefix) for owned in rules.owns)]
-    if not field or not owners or made.families[0] not in TAG_FAMILIES:
+    if not family or not owners:
         return None
-    place, pointer = place_of(owners[0].document), _POINTERS[field]
+    place, pointer = place_of(owners[0].document), RULES[family]
     document = draft.document(place)
     parent = document.root
     for key in pointer[:-1]:
         parent = parent.get(key, {})
     if pointer[-1] in parent:
-        draft.edit(place, pointer, add_item(document, pointer, items[0]))
-    elif len(pointer) == 1 or pointer[0] in document.root:
-        draft.edit(place, pointer, add_entry(document, pointer[:-1], pointer[-1], [items[0]]))
+        draft.edit(place, pointer, add_item(document, pointer, item))
     else:
-        draft.edit(place, pointer[:1], add_entry(document, (), pointer[0], {pointer[-1]: [items[0]]}))
+        add_value(draft, place, pointer, [item])
     return place, pointer

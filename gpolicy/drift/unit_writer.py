@@ -1,12 +1,13 @@
-"""Write units into a draft, as many as possible, and prove each step before the next."""
+"""Write units of drift into a draft, as many as possible, and prove each step before the next."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from gpolicy.drift.proof import Proof
-from gpolicy.drift.unit import How, Unit
 from gpolicy.plan.part import Key
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace
 
@@ -14,6 +15,38 @@ MOST_PROOFS: Final = 200
 """How often one run checks the policy; each costs as much as `gpolicy check`."""
 
 _NO_TIME: Final = f"after {MOST_PROOFS} checks it was not tried: run it again"
+
+
+class How(StrEnum):
+    """How the live state was written into the policy."""
+
+    IN_PLACE = "in-place"  # where the policy declares it
+    OVERRIDE = "override"  # in the document of the object alone, over what that takes from others
+
+
+@dataclass(frozen=True, slots=True)
+class WayToWrite:
+    """One way to write a unit: `write` edits a draft and returns the place of what it wrote.
+
+    `may_change` are the declared values that this changes, by the labels of their documents.
+    """
+
+    how: How
+    write: Callable[[Draft], ValuePlace]
+    may_change: frozenset[Key]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Drift that is written together, or not at all.
+
+    The attempts are tried in their order, then the `parts` each for itself. Without either, `reason` says why.
+    """
+
+    keys: frozenset[Key]
+    attempts: tuple[WayToWrite, ...] = ()
+    parts: tuple[Unit, ...] = ()
+    reason: str = ""
 
 
 class UnitWriter:

@@ -7,21 +7,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from gpolicy.drift.comparing import Drift
-from gpolicy.drift.unit import How, Unit, WayToWrite, add_value
+from gpolicy.drift.unit_writer import How, Unit, WayToWrite
 from gpolicy.fit.desired import Desired
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
+from gpolicy.ganeti.values import unflatten
 from gpolicy.json_values import json_text
 from gpolicy.plan.part import Key
 from gpolicy.policy.model import Declared, Leaf, NodeSetPolicy, Policy
 from gpolicy.policy.source_file import Pointer
-from gpolicy.printable import some
+from gpolicy.printable import free_name, some
 from gpolicy.writing.documents import head
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
-from gpolicy.writing.insertions import block_entry
-from gpolicy.writing.value_edits import INHERIT_WORD, ValueWriter
+from gpolicy.writing.value_edits import INHERIT_WORD, ValueWriter, add_value
 from gpolicy.writing.written import Writer
-from gpolicy.writing.yaml_text import Node
+from gpolicy.writing.yaml_text import Node, block_entry
 
 _MOST_NAMED = 3
 
@@ -33,20 +33,13 @@ class ValueUnits:
         self._policy = policy
         self._in_bases = in_bases
         self._writer = Writer(policy.version)
-        self._declared: dict[Key, Leaf] = {
-            **{("cluster", path): leaf for path, leaf in (policy.cluster.leaves if policy.cluster else {}).items()},
-            **{
-                (f"group/{name}", path): leaf
-                for name, group in desired.groups.items()
-                for path, leaf in group.policy.leaves.items()
-                if group.policy.removed is None
-            },
-            **{
-                (f"node/{name}", path): leaf
-                for name, node in desired.nodes.items()
-                for path, leaf in node.leaves.items()
-            },
-        }
+        groups = {name: group.policy for name, group in desired.groups.items() if group.policy.removed is None}
+        declared = [
+            ("cluster", policy.cluster.leaves if policy.cluster else {}),
+            *((f"group/{name}", group.leaves) for name, group in groups.items()),
+            *((f"node/{name}", node.leaves) for name, node in desired.nodes.items()),
+        ]
+        self._declared = {(label, path): leaf for label, leaves in declared for path, leaf in leaves.items()}
         self._users: dict[tuple[int, Pointer], list[Key]] = defaultdict(list)
         for key, leaf in self._declared.items():
             self._users[id(leaf.document), leaf.pointer].append(key)
@@ -55,7 +48,7 @@ class ValueUnits:
         """Yield the units of drift in parameters."""
         found: dict[tuple[int, Pointer], dict[str, list[Drift]]] = defaultdict(lambda: defaultdict(list))
         for item in drift:
-            leaf = self._declared[item.object, item.path]
+            leaf = self._declared[item.key]
             found[id(leaf.document), leaf.pointer][json_text({"found": item.found})].append(item)
         for place, by_value in found.items():
             for items in by_value.values():
@@ -63,7 +56,7 @@ class ValueUnits:
 
     def _units(self, items: list[Drift], users: Sequence[Key], *, is_one_value: bool) -> Iterator[Unit]:
         """Yield the units of drift to one value in what one document declares for all `users`."""
-        leaf = self._declared[items[0].object, items[0].path]
+        leaf = self._declared[items[0].key]
         others = [key for key in users if key not in _keys(items)]
         at_base = self._in_bases and self._is_base(leaf)
         if at_base and not is_one_value:
@@ -99,7 +92,7 @@ class ValueUnits:
         try:
             node = self._node(item, leaf)
             if declared is not None:
-                return Unit(keys, (self._into(declared, leaf.path, node),))
+                return Unit(keys, (add_to(declared, leaf.path, node),))
             return Unit(keys, tuple(self._node_attempts(item.object.partition("/")[2], leaf, node)))
         except UnwritableError as error:
             return Unit(keys, reason=str(error))
@@ -111,20 +104,12 @@ class ValueUnits:
             return self._policy.cluster
         return self._policy.groups[name] if level == Level.GROUP else None
 
-    def _into(self, declared: Declared, path: Path, node: Node) -> WayToWrite:
-        place = place_of(declared.document)
-        return WayToWrite(
-            How.OVERRIDE,
-            lambda draft: (place, add_value(draft, place, path, node)),
-            frozenset({(declared.label, path)}),
-        )
-
     def _node_attempts(self, name: str, leaf: Leaf, node: Node) -> Iterator[WayToWrite]:
         """Yield how a value becomes that of one node: in a set of that node alone, else in a new one."""
         sets = [item for item in self._policy.node_sets if _same(item.leaves.get(leaf.path), leaf)]
         for own in sets_of(name, self._policy):
             if leaf.path not in own.leaves:
-                yield self._into(own, leaf.path, node)
+                yield add_to(own, leaf.path, node)
         if any(name in [pattern.value for pattern in item.nodes] for item in sets):
             said = f"a node set names {name} together with other nodes at {leaf.span}: give it one of its own first"
             raise UnwritableError(said)
@@ -159,23 +144,23 @@ def sets_of(name: str, policy: Policy) -> list[NodeSetPolicy]:
     ]
 
 
+def add_to(declared: Declared, path: Path, node: Node) -> WayToWrite:
+    """Return the way to write a value into the document of an object that lacks it."""
+    place = place_of(declared.document)
+    may_change = frozenset({(declared.label, path)})
+    return WayToWrite(How.OVERRIDE, lambda draft: add_value(draft, place, path, node), may_change)
+
+
 def new_set(name: str, file: str, path: Path, node: Node, policy: Policy) -> WayToWrite:
     """Return the way to write a value into a new node set at the end of a file."""
-    taken = {item.name for item in policy.node_sets}
-    called = next(
-        text for text in (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3))) if text not in taken
-    )
+    called = free_name(name, {item.name for item in policy.node_sets}.__contains__)
 
     def write(draft: Draft) -> ValuePlace:
-        begun = next(
-            (place for place in draft.new_documents(file) if draft.document(place).root["name"] == called), None
-        )
-        if begun is not None:
-            return begun, add_value(draft, begun, path, node)
-        below: Node = node
-        for key in reversed(path[1:]):
-            below = {key: below}
-        draft.append(file, [*head("NodeSet", name=called, nodes=[name]), *block_entry(path[0], below, indent=0)])
+        for place in draft.new_documents(file):
+            if draft.document(place).root["name"] == called:
+                return add_value(draft, place, path, node)
+        key, below = unflatten({path: node}).popitem()
+        draft.append(file, [*head("NodeSet", name=called, nodes=[name]), *block_entry(key, below, indent=0)])
         return draft.new_documents(file)[-1], path
 
     labels = {(f"node-set/{called}", where) for where in (path, ("nodes",), ("groups",), ("tags",))}
@@ -191,7 +176,7 @@ def _write_in_place(draft: Draft, leaf: Leaf, node: Node, drift: Drift) -> Value
 
 
 def _keys(items: Iterable[Drift]) -> frozenset[Key]:
-    return frozenset((item.object, item.path) for item in items)
+    return frozenset(item.key for item in items)
 
 
 def _same(one: Leaf | None, other: Leaf) -> bool:

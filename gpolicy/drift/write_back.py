@@ -17,11 +17,10 @@ from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.drift.object_units import ObjectUnits
 from gpolicy.drift.proof import Proof, look
 from gpolicy.drift.tag_units import TagUnits
-from gpolicy.drift.unit import How, Unit
-from gpolicy.drift.unit_writer import UnitWriter
+from gpolicy.drift.unit_writer import How, Unit, UnitWriter
 from gpolicy.drift.value_units import ValueUnits
 from gpolicy.findings import Span
-from gpolicy.fit.desired import Desired, resolve
+from gpolicy.fit.desired import resolve
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction
 from gpolicy.plan.part import Key, is_chosen
 from gpolicy.policy.loading import load_policy
@@ -85,16 +84,14 @@ def write_back(
     ]
     if not chosen:
         return WriteBack(left=report.drift, not_written=tuple(waived))
-    by_key = {(item.object, item.path): item for item in report.drift}
-    wanted = {(item.object, item.path) for item in chosen}
+    by_key = {item.key: item for item in report.drift}
+    wanted = {item.key for item in chosen}
     neighbours, now, texts = others(), policy, dict[str, str]()
     places: dict[Key, tuple[How, ValuePlace]] = {}
     elsewhere: dict[str, None] = {}
     while True:  # what was written can make room for more: a base that others use no longer
         left = _drift_of(now, state, today)
-        units = _units(
-            now, state, left, [item for item in left if (item.object, item.path) in wanted], in_bases=in_bases
-        )
+        units = _units(now, state, left, [item for item in left if item.key in wanted], in_bases=in_bases)
         proof = Proof(look(now, state, today), state, today, others=neighbours, in_bases=in_bases)
         writer = UnitWriter(proof, Draft(now.files))
         writer.write(units)
@@ -131,17 +128,14 @@ def _drift_of(policy: Policy, state: ClusterState, today: date) -> tuple[Drift, 
 def _units(
     policy: Policy, state: ClusterState, drift: Sequence[Drift], chosen: Sequence[Drift], *, in_bases: bool
 ) -> list[Unit]:
-    desired: Desired = resolve(policy, state)
+    desired = resolve(policy, state)
     objects = ObjectUnits(policy, state, desired)
     missing = {item.object for item in drift if item.path == NAME and item.action is ChangeAction.CREATE}
     units = [objects.group(item, drift) for item in chosen if item.path == NAME]
     done = frozenset[Key]().union(*(unit.keys for unit in units))
-    rest = [item for item in chosen if (item.object, item.path) not in done]
-    units += [
-        Unit(frozenset({(item.object, item.path)}), reason="the cluster has no such group")
-        for item in rest
-        if item.object in missing
-    ]
+    rest = [item for item in chosen if item.key not in done]
+    gone = [item for item in rest if item.object in missing]
+    units += [Unit(frozenset({item.key}), reason="the cluster has no such group") for item in gone]
     rest = [item for item in rest if item.object not in missing]
     units += objects.moves([item for item in rest if item.path == MEMBERSHIP])
     units += TagUnits(policy, state, desired).units([item for item in rest if item.path == TAGS])

@@ -10,7 +10,7 @@ from typing import Any, Final
 from gpolicy.findings import Finding
 from gpolicy.formatting.reading import read_file
 from gpolicy.formatting.rendering import render
-from gpolicy.formatting.tree import CannotFormatError, File, Mapping, Scalar
+from gpolicy.formatting.tree import CannotFormatError, Collection, File
 from gpolicy.policy.source_file import SourceFile
 from gpolicy.policy.yaml_reader import read_yaml
 
@@ -59,8 +59,8 @@ def _formatted(source: SourceFile) -> str:
     return result
 
 
-def _is_of_a_policy(root: Mapping) -> bool:
-    return any(isinstance(entry.key, Scalar) and entry.key.text == "gpolicy" for entry in root.entries)
+def _is_of_a_policy(root: Collection) -> bool:
+    return any(entry.key is not None and entry.key.text == "gpolicy" for entry in root.entries)
 
 
 def _prove(result: str, before: SourceFile, tree: File) -> None:

@@ -24,17 +24,16 @@ _CONDITIONAL: Final = ("if", "then", "else")
 class KeyOrder:
     """The order of keys at one place of a document, with access to the places below it."""
 
-    def __init__(self, kind: str, schema: Schema, nodes: tuple[Schema, ...], path: tuple[str | int, ...]) -> None:
-        self._kind = kind
+    def __init__(self, schema: Schema, nodes: tuple[Schema, ...], path: tuple[str | int, ...]) -> None:
         self._schema = schema
         self._nodes = nodes
         self._path = path
         self._below: dict[str | int, KeyOrder] = {}
-        self.ranks: Ranks = _ranks(path, [key for node in nodes for key in node.get("properties", {})])
+        self._ranks: Ranks = _ranks(path, [key for node in nodes for key in node.get("properties", {})])
 
     def rank(self, key: str) -> int:
         """Return the position of a key; unknown keys come last, in their written order."""
-        return self.ranks.get(key, len(self.ranks))
+        return self._ranks.get(key, len(self._ranks))
 
     def below(self, key: str) -> KeyOrder:
         """Return the order in the value of a key."""
@@ -49,7 +48,7 @@ class KeyOrder:
             if self._path == _TEST:  # scenarios keep their written order
                 found = []
             nodes = _resolved([node for node in found if isinstance(node, dict)], self._schema)
-            self._below[step] = KeyOrder(self._kind, self._schema, nodes, (*self._path, step))
+            self._below[step] = KeyOrder(self._schema, nodes, (*self._path, step))
         return self._below[step]
 
 
@@ -57,7 +56,7 @@ class KeyOrder:
 def key_order(kind: str) -> KeyOrder:
     """Return the order of keys in documents of a kind; of an unknown kind only that of the first keys."""
     schema = schema_of(kind) if kind in KIND_NAMES else {}
-    return KeyOrder(kind, schema, _resolved([schema], schema), ())
+    return KeyOrder(schema, _resolved([schema], schema), ())
 
 
 def _value_of(node: Schema, key: str) -> Any:

@@ -6,100 +6,68 @@ same indentation. A comment behind a key or value belongs to that key or value.
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
-from yaml.events import (
-    AliasEvent,
-    DocumentStartEvent,
-    MappingEndEvent,
-    MappingStartEvent,
-    ScalarEvent,
-    SequenceEndEvent,
-    SequenceStartEvent,
-)
+from gpolicy.formatting.tree import CannotFormatError, Collection, CommentLines, Document, File, Node, Scalar, TreeEntry
+from gpolicy.policy.source_file import Comment, Mark, SourceFile, YamlDocument, YamlMapping, YamlSequence
 
-from gpolicy.formatting.comments import Events, comments_of, events_of, is_blank, line_of, prefix_at
-from gpolicy.formatting.tree import (
-    Block,
-    CannotFormatError,
-    Collection,
-    CommentLines,
-    Document,
-    File,
-    Mapping,
-    Node,
-    Scalar,
-    Sequence,
-    TreeEntry,
-)
-from gpolicy.policy.source_file import SourceFile
-
-_ENDS: Final = (MappingEndEvent, SequenceEndEvent)
+_PREFIX: Final = re.compile(r"(?:(?:&[\w-]+|!\S*)[ \t]*)*", re.ASCII)
+_BETWEEN: Final = re.compile(r"(?:[\s:,\[\]{}-]|[&*][\w-]+|!\S*|\.\.\.)*+", re.ASCII)
+_HEADER: Final = re.compile(r"([|>])([+-]?)([ \t]*)(#[^\n]*)?")
+_PASSED: Final = re.compile(r"(?:[\s:]|#[^\n]*)*+")
+_STYLES: Final = ("'", '"', "|", ">", "*")
+_FAR: Final = 100  # comments to look past; no comment goes on for so long
+_MAY_TOUCH: Final = frozenset(" \t\n,[]{}:")
 
 
 def read_file(source: SourceFile) -> File:
-    """Return the tree of a file whose lines end in line feeds. Raise CannotFormatError."""
-    events = events_of(source.text)
-    return _Reader(source, events, comments_of(source, events)).file()
+    """Return the tree of a file without findings whose lines end in line feeds. Raise CannotFormatError."""
+    for line in source.document_lines:
+        if source.line(line).startswith("%"):
+            raise CannotFormatError("it has a %directive", line)
+    return _Reader(source).file()
 
 
 class _Reader:
-    """Walks the events and takes each comment at its place."""
+    """Walks the values of a file and takes each comment at its place."""
 
-    def __init__(self, source: SourceFile, events: Events, comments: list[CommentLines]) -> None:
+    def __init__(self, source: SourceFile) -> None:
         self._source = source
         self._text = source.text
-        self._events = events
-        self._next = 1  # the first is the start of the stream
-        self._comments = comments
+        self._comments = _comments_of(source)
         self._taken = 0
         self._place = 0  # behind the last text or dash
 
     def file(self) -> File:
         documents: list[Document] = []
-        while self._next < len(self._events):
-            start, offset, _ = self._pop()
-            assert type(start) is DocumentStartEvent  # noqa: S101 (the parser's grammar)
+        for line, document in zip(self._source.document_lines, self._source.documents, strict=True):
             if documents:
-                self._finish(documents[-1], offset)
-            event, begin, end = self._events[self._next]
-            if type(event) is ScalarEvent and begin == end:
-                self._pop()  # nothing between two ---, or comments alone
-            else:
-                documents.append(self._document())
-            self._pop()  # the document's end
+                self._finish(documents[-1], self._source.offset(line, 1))
+            if document.mark[:2] != document.mark[2:]:  # else nothing is between two ---, or comments alone
+                documents.append(self._document(document))
         if documents:
             self._finish(documents[-1], len(self._text))
         return File(documents, self._comments)
 
-    def _document(self) -> Document:
-        event, start, end = self._pop()
-        if type(event) is not MappingStartEvent:
-            raise CannotFormatError("a document is not a policy document", line_of(event))
-        if start < end and not event.flow_style:
-            raise CannotFormatError("a whole document has an anchor or a tag", line_of(event))
-        root = self._node(event, start, end)
-        assert isinstance(root, Mapping)  # noqa: S101
-        document = Document(root)
+    def _document(self, document: YamlDocument) -> Document:
+        root = self._begin(document.root, document.mark)
+        if root is None or not root.is_mapping:
+            raise CannotFormatError("a document is not a policy document", document.mark[0])
+        if root.prefix and not root.flow:
+            raise CannotFormatError("a whole document has an anchor or a tag", document.mark[0])
+        self._node(root, document.root, document.mark)
+        head: list[CommentLines] = []
         if root.entries:
-            document.head, root.entries[0].before = root.entries[0].before, []
-        return document
+            head, root.entries[0].before = root.entries[0].before, []
+        return Document(root, head)
 
     def _finish(self, document: Document, offset: int) -> None:
         """Attach the comments up to `offset` to the end of a document or of its last parts."""
         root = document.root
-        left = self._to_last(root.entries, self._take(offset), -1)
-        root.after += left
+        root.after += self._to_last(root.entries, self._take(offset), -1)
 
-    # --- events and comments -------------------------------------------------------------------------------------
-
-    def _pop(self) -> tuple[Any, int, int]:
-        event = self._events[self._next]
-        self._next += 1
-        return event
-
-    def _ends_here(self) -> bool:
-        return isinstance(self._events[self._next][0], _ENDS)
+    # --- comments ------------------------------------------------------------------------------------------------
 
     def _take(self, offset: int) -> list[CommentLines]:
         """Return the comments before an offset that are not taken yet."""
@@ -117,124 +85,115 @@ class _Reader:
                 return comment
         return None
 
-    def _line_is_blank_before(self, event_line: int) -> bool:
-        return is_blank(self._source, event_line - 1)
-
     # --- nodes ---------------------------------------------------------------------------------------------------
 
-    def _node(self, event: Any, start: int, end: int) -> Node:
-        """Return the node that begins with an event."""
-        match event:
-            case AliasEvent():
-                self._place = end
-                return Scalar("", self._text[start:end], "", "*", tagged=False)
-            case ScalarEvent():
-                return self._scalar(event, start, end)
-            case MappingStartEvent() | SequenceStartEvent() if event.flow_style:
-                return self._flow(event, start, end)
-            case MappingStartEvent():
-                return self._block_mapping(event, start, end)
-        return self._block_sequence(event, start, end)
+    def _begin(self, value: Any, mark: Mark, *, in_flow: bool = False) -> Collection | None:
+        """Return the collection that begins at a mark, still empty; None for a scalar or an alias."""
+        prefix, letter = _beginning(self._text, self._source.offset(*mark[:2]))
+        if not isinstance(value, YamlMapping | YamlSequence) or letter == "*":
+            return None
+        if any(first[:2] == mark[:2] for first, _, _ in value.entries()[:1]):
+            prefix = ""  # that of the first key
+        flow = in_flow or self._brace(mark) is not None
+        return Collection(is_mapping=isinstance(value, YamlMapping), flow=flow, prefix=prefix.strip())
 
-    def _scalar(self, event: Any, start: int, end: int) -> Scalar:
-        prefix = prefix_at(self._text, start) if event.anchor is not None or event.tag is not None else ""
+    def _brace(self, mark: Mark) -> int | None:
+        """Return the offset of the brace or bracket that opens a collection; None if it has none."""
+        start = self._source.offset(*mark[:2])
+        place = start + len(_beginning(self._text, start)[0])
+        place = place if place == start else _passed(self._text, place)
+        return place if self._text.startswith(("{", "["), place) else None
+
+    def _node(self, begun: Collection | None, value: Any, mark: Mark) -> Node:
+        """Return a scalar, or the collection that has begun with its entries."""
+        if begun is None:
+            return self._scalar(value, mark)
+        if begun.flow:
+            self._flow(begun, value, mark)
+        elif begun.is_mapping:
+            self._block_mapping(begun, value)
+        else:
+            self._block_sequence(begun, value, mark)
+        return begun
+
+    def _scalar(self, value: Any, mark: Mark) -> Scalar:
+        start, end = self._source.offsets(mark)
+        self._place = end
+        if start == end:
+            return Scalar("", "", "", "")
+        prefix, letter = _beginning(self._text, start)
         body = self._text[start + len(prefix) : end]
         if prefix and not body.strip():
-            raise CannotFormatError("an anchor or a tag has no value", line_of(event))
-        self._place = end
-        scalar = Scalar(event.value, body, prefix.strip(), event.style or "", tagged=event.tag is not None)
-        if scalar.style in ("|", ">"):
-            scalar.behind = self._take_behind(line_of(event))
+            raise CannotFormatError("an anchor or a tag has no value", mark[0])
+        style = letter if letter in _STYLES else ""
+        scalar = Scalar(value if isinstance(value, str) else body, body, prefix.strip(), style)
+        if scalar.is_block:
+            scalar.behind = self._take_behind(mark[0])
         return scalar
 
-    def _prefix(self, event: Any, start: int) -> str:
-        named = event.anchor is not None or event.tag is not None
-        return prefix_at(self._text, start).strip() if named else ""
+    def _key(self, key: str, mark: Mark) -> Scalar:
+        start, end = self._source.offsets(mark)
+        if start == end or self._text.startswith("*", start):
+            raise CannotFormatError("a key is not a plain word", mark[0])
+        scalar = self._scalar(key, mark)
+        if "\n" in scalar.body:
+            raise CannotFormatError("a key spans several lines", mark[0])
+        return scalar
 
-    def _key(self, event: Any, start: int, end: int) -> Scalar:
-        line = line_of(event)
-        if type(event) is not ScalarEvent or start == end:
-            raise CannotFormatError("a key is not a plain word", line)
-        key = self._scalar(event, start, end)
-        if "\n" in key.body:
-            raise CannotFormatError("a key spans several lines", line)
-        return key
-
-    def _block_mapping(self, event: Any, start: int, end: int) -> Mapping:
-        self._place = max(self._place, end)
-        mapping = Mapping(flow=False, prefix=self._prefix(event, start), column=-1)
-        while not self._ends_here():
-            key_event, key_start, key_end = self._pop()
+    def _block_mapping(self, mapping: Collection, values: YamlMapping) -> None:
+        for key, (key_mark, value, mark) in zip(values, values.entries(), strict=True):
             if mapping.column < 0:
-                mapping.column = key_event.start_mark.column
-            before = self._to_last(mapping.entries, self._take(key_start), mapping.column)
-            key = self._key(key_event, key_start, key_end)
-            blank = self._line_is_blank_before(line_of(key_event))
-            mapping.entries.append(self._value(key, before, blank=blank, line=key_event.end_mark.line + 1))
-        self._pop()
+                mapping.column = key_mark[1] - 1
+            before = self._to_last(mapping.entries, self._take(self._source.offset(*key_mark[:2])), mapping.column)
+            scalar = self._key(key, key_mark)
+            blank = _is_blank(self._source, key_mark[0] - 1)
+            mapping.entries.append(self._entry(scalar, before, value, mark, blank=blank, line=key_mark[2]))
         if mapping.column > 0:
             _without_blank(mapping.entries[0])
-        return mapping
 
-    def _block_sequence(self, event: Any, start: int, end: int) -> Sequence:
-        self._place = max(self._place, end)
-        sequence = Sequence(flow=False, prefix=self._prefix(event, start), column=-1)
-        while not self._ends_here():
-            dash = self._dash()
+    def _block_sequence(self, sequence: Collection, values: YamlSequence, mark: Mark) -> None:
+        start = self._source.offset(*mark[:2])
+        self._place = max(self._place, start + len(_beginning(self._text, start)[0]))
+        for _, value, item_mark in values.entries():
+            dash = _passed(self._text, self._place)
+            if not self._text.startswith("-", dash):
+                raise CannotFormatError("an item of a list was not found", self._source.line_of(self._place))
             line, column = self._source.line_and_column(dash)
             column -= 1
             if sequence.column < 0:
                 sequence.column = column
             before = self._to_last(sequence.entries, self._take(dash), sequence.column)
             self._place = dash + 1
-            blank = not self._text[dash - column : dash].strip() and self._line_is_blank_before(line)
-            sequence.entries.append(self._value(None, before, blank=blank, line=line))
-        self._pop()
-        return sequence
+            blank = not self._text[dash - column : dash].strip() and _is_blank(self._source, line - 1)
+            sequence.entries.append(self._entry(None, before, value, item_mark, blank=blank, line=line))
 
-    def _dash(self) -> int:
-        """Return the offset of the dash of the next item."""
-        place = self._text.find("-", self._place)
-        first = self._taken
-        while first and self._comments[first - 1].start >= self._place:
-            first -= 1
-        for number in range(first, len(self._comments)):
-            comment = self._comments[number]
-            if comment.start > place:
-                break
-            place = self._text.find("-", comment.stop)
-        if place < 0:
-            raise CannotFormatError("an item of a list was not found", self._line_of(self._place))
-        return place
-
-    def _line_of(self, offset: int) -> int:
-        return self._source.line_and_column(offset)[0]
-
-    def _value(self, key: Scalar | None, before: list[CommentLines], *, blank: bool, line: int) -> TreeEntry:
+    def _entry(
+        self, key: Scalar | None, before: list[CommentLines], value: Any, mark: Mark, *, blank: bool, line: int
+    ) -> TreeEntry:
         """Return the entry whose key or dash, on `line`, was read last."""
-        event, start, end = self._pop()
-        is_block = isinstance(event, MappingStartEvent | SequenceStartEvent) and not event.flow_style
+        start, end = self._source.offsets(mark)
         opening = self._take_behind(line, start)
-        if not is_block and start < end:
-            before = before + self._take(start)  # between a key and its value on a line of its own
-        elif is_block and end > start:
-            opening = opening or self._take_behind(line_of(event))  # behind its anchor
-        value = self._node(event, start, end)
-        entry = TreeEntry(key, value, before, blank, opening)
-        if isinstance(value, Scalar) and value.style not in ("|", ">"):
-            entry.behind = self._take_behind(event.end_mark.line + 1 if start < end else line)
-        elif isinstance(value, Collection) and value.flow:
-            entry.behind = self._take_behind(self._line_of(self._place - 1))
-        return entry
+        begun = self._begin(value, mark)
+        if begun is None or begun.flow:
+            before = before + self._take(start if start < end else 0)  # between a key and its value on its own line
+        elif begun.prefix:
+            opening = opening or self._take_behind(mark[0])  # behind its anchor
+        node = self._node(begun, value, mark)
+        behind = None
+        if isinstance(node, Collection):
+            behind = self._take_behind(self._source.line_of(self._place - 1)) if node.flow else None
+        elif not node.is_block:
+            behind = self._take_behind(mark[2] if start < end else line)
+        return TreeEntry(key, node, before, blank, opening, behind)
 
     def _to_last(self, entries: list[TreeEntry], comments: list[CommentLines], column: int) -> list[CommentLines]:
         """Attach comments with the indentation of a nested part that has just ended to that part; return the others."""
-        nested: list[Block] = []
+        nested: list[Collection] = []
         value: Node | None = entries[-1].value if entries else None
         while isinstance(value, Collection) and not value.flow and value.entries:
             nested.append(value)
             value = value.entries[-1].value
-        left: list[Block] = []
+        left: list[Collection] = []
         for part in nested:  # if dashes are below the key of their list, the outer part counts
             if part.column > (left[-1].column if left else column):
                 left.append(part)
@@ -247,38 +206,35 @@ class _Reader:
 
     # --- in braces and brackets ----------------------------------------------------------------------------------
 
-    def _flow(self, event: Any, start: int, end: int) -> Node:
-        is_mapping = type(event) is MappingStartEvent
-        made = Mapping if is_mapping else Sequence
-        collection = made(flow=True, prefix=self._prefix(event, start), column=event.start_mark.column)
-        self._place = end
-        line = event.end_mark.line + 1
-        while not self._ends_here():
-            item, item_start, item_end = self._pop()
-            before = self._between(collection, item_start if item_start < item_end else self._place, line)
-            key = None
-            if is_mapping:
-                key = self._key(item, item_start, item_end)
-                item, item_start, item_end = self._pop()
-                if item_start < item_end:
-                    before += self._comments_in(collection, item_start)
-            value = self._node(item, item_start, item_end)
-            if isinstance(value, Collection):
-                collection.commented |= value.commented
-            collection.entries.append(TreeEntry(key, value, before, blank=False))
-            line = self._line_of(max(self._place - 1, 0))
-        _, end_start, end_end = self._pop()
-        if end_start < end_end:
-            collection.after += self._between(collection, end_start, line)
-            self._place = end_end
-        return collection
+    def _flow(self, collection: Collection, values: YamlMapping | YamlSequence, mark: Mark) -> None:
+        start, end = self._source.offsets(mark)
+        brace = self._brace(mark)
+        self._place = start if brace is None else brace + 1
+        line = self._source.line_of(self._place)
+        keys = values if isinstance(values, YamlMapping) else [None] * len(values)
+        for name, (key_mark, value, value_mark) in zip(keys, values.entries(), strict=True):
+            begun = self._begin(value, value_mark, in_flow=True)
+            is_pair = name is None and begun is not None and self._brace(value_mark) is None
+            first = self._place if is_pair or key_mark[:2] == key_mark[2:] else self._source.offset(*key_mark[:2])
+            before = self._between(collection, first, line)
+            key = None if name is None else self._key(name, key_mark)
+            if key is not None and value_mark[:2] != value_mark[2:]:
+                before += self._comments_in(collection, self._source.offset(*value_mark[:2]))
+            node = self._node(begun, value, value_mark)
+            if isinstance(node, Collection):
+                collection.commented |= node.commented
+            collection.entries.append(TreeEntry(key, node, before, blank=False))
+            line = self._source.line_of(max(self._place - 1, 0))
+        if brace is not None:
+            collection.after += self._between(collection, end - 1, line)
+            self._place = end
 
-    def _comments_in(self, collection: Block, offset: int) -> list[CommentLines]:
+    def _comments_in(self, collection: Collection, offset: int) -> list[CommentLines]:
         found = self._take(offset)
         collection.commented |= bool(found)
         return found
 
-    def _between(self, collection: Block, offset: int, line: int) -> list[CommentLines]:
+    def _between(self, collection: Collection, offset: int, line: int) -> list[CommentLines]:
         """Return the comments before an item or the end; one on the line of the previous item belongs to it."""
         found = self._comments_in(collection, offset)
         if found and found[0].line == line and collection.entries and collection.entries[-1].behind is None:
@@ -287,9 +243,100 @@ class _Reader:
         return found
 
 
+def _beginning(text: str, start: int) -> tuple[str, str]:
+    """Return the anchor and the tag at an offset, with the blanks behind them, and the first letter of their value."""
+    found = _PREFIX.match(text, start)
+    prefix = found.group() if found else ""
+    place = _passed(text, start + len(prefix)) if prefix else start
+    return prefix, text[place : place + 1]
+
+
+def _passed(text: str, place: int) -> int:
+    """Return the offset behind the blanks, colons and comments at an offset."""
+    found = _PASSED.match(text, place)
+    return found.end() if found else place
+
+
 def _without_blank(first: TreeEntry) -> None:
     """Drop the empty line at the beginning of a nested part, before its first entry moves."""
     if first.before:
         first.before[0].blank = False
     else:
         first.blank = False
+
+
+def _is_blank(source: SourceFile, line: int) -> bool:
+    """Return whether a line, from 1, exists and is empty."""
+    return line > 0 and not source.line(line).strip()
+
+
+# --- comments ---------------------------------------------------------------------------------------------------------
+
+
+def _comments_of(source: SourceFile) -> list[CommentLines]:
+    """Return all comments in their order. Raise CannotFormatError where what lies between the values is not clear."""
+    text, last = source.text, 0
+    scalars = [source.offsets(mark) for mark in source.scalars]
+    places = sorted([*scalars, *((comment.start, comment.stop) for comment in source.comments)])
+    for start, end in [*places, (len(text), len(text))]:
+        between = _BETWEEN.match(text, last, max(start, last))
+        if between is not None and between.end() < start:
+            raise CannotFormatError("it has YAML that gpolicy does not format", source.line_of(between.end()))
+        last = max(last, end)
+    for start, end in scalars:
+        prefix, letter = _beginning(text, start)
+        if letter in ("|", ">") and start < end:
+            _check_header(source, start + len(prefix))
+    return _joined([_on_its_line(comment) for comment in source.comments], source)
+
+
+def _on_its_line(comment: Comment) -> CommentLines:
+    source, start = comment.source, comment.start
+    line, column = source.line_and_column(start)
+    if start and source.text[start - 1] not in _MAY_TOUCH:
+        raise CannotFormatError("a comment has no blank before it", line)
+    before = source.text[start - column + 1 : start]
+    return CommentLines(
+        start=start,
+        text=comment.text,
+        line=line,
+        column=len(before),
+        gap=len(before) - len(before.rstrip()),
+        own_line=not before.strip(),
+        blank=_is_blank(source, line - 1),
+    )
+
+
+def _check_header(source: SourceFile, start: int) -> None:
+    """Raise CannotFormatError if the first line of a block scalar says more than we write."""
+    found = _HEADER.match(source.text, start)
+    if found is None or source.text[found.end() : found.end() + 1] not in ("", "\n"):
+        raise CannotFormatError("a block of text has an indentation indicator", source.line_of(start))
+
+
+def _joined(comments: list[CommentLines], source: SourceFile) -> list[CommentLines]:
+    """Join each comment behind other text with the comment lines directly below it in the same column."""
+    joined: list[CommentLines] = []
+    for place, comment in enumerate(comments):
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and comment.own_line
+            and not last.own_line
+            and comment.column == last.column
+            and comment.line == last.line + len(last.texts)
+            and comment.column > _next_column(comments, place, source)
+        ):
+            last.more.append(comment.text)
+        else:
+            joined.append(comment)
+    return joined
+
+
+def _next_column(comments: list[CommentLines], place: int, source: SourceFile) -> int:
+    """Return the column of what comes next behind a comment that stands on a line of its own; -1 at the end."""
+    passed = {comment.line for comment in comments[place : place + _FAR] if comment.own_line}
+    for line in range(comments[place].line + 1, source.line_count + 1):
+        if line not in passed and not _is_blank(source, line):
+            return len(source.line(line)) - len(source.line(line).lstrip(" \t"))
+    return -1

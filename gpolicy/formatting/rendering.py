@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from gpolicy.formatting.key_order import KeyOrder, key_order
-from gpolicy.formatting.scalars import block_lines, flow_scalar, is_block, plain_or_quoted, with_prefix, written_lines
-from gpolicy.formatting.tree import Collection, CommentLines, Document, File, Mapping, Node, Scalar, Sequence, TreeEntry
-from gpolicy.writing.yaml_text import WIDTH
+from gpolicy.formatting.tree import CannotFormatError, Collection, CommentLines, Document, File, Node, Scalar, TreeEntry
+from gpolicy.writing.yaml_text import WIDTH, is_ambiguous_word, quoted, scalar
 
 _INDENT: Final = 2
 _APART: Final = 2  # blanks before a comment behind other text
+_GLOB: Final = frozenset("*?[")  # patterns keep their quotes, which some of them need
+_HEADER: Final = re.compile(r"[|>][+-]?")
 _SUPPRESSION: Final = "gpolicy: ignore"  # is about its own line, so that line is not broken
 
 
@@ -84,8 +86,8 @@ class _Renderer:
         """Return the value of an entry if it stands on the line of its key."""
         value = entry.value
         if isinstance(value, Scalar):
-            several = is_block(value) or "\n" in value.body
-            return None if several else with_prefix(value.prefix, plain_or_quoted(value))
+            several = value.is_block or "\n" in value.body
+            return None if several else _written(value)
         if not value.flow:
             return None
         text = _flow(value, order)
@@ -97,24 +99,23 @@ class _Renderer:
 
     def _scalar(self, value: Scalar, start: str, indent: int, entry: TreeEntry) -> None:
         """Write a scalar of several lines."""
-        if is_block(value):
-            header, *lines = block_lines(value, indent)
+        if value.is_block:
+            header, *lines = _block_lines(value, indent)
             self.lines += _with_comment(_joined(start, header), value.behind)
             self.lines += lines
             return
-        first, *lines = written_lines(value, indent)
+        first, *lines = _written_lines(value, indent)
         self.lines += [_joined(start, first), *lines]
         self.lines[-1:] = _with_comment(self.lines[-1], entry.behind)
 
     def _block(self, entry: TreeEntry, value: Collection, start: str, indent: int, order: KeyOrder) -> None:
-        assert isinstance(value, Mapping | Sequence)  # noqa: S101
         opening, after = entry.opening, list(value.after)
         if entry.behind is not None and opening is None:
             opening = entry.behind
         elif entry.behind is not None:
             after.append(entry.behind)
         head = _joined(start, value.prefix) if value.prefix else start
-        entries = _sorted(value, order) if isinstance(value, Mapping) else value.entries
+        entries = _sorted(value, order)
         inside = indent + _INDENT
         compact = entry.key is None and opening is None and not value.prefix
         if compact:
@@ -130,11 +131,12 @@ class _Renderer:
         self.comments(after, inside)
 
 
-def _sorted(mapping: Mapping, order: KeyOrder) -> list[TreeEntry]:
-    return sorted(mapping.entries, key=lambda entry: order.rank(entry.key.text if entry.key else ""))
+def _sorted(collection: Collection, order: KeyOrder) -> list[TreeEntry]:
+    """Return the entries in the order of their keys; items of a list keep theirs."""
+    return sorted(collection.entries, key=lambda entry: order.rank(entry.key.text) if entry.key else 0)
 
 
-def _kind(root: Mapping) -> str:
+def _kind(root: Collection) -> str:
     values = (entry.value for entry in root.entries if entry.key is not None and entry.key.text == "kind")
     return next((value.text for value in values if isinstance(value, Scalar)), "")
 
@@ -156,11 +158,11 @@ def _part_head(document: Document, first: TreeEntry, new_first: TreeEntry) -> No
 def _start(entry: TreeEntry) -> str:
     if entry.key is None:
         return "-"
-    return f"{with_prefix(entry.key.prefix, plain_or_quoted(entry.key))}:"
+    return f"{_written(entry.key)}:"
 
 
-def _joined(start: str, text: str) -> str:
-    return f"{start} {text}" if text else start
+def _joined(*parts: str) -> str:
+    return " ".join(filter(None, parts))
 
 
 def _with_comment(line: str, comment: CommentLines | None) -> list[str]:
@@ -178,18 +180,62 @@ def _with_comment(line: str, comment: CommentLines | None) -> list[str]:
 def _flow(node: Node, order: KeyOrder) -> str | None:
     """Return a node in the form for braces or brackets; None if it does not fit on one line."""
     if isinstance(node, Scalar):
-        return None if "\n" in node.body else with_prefix(node.prefix, flow_scalar(node))
-    if isinstance(node, Mapping):
-        parts = [_flow_entry(entry, order) for entry in _sorted(node, order)]
-        shown = "{" + ", ".join(part for part in parts if part is not None) + "}"
-    else:
-        parts = [_flow(entry.value, order.item()) for entry in node.entries]
-        shown = "[" + ", ".join(part for part in parts if part is not None) + "]"
-    return None if None in parts else with_prefix(node.prefix, shown)
+        return None if "\n" in node.body else _written(node, flow=True)
+    parts = [part for entry in _sorted(node, order) if (part := _flow_entry(entry, order)) is not None]
+    shown = ", ".join(parts)
+    complete = len(parts) == len(node.entries)
+    return _joined(node.prefix, f"{{{shown}}}" if node.is_mapping else f"[{shown}]") if complete else None
 
 
 def _flow_entry(entry: TreeEntry, order: KeyOrder) -> str | None:
-    assert entry.key is not None  # noqa: S101 (it is in a mapping)
+    if entry.key is None:
+        return _flow(entry.value, order.item())
     value = _flow(entry.value, order.below(entry.key.text))
-    key = with_prefix(entry.key.prefix, flow_scalar(entry.key))
+    key = _written(entry.key, flow=True)
     return None if value is None else f"{key}: {value}" if value else key
+
+
+# --- scalars: in their original form, with quotes only where they are needed ----------------------------------------
+
+
+def _written(value: Scalar, *, flow: bool = False) -> str:
+    """Return a scalar of one line, in the form for a block or for braces and brackets."""
+    return _joined(value.prefix, _without_prefix(value, flow=flow))
+
+
+def _without_prefix(value: Scalar, *, flow: bool) -> str:
+    if "!" in value.prefix or value.style == "*" or not value.body:
+        return value.body
+    if not value.style:
+        return quoted(value.text) if is_ambiguous_word(value.text) else value.body
+    plain = scalar(value.text, flow=flow)
+    if not plain.startswith('"') and not _GLOB & set(value.text):
+        return plain
+    if value.style == "'" and value.text.isprintable() and not {'"', "\\"} & set(value.text):
+        return quoted(value.text)
+    return value.body
+
+
+def _written_lines(value: Scalar, indent: int) -> list[str]:
+    """Return the lines of a plain or quoted scalar that runs over several; all but the first are indented."""
+    first, *others = value.body.split("\n")
+    lines = [f"{' ' * indent}{line.strip()}".rstrip() for line in others]
+    return [_joined(value.prefix, first.rstrip()), *lines]
+
+
+def _block_lines(value: Scalar, indent: int) -> list[str]:
+    """Return the header of a block scalar and its lines, indented. Raise CannotFormatError if it is ambiguous."""
+    header = _HEADER.match(value.body)
+    assert header is not None  # noqa: S101 (reading has seen to it)
+    _, *lines = value.body.split("\n")
+    text = [line for line in lines if line.strip(" ")]
+    old = len(text[0]) - len(text[0].lstrip(" ")) if text else 0
+    if any(line.strip(" ") and not line.startswith(" " * old) for line in lines):
+        raise CannotFormatError("a block of text is not indented evenly")
+    moved = [f"{' ' * indent}{line[old:]}" if line[old:] else "" for line in lines]
+    if not header.group().endswith("+"):
+        while moved and not moved[-1]:  # a line of blanks is a part of the text
+            moved.pop()
+    elif moved and not moved[-1]:
+        moved.pop()  # the rest behind the end of the last line
+    return [_joined(value.prefix, header.group()), *moved]

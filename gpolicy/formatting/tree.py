@@ -16,14 +16,13 @@ class CannotFormatError(Exception):
 
 @dataclass(slots=True)
 class CommentLines:
-    """A comment with all its lines, from offset `start` up to `stop`.
+    """A comment with all its lines, from offset `start` on.
 
     `column` counts from 0; `gap` is the number of blanks before the comment on its line. `blank`: an empty line comes
     before it. `more` are further lines of a comment behind other text.
     """
 
     start: int
-    stop: int
     text: str
     line: int
     column: int
@@ -50,21 +49,27 @@ class Scalar:
     body: str
     prefix: str
     style: str
-    tagged: bool
     behind: CommentLines | None = None
+
+    @property
+    def is_block(self) -> bool:
+        """Whether it is a block of text under its key."""
+        return self.style in ("|", ">")
 
 
 @dataclass(slots=True)
 class Collection:
-    """A mapping or a sequence. `column` is that of its first key or dash, from 0.
+    """A mapping or a sequence, in the order of the file. `column` is that of its first key or dash, from 0.
 
     `after` are the comments on their own lines after the last entry. `commented`: a comment is inside a collection
     in braces or brackets, so that it cannot stand on one line.
     """
 
+    is_mapping: bool
     flow: bool
     prefix: str
-    column: int
+    column: int = -1
+    entries: list[TreeEntry] = field(default_factory=list)
     after: list[CommentLines] = field(default_factory=list)
     commented: bool = False
 
@@ -85,29 +90,14 @@ class TreeEntry:
     behind: CommentLines | None = None
 
 
-@dataclass(slots=True)
-class Mapping(Collection):
-    """A mapping in the order of the file."""
-
-    entries: list[TreeEntry] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Sequence(Collection):
-    """A sequence."""
-
-    entries: list[TreeEntry] = field(default_factory=list)
-
-
-Block = Mapping | Sequence
-Node = Scalar | Mapping | Sequence
+Node = Scalar | Collection
 
 
 @dataclass(slots=True)
 class Document:
     """One document. `head` are the comments at its top."""
 
-    root: Mapping
+    root: Collection
     head: list[CommentLines] = field(default_factory=list)
 
 

@@ -21,6 +21,7 @@ Edits = tuple[Edit, ...]
 ANCHOR: Final = re.compile(r"(?:^|[\s\[{,])&\S")
 _COMMENT: Final = re.compile(r"(?:^|\s)#")
 _ONLY_COMMENTS: Final = re.compile(r"\s*(?:#[^\n]*\n\s*)*(?:#[^\n]*)?")
+_ONLY_COMMENT: Final = re.compile(r"[ \t]*(?:#.*)?")
 _COMMA: Final = re.compile(r"\s*(?:,\s*)?")
 _LEFT_ON_LINE: Final = re.compile(r"[ \t]*+(?:,[ \t]*+)?(?:#.*)?")
 DASH: Final = re.compile(r" *-[ \t]+")
@@ -37,17 +38,19 @@ def replace_value(document: YamlDocument, pointer: Pointer, yaml_text: str) -> E
 
     A collection is replaced if it is written in braces or brackets with no comment inside.
     """
-    place = EntryPlace.find(document, pointer)
-    if place is None:
+    found = CollectionPlace.around(document, pointer)
+    if found is None:
         return None
-    start, stop = place.file.offsets(place.mark)
-    old = place.file.text[start:stop]
-    is_collection = isinstance(place.value, YamlMapping | YamlSequence) and not old.startswith("*")
+    place, number = found
+    file, (_, value, mark) = place.file, place.value.entries()[number]
+    start, stop = file.offsets(mark)
+    old = file.text[start:stop]
+    is_collection = isinstance(value, YamlMapping | YamlSequence) and not old.startswith("*")
     if old.startswith(("&", "!", "|", ">")) or (is_collection and not _is_plain_flow(old)):
         return None
-    if not old and start and not place.file.text[start - 1].isspace():
+    if not old and start and not file.text[start - 1].isspace():
         yaml_text = f" {yaml_text}"  # behind a colon or a dash with nothing after it
-    return (place.edit(start, stop, yaml_text),)
+    return (file.edit(start, stop, yaml_text),)
 
 
 def replace_word(policy: Policy, span: Span | None, old: str, new: str) -> Fix | None:
@@ -71,13 +74,12 @@ def _needs_no_quotes(word: str) -> bool:
 
 def rename_key(document: YamlDocument, pointer: Pointer, new: str) -> Edits | None:
     """Write `new` in place of the key that ends `pointer`; None if its mapping has that key already."""
-    place = EntryPlace.find(document, pointer)
-    if place is None or not isinstance(place.parent, YamlMapping) or new in place.parent:
+    found = CollectionPlace.around(document, pointer)
+    if found is None or not isinstance(found[0].value, YamlMapping) or new in found[0].value:
         return None
-    start, stop = place.file.offsets(place.parent.key_marks[str(place.step)])
-    if place.file.text[start : start + 1] in ("&", "!", "*", ""):
-        return None
-    return (place.edit(start, stop, new),)
+    file = document.source
+    start, stop = file.offsets(found[0].value.key_marks[str(pointer[-1])])
+    return None if file.text[start : start + 1] in ("&", "!", "*", "") else (file.edit(start, stop, new),)
 
 
 def remove_entry(document: YamlDocument, pointer: Pointer, *, climb: bool = False) -> Edits | None:
@@ -86,17 +88,18 @@ def remove_entry(document: YamlDocument, pointer: Pointer, *, climb: bool = Fals
     Its comments are removed, too: behind it, inside it, and on the lines directly above it. The only entry of a
     collection stays; with `climb` the entry of that collection is removed instead.
     """
-    place = EntryPlace.find(document, pointer)
-    if place is None:
+    found = CollectionPlace.around(document, pointer)
+    if found is None:
         return None
-    if len(place.parent) == 1:
-        can_climb = climb and isinstance(place.parent, YamlMapping) and len(pointer) > 1
+    place, number = found
+    if len(place.value) == 1:
+        can_climb = climb and isinstance(place.value, YamlMapping) and len(pointer) > 1
         can_climb = can_climb and not isinstance(pointer[-2], int)
         return remove_entry(document, pointer[:-1], climb=True) if can_climb else None
-    start, stop = place.entry(place.number)
+    start, stop = place.extent(number)
     if stop is None or ANCHOR.search(place.file.text[start:stop]):
         return None
-    return place.without_in_flow() if place.is_flow else place.without_lines()
+    return place.without_in_flow(number) if place.is_flow else place.without_lines(number)
 
 
 def remove_document(document: YamlDocument) -> Edits | None:
@@ -107,7 +110,7 @@ def remove_document(document: YamlDocument) -> Edits | None:
     file = document.source
     begin, end = file.offsets(document.mark)
     line = document.mark[0] - 1
-    while line and (not file.line(line).strip() or is_comment(file.line(line))):
+    while line and (not file.line(line).strip() or _is_comment(file.line(line))):
         line -= 1
     if not line or file.line(line).rstrip() != "---" or ANCHOR.search(file.text[begin:end]):
         return None
@@ -119,153 +122,139 @@ def remove_document(document: YamlDocument) -> Edits | None:
     if last is not None:
         at_margin = (item.start for item in file.comments if item.start > last and file.text[item.start - 1] in BREAKS)
         stop = next(at_margin, stop)
-    return (Edit(file.span(file.starts[line - 1], stop), ""),)
+    return (file.edit(file.starts[line - 1], stop, ""),)
 
 
 @dataclass(frozen=True, slots=True)
-class EntryPlace:
-    """An entry of a collection, in its source text."""
+class CollectionPlace:
+    """A mapping or a list in its source text. Its entries are known by their numbers, from 0."""
 
     file: SourceFile
-    parent: YamlMapping | YamlSequence
-    step: str | int
-    value: Any
+    value: YamlMapping | YamlSequence
     mark: Mark
     is_flow: bool
-    at_root: bool
+    is_root: bool
 
     @classmethod
-    def find(cls, document: YamlDocument, pointer: Pointer) -> EntryPlace | None:
-        """Return the entry at `pointer`; None if there is none, or if an edit would change other places, too."""
+    def find(cls, document: YamlDocument, pointer: Pointer) -> CollectionPlace | None:
+        """Return the collection at `pointer`; None if there is none, or if an edit would change other places, too."""
         file, value, mark, is_flow = document.source, document.root, document.mark, False
-        for number, step in enumerate(pointer):
-            if not isinstance(value, YamlMapping | YamlSequence) or not _has(value, step):
-                return None
-            begin = file.text[(at := file.offset(*mark[:2])) : at + 1]
-            if begin in ("&", "*", "!"):
+        for step in (*pointer, None):
+            start = file.offset(*mark[:2])
+            begin = file.text[start : start + 1]
+            if not isinstance(value, YamlMapping | YamlSequence) or begin in ("&", "*", "!"):
                 return None
             if is_flow and begin not in ("{", "["):
                 return None  # the pair of [a: 1], which has no braces
             is_flow = begin in ("{", "[")
-            parent = value
-            mark = parent.value_marks[str(step)] if isinstance(parent, YamlMapping) else parent.marks[int(step)]
-            value = _below(parent, step)
-            if number == len(pointer) - 1:
-                return cls(file, parent, step, value, mark, is_flow, at_root=number == 0)
-        return None
+            if step is not None:
+                entry = value.entry(step)
+                if entry is None:
+                    return None
+                _, value, mark = entry
+        return cls(file, value, mark, is_flow, is_root=not pointer)
 
-    @property
-    def number(self) -> int:
-        """The place of the entry among its siblings."""
-        return self.step if isinstance(self.step, int) else list(self.parent).index(self.step)
+    @classmethod
+    def around(cls, document: YamlDocument, pointer: Pointer) -> tuple[CollectionPlace, int] | None:
+        """Return the collection around the entry at `pointer`, and the number of the entry; None as above."""
+        place = cls.find(document, pointer[:-1]) if pointer else None
+        if place is None or place.value.entry(step := pointer[-1]) is None:
+            return None
+        return place, step if isinstance(step, int) else list(place.value).index(step)
 
-    def edit(self, start: int, stop: int, text: str) -> Edit:
-        """Return the edit that writes `text` between two offsets."""
-        return Edit(self.file.span(start, stop), text)
-
-    def line_of(self, place: int) -> int:
-        """Return the line of an offset."""
-        return self.file.line_and_column(place)[0]
-
-    def entry(self, number: int) -> tuple[int, int | None]:
+    def extent(self, number: int) -> tuple[int, int | None]:
         """Return where an entry begins and where its last character ends; None for an unknown end."""
-        begin, value, mark = self.parent.entries()[number]
-        return self.file.offsets(begin)[0], last_end(self.file, value, mark)
+        first, value, mark = self.value.entries()[number]
+        return self.file.offset(*first[:2]), last_end(self.file, value, mark)
+
+    def last_line(self, number: int, column: int) -> int | None:
+        """Return the last line of an entry, with the comments below it that begin at `column`, from 0, or behind it.
+
+        None if its end is unknown or shares its line.
+        """
+        stop = self.extent(number)[1]
+        if stop is None or not _ONLY_COMMENT.fullmatch(self.file.behind(stop)):
+            return None
+        line = self.file.line_of(stop)
+        while _is_comment(deeper := self.file.line(line + 1)) and _indentation_of(deeper) >= column:
+            line += 1
+        return line
 
     # --- in braces and brackets --------------------------------------------------------------------------------
 
-    def without_in_flow(self) -> Edits | None:
-        """Return the removal of the entry from braces or brackets."""
-        whole_lines = self._without_flow_lines()
+    def without_in_flow(self, number: int) -> Edits | None:
+        """Return the removal of an entry from braces or brackets."""
+        whole_lines = self._without_flow_lines(number)
         if whole_lines is not None:
             return whole_lines
-        number, last = self.number, len(self.parent) - 1
-        start, stop = self.entry(number)
-        opening = next(
-            (letter for letter in reversed(self.file.text[max(start - 1000, 0) : start]) if not letter.isspace()), ""
-        )
-        if opening not in ("{", "[", ","):
+        start, stop = self.extent(number)
+        if self.file.text[max(start - 1000, 0) : start].rstrip()[-1:] not in ("{", "[", ","):
             return None  # a comment, or the ? of a key
-        behind, before = None, None
-        if number < last:
-            following = self.entry(number + 1)[0]
+        behind = None
+        if number < len(self.value) - 1:
+            following = self.extent(number + 1)[0]
             behind = self._comma_between(stop, following)
             if behind is not None and "\n" not in behind:
-                return (self.edit(start, following, ""),)
-        if number > 0:
-            previous = self.entry(number - 1)[1]
-            before = self._comma_between(previous, start)
-            if before is not None and previous is not None and stop is not None:
-                return (self.edit(previous, stop, ""),)
-        return (self.edit(start, following, ""),) if behind is not None else None
+                return (self.file.edit(start, following, ""),)
+        previous = self.extent(number - 1)[1] if number else None
+        if previous is not None and stop is not None and self._comma_between(previous, start) is not None:
+            return (self.file.edit(previous, stop, ""),)
+        return (self.file.edit(start, following, ""),) if behind is not None else None
 
     def _comma_between(self, start: int | None, stop: int) -> str | None:
         """Return the text between two entries if it is only a comma and blanks."""
         text = "" if start is None else self.file.text[start:stop]
         return text if "," in text and _COMMA.fullmatch(text) else None
 
-    def _without_flow_lines(self) -> Edits | None:
+    def _without_flow_lines(self, number: int) -> Edits | None:
         """Remove an entry that does not share its lines; None if it does."""
-        start, stop = self.entry(self.number)
-        if stop is None or self.file.text[self.file.offset(self.line_of(start), 1) : start].strip(" "):
+        start, stop = self.extent(number)
+        if stop is None or self.file.before(start).strip(" "):
             return None
-        last_line = self.line_of(stop)
-        left = self.file.line(last_line)[stop - self.file.offset(last_line, 1) :]
+        left = self.file.behind(stop)
         if not _LEFT_ON_LINE.fullmatch(left):
             return None
-        lines = (self._lines(self._first_comment(self.line_of(start)), last_line),)
-        previous = self.entry(self.number - 1)[1] if self.number else None
-        if self.number < len(self.parent) - 1 or previous is None or "," in left.partition("#")[0]:
+        lines = (self._lines(self._first_comment(number), self.file.line_of(stop)),)
+        previous = self.extent(number - 1)[1] if number else None
+        if number < len(self.value) - 1 or previous is None or "," in left.partition("#")[0]:
             return lines
         comma = re.compile(r"[ \t]*,").match(self.file.text, previous)
-        return (self.edit(previous, comma.end(), ""), *lines) if comma else lines
+        return (self.file.edit(previous, comma.end(), ""), *lines) if comma else lines
 
     # --- in lines ----------------------------------------------------------------------------------------------
 
-    def without_lines(self) -> Edits | None:
-        """Return the removal of the entry with its lines."""
-        start, stop = self.entry(self.number)
-        if stop is None:
+    def without_lines(self, number: int) -> Edits | None:
+        """Return the removal of an entry with its lines."""
+        start = self.extent(number)[0]
+        before = self.file.before(start)
+        is_item = DASH.fullmatch(before) is not None
+        if isinstance(self.value, YamlSequence) and not is_item:
             return None
-        first, last = self.line_of(start), self.line_of(stop)
-        before = self.file.text[self.file.offset(first, 1) : start]
-        left = self.file.line(last)[stop - self.file.offset(last, 1) :]
-        if not re.fullmatch(r"[ \t]*(?:#.*)?", left):
+        last = self.last_line(number, before.index("-") + 1 if is_item else len(before) + 1)
+        if last is None:
             return None
-        if isinstance(self.parent, YamlSequence):
-            if not DASH.fullmatch(before):
-                return None
-            column = before.index("-") + 1
-        elif before.strip(" "):
-            return self._without_first_of_item(start, stop)
-        else:
-            column = len(before) + 1
-        while is_comment(deeper := self.file.line(last + 1)) and indentation_of(deeper) >= column:
-            last += 1
-        return (self._lines(self._first_comment(first), last),)
+        if isinstance(self.value, YamlMapping) and before.strip(" "):
+            return self._without_first_of_item(number) if is_item else None
+        return (self._lines(self._first_comment(number), last),)
 
-    def _without_first_of_item(self, start: int, stop: int) -> Edits | None:
+    def _without_first_of_item(self, number: int) -> Edits | None:
         """Remove the first key of a mapping that begins on the line of its dash: the second key moves there."""
-        line = self.line_of(start)
-        before = self.file.line(line)[: start - self.file.offset(line, 1)]
-        if self.number != 0 or not DASH.fullmatch(before):
-            return None
-        following = self.entry(1)[0]
-        return None if self.file.text[stop:following].strip() else (self.edit(start, following, ""),)
+        start, stop = self.extent(number)
+        following = self.extent(1)[0]
+        return None if number or self.file.text[stop:following].strip() else (self.file.edit(start, following, ""),)
 
-    def _first_comment(self, first: int) -> int:
-        """Return the first of the comment lines directly above an entry, without the head of the document."""
-        if self.number == 0 and self.at_root:
+    def _first_comment(self, number: int) -> int:
+        """Return the first line of an entry with the comment lines directly above, without the head of the document."""
+        first = self.file.line_of(self.extent(number)[0])
+        previous = self.extent(number - 1)[1] if number else 0
+        if previous is None or (number == 0 and self.is_root):
             return first
-        previous = self.entry(self.number - 1)[1] if self.number else 0
-        if previous is None:
-            return first
-        floor = self.line_of(previous) if previous else 0
-        indentation = indentation_of(self.file.line(first))
+        floor = self.file.line_of(previous) if previous else 0
+        indentation = _indentation_of(self.file.line(first))
         while (
             first - 1 > floor
-            and is_comment(above := self.file.line(first - 1))
-            and indentation_of(above) == indentation
+            and _is_comment(above := self.file.line(first - 1))
+            and _indentation_of(above) == indentation
         ):
             first -= 1
         return first
@@ -276,7 +265,7 @@ class EntryPlace:
         above = first == 1 or not self.file.line(first - 1).strip()
         if above and last + 1 < len(starts) and not self.file.line(last + 1).strip():
             last += 1
-        return self.edit(starts[first - 1], starts[last] if last < len(starts) else len(self.file.text), "")
+        return self.file.edit(starts[first - 1], starts[last] if last < len(starts) else len(self.file.text), "")
 
 
 def last_end(file: SourceFile, value: Any, mark: Mark) -> int | None:
@@ -291,25 +280,15 @@ def last_end(file: SourceFile, value: Any, mark: Mark) -> int | None:
     return end if end is not None and _ONLY_COMMENTS.fullmatch(file.text, end, stop) else None
 
 
-def _has(value: YamlMapping | YamlSequence, step: str | int) -> bool:
-    if isinstance(value, YamlMapping):
-        return step in value
-    return isinstance(step, int) and 0 <= step < len(value)
-
-
-def _below(value: Any, step: str | int) -> Any:
-    return value[step]
-
-
 def _is_plain_flow(text: str) -> bool:
     return text.startswith(("{", "[")) and not _COMMENT.search(text) and not ANCHOR.search(text)
 
 
-def is_comment(line: str) -> bool:
+def _is_comment(line: str) -> bool:
     """Return whether a line holds a comment only."""
     return line.lstrip().startswith("#")
 
 
-def indentation_of(line: str) -> int:
+def _indentation_of(line: str) -> int:
     """Return the number of blanks before the text of a line."""
     return len(line) - len(line.lstrip())

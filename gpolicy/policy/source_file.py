@@ -73,6 +73,20 @@ class SourceFile:
             line -= 1  # the text does not end with a line end
         return line, offset - starts[line - 1] + 1
 
+    def line_of(self, offset: int) -> int:
+        """Return the line, from 1, of an offset."""
+        return self.line_and_column(offset)[0]
+
+    def before(self, offset: int) -> str:
+        """Return the text before an offset on its line."""
+        line, column = self.line_and_column(offset)
+        return self.line(line)[: column - 1]
+
+    def behind(self, offset: int) -> str:
+        """Return the text behind an offset on its line."""
+        line, column = self.line_and_column(offset)
+        return self.line(line)[column - 1 :]
+
     def line(self, number: int) -> str:
         """Return a line, counted from 1, without its end; empty if there is none."""
         starts = self.starts
@@ -81,7 +95,7 @@ class SourceFile:
     @property
     def line_count(self) -> int:
         """The number of lines, with the one behind the last line end."""
-        return self.line_and_column(len(self.text))[0]
+        return self.line_of(len(self.text))
 
     def span(self, start: int, stop: int) -> Span:
         """Return the place between two offsets."""
@@ -98,6 +112,15 @@ class SourceFile:
         """Return the text at a place."""
         start, stop = self.offsets(place)
         return self.text[start:stop]
+
+    @property
+    def newline(self) -> str:
+        """What ends its lines."""
+        return "\r\n" if "\r\n" in self.text else "\n"
+
+    def edit(self, start: int, stop: int, text: str) -> Edit:
+        """Return the edit that writes `text` between two offsets."""
+        return Edit(self.span(start, stop), text)
 
     def edited(self, edits: Iterable[Edit]) -> str:
         """Return the text after edits that do not overlap."""
@@ -168,6 +191,11 @@ class YamlMapping(dict[str, Any]):
         """Return the place of each key, its value, and the place of the value."""
         return [(self.key_marks[key], value, self.value_marks[key]) for key, value in self.items()]
 
+    def entry(self, step: str | int) -> tuple[Mark, Any, Mark] | None:
+        """Return the same of one key; None if there is no such key."""
+        key = str(step)
+        return (self.key_marks[key], self[key], self.value_marks[key]) if step in self else None
+
 
 class YamlSequence(list[Any]):
     """A sequence with the marks of its items."""
@@ -181,6 +209,11 @@ class YamlSequence(list[Any]):
     def entries(self) -> list[tuple[Mark, Any, Mark]]:
         """Return the place of each item, the item, and its place again, like the entries of a mapping."""
         return [(mark, value, mark) for value, mark in zip(self, self.marks, strict=True)]
+
+    def entry(self, step: str | int) -> tuple[Mark, Any, Mark] | None:
+        """Return the same of one item, by its number from 0; None if there is none."""
+        has_item = isinstance(step, int) and 0 <= step < len(self)
+        return (self.marks[int(step)], self[int(step)], self.marks[int(step)]) if has_item else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,15 +254,12 @@ class YamlDocument:
 
     def _mark(self, pointer: Pointer, *, of_key: bool) -> Mark:
         value, mark = self.root, self.mark
-        for depth, step in enumerate(pointer):
-            last = depth == len(pointer) - 1
-            if isinstance(value, YamlMapping) and step in value.key_marks:
-                marks = value.key_marks if of_key and last else value.value_marks
-                mark, value = marks[str(step)], value.get(str(step))
-            elif isinstance(value, YamlSequence) and isinstance(step, int) and step < len(value.marks):
-                mark, value = value.marks[step], value[step]
-            else:
+        for depth, step in enumerate(pointer, 1):
+            entry = value.entry(step) if isinstance(value, YamlMapping | YamlSequence) else None
+            if entry is None:
                 break
+            first, value, mark = entry
+            mark = first if of_key and depth == len(pointer) else mark
         return mark
 
 

@@ -9,7 +9,7 @@ from gpolicy.analysis.pair_names import MINMAX
 from gpolicy.cluster.state import Identity
 from gpolicy.colour import Tone
 from gpolicy.drift.comparing import Drift, DriftReport
-from gpolicy.drift.unit import How
+from gpolicy.drift.unit_writer import How
 from gpolicy.drift.write_back import WriteBack
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction, words
 from gpolicy.policy.source_file import Files

@@ -13,7 +13,7 @@ from gpolicy.ganeti.values import FAMILIES, canonical, unflatten
 from gpolicy.policy.schema_kinds import whole_schema
 from gpolicy.writing.first_keys import BELOW
 from gpolicy.writing.written import NotWritten, written_value
-from gpolicy.writing.yaml_text import Node, comment_lines, entry, flow, flow_fits, scalar
+from gpolicy.writing.yaml_text import Node, block_item, comment_lines, entry, scalar
 
 Comment = Callable[[Path, Node], str]
 """Returns the comment behind a value; empty for none."""
@@ -89,8 +89,8 @@ def _mapping(path: Path, tree: Mapping[str, Node], indent: int, comment: Comment
         here = (*path, key)
         if parameter_at(here) is not None or not isinstance(node, dict):
             lines += _leaf(here, node, indent, comment)
-        elif _as_flow(here, node) and flow_fits(key, node, indent):
-            lines += entry(key, node, indent=indent, as_flow=True)
+        elif _as_flow(here, node) and len(one_line := entry(key, node, indent=indent, as_flow=True)) == 1:
+            lines += one_line
         else:
             lines += [f"{' ' * indent}{scalar(key)}:", *_mapping(here, node, indent + 2, comment)]
     return lines
@@ -106,10 +106,7 @@ def _as_flow(path: Path, node: dict[str, Node]) -> bool:
 def _leaf(path: Path, node: Node, indent: int, comment: Comment) -> list[str]:
     if path == ("ipolicy", "minmax") and isinstance(node, list):
         lines = [f"{' ' * indent}minmax:  # a pair may have a `name:` for guards, tests and reports"]
-        for pair in node:
-            assert isinstance(pair, dict)  # noqa: S101 (written_value makes them so)
-            lines += [f"{' ' * indent}  - min: {flow(pair['min'])}", f"{' ' * indent}    max: {flow(pair['max'])}"]
-        return lines
+        return [*lines, *(line for pair in node for line in block_item(pair, indent=indent + 2))]
     return entry(path[-1], node, indent=indent, comment=comment(path, node), as_flow=True)
 
 
@@ -129,8 +126,8 @@ def compared_with(reference: Values | None, name: str, same: str = "", *, versio
         written = written_value(parameter, canonical(path, other))
         if written == node:
             return same
-        shown = scalar(written) if not isinstance(written, list | dict) else str(written or "none")
-        return f"{name}: {shown}" if len(shown) <= _LONGEST_ASIDE and not isinstance(written, list | dict) else ""
+        shown = "" if isinstance(written, list | dict) else scalar(written)
+        return f"{name}: {shown}" if shown and len(shown) <= _LONGEST_ASIDE else ""
 
     return comment
 

@@ -15,7 +15,7 @@ DocumentPlace = tuple[str, int]
 ValuePlace = tuple[DocumentPlace, Pointer]
 """A value: its document, and where it stands there."""
 
-ANCHORED: Final = "the text there has anchors, aliases, comments or a form that an edit could break"
+_ANCHORED: Final = "the text there has anchors, aliases, comments or a form that an edit could break"
 
 
 class UnwritableError(Exception):
@@ -62,10 +62,10 @@ class Draft:
         count = len(self._now[name].documents)
         return [(name, number) for number in range(count - self.added.get(name, 0), count)]
 
-    def edit(self, place: DocumentPlace, pointer: Pointer, edits: Edits | None, reason: str = ANCHORED) -> None:
-        """Make edits that change what is at `pointer`. Raise UnwritableError with `reason` for None."""
+    def edit(self, place: DocumentPlace, pointer: Pointer, edits: Edits | None) -> None:
+        """Make edits that change what is at `pointer`. Raise UnwritableError for None."""
         if not edits:
-            raise UnwritableError(f"{place[0]}: {reason}" if reason == ANCHORED else reason)
+            raise UnwritableError(f"{place[0]}: {_ANCHORED}")
         file = self._now[place[0]]
         self._read(place[0], file.edited(edits))
         self.touched.add((place, pointer))
@@ -78,7 +78,7 @@ class Draft:
     def append(self, name: str, lines: list[str]) -> None:
         """Add a document to the end of a file."""
         text = self._now[name].text
-        newline = "\r\n" if "\r\n" in text else "\n"
+        newline = self._now[name].newline
         text += "" if text.endswith("\n") else newline
         count = len(self._now[name].documents)
         self._read(name, text + newline.join(["---", *lines, ""]))
@@ -89,7 +89,7 @@ class Draft:
     def _read(self, name: str, text: str) -> None:
         reading = read_yaml(text, name)
         if reading.findings or reading.unfinished:
-            raise UnwritableError(f"{name}: {ANCHORED}")
+            raise UnwritableError(f"{name}: {_ANCHORED}")
         self._now[name] = reading
 
     def stray_change(self) -> str:

@@ -21,15 +21,21 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_.+*/@-]+(:[A-Za-z0-9_.+*/@-]+)*", re.ASCI
 _LONGEST_PREFIX: Final = 100
 
 
+RULES: Final[dict[str, tuple[str, ...]]] = {
+    "iextags": ("exclusion",),
+    "desiredlocation": ("desired_location",),
+    "nlocation": ("failure_domains",),
+    "migration": ("migration", "domains"),
+    "allowmigration": ("migration", "allow"),
+}
+"""Where a TagRules document has the items that mean the tags of a family."""
+
+
 @dataclass(slots=True)
 class RuleTags:
-    """The tag rules in the tags of a cluster; `others` are the `declared` tags that no rule can express."""
+    """The tag rules in tags of a cluster: items by family; `others` are `declared` tags that no rule can express."""
 
-    exclusion: list[Node] = field(default_factory=list)
-    desired_location: list[Node] = field(default_factory=list)
-    failure_domains: list[Node] = field(default_factory=list)
-    migration_domains: list[Node] = field(default_factory=list)
-    migration_allow: list[Node] = field(default_factory=list)
+    items: dict[str, list[Node]] = field(default_factory=lambda: {family: [] for family in RULES})
     families: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
     declared: list[str] = field(default_factory=list)
@@ -37,7 +43,7 @@ class RuleTags:
     @property
     def node_prefixes(self) -> list[str]:
         """Prefixes of node tags that the rules give a meaning to."""
-        domains = dict.fromkeys(str(domain) for domain in (*self.failure_domains, *self.migration_domains))
+        domains = dict.fromkeys(str(domain) for domain in (*self.items["nlocation"], *self.items["migration"]))
         return [f"{domain}:" for domain in domains if len(domain) < _LONGEST_PREFIX]
 
 
@@ -50,39 +56,27 @@ def rule_tags(tags: Iterable[str]) -> RuleTags:
         if family is None:
             rules.others.append(tag)
             continue
-        if not _add(rules, family, tag.removeprefix(TAG_FAMILIES[family])):
+        item = _item(family, tag.removeprefix(TAG_FAMILIES[family]))
+        if item is None:
             rules.others.append(tag)
+        else:
+            rules.items[family].append(item)
         if family not in rules.families:
             rules.families.append(family)
     return rules
 
 
-def _add(rules: RuleTags, family: str, suffix: str) -> bool:
+def _item(family: str, suffix: str) -> Node:
+    """Return the item of a rule that means a tag of a family; None if no rule can express it."""
     match family:
-        case "iextags":
-            return _add_marker(rules.exclusion, suffix)
-        case "desiredlocation":
-            return _add_marker(rules.desired_location, suffix)
-        case "nlocation" if _NAME.fullmatch(suffix):
-            rules.failure_domains.append(suffix)
-        case "migration" if _NAME.fullmatch(suffix):
-            rules.migration_domains.append(suffix)
+        case "iextags" | "desiredlocation":
+            name = suffix.removesuffix(":")
+            if suffix.endswith(":") and name and not name.endswith(":") and len(name) <= _LONGEST_PREFIX:
+                return name
+            return {"raw": suffix} if 0 < len(suffix) <= _LONGEST_PREFIX else None
+        case "nlocation" | "migration" if _NAME.fullmatch(suffix):
+            return suffix
         case "allowmigration":
             source, _, target = suffix.partition("::")
-            if not (_NAME.fullmatch(source) and _NAME.fullmatch(target)):
-                return False
-            rules.migration_allow.append({"from": source, "to": target})
-        case _:
-            return False
-    return True
-
-
-def _add_marker(markers: list[Node], suffix: str) -> bool:
-    name = suffix.removesuffix(":")
-    if suffix.endswith(":") and name and not name.endswith(":") and len(name) <= _LONGEST_PREFIX:
-        markers.append(name)
-    elif 0 < len(suffix) <= _LONGEST_PREFIX:
-        markers.append({"raw": suffix})
-    else:
-        return False
-    return True
+            return {"from": source, "to": target} if _NAME.fullmatch(source) and _NAME.fullmatch(target) else None
+    return None

@@ -1,27 +1,136 @@
-"""Write another value of a parameter in place of a declared one, in the form that it has there.
+"""Write values into documents, in the form around them: edits that add an entry or an item, or write another value.
 
-Sizes keep their unit, lists their items and their order, spec pairs their names.
+The functions are like those of `gpolicy.policy.edits`: each returns None where it might change something else. Where a
+value replaces a declared one, sizes keep their unit, lists their items and their order, spec pairs their names.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import Any, Final
 
-from gpolicy.ganeti.parameter import Parameter, Type, Value
+from gpolicy.ganeti.parameter import Parameter, Path, Type, Value
 from gpolicy.ganeti.units import parse_size_exact
+from gpolicy.ganeti.values import unflatten
 from gpolicy.ganeti.vocabulary import SPEC_SIZES
-from gpolicy.policy.edits import Edits, remove_entry, replace_value
-from gpolicy.policy.source_file import Pointer, YamlDocument
-from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError
-from gpolicy.writing.insertions import add_entry, add_item, rewrite_value
-from gpolicy.writing.yaml_text import Node, Scalar, scalar
+from gpolicy.policy.edits import ANCHOR, DASH, CollectionPlace, Edits, last_end, remove_entry, replace_value
+from gpolicy.policy.source_file import Pointer, YamlDocument, YamlMapping, YamlSequence
+from gpolicy.writing.draft import DocumentPlace, Draft, UnwritableError, ValuePlace
+from gpolicy.writing.first_keys import BELOW, LAST, TOP_LEVEL
+from gpolicy.writing.yaml_text import Node, Scalar, block_entry, block_item, flow, scalar
 
 INHERIT_WORD: Final = "inherit"
 _SIZE: Final = re.compile(r"""(["']?)[0-9.]+(\s*)([A-Za-z]*)(["']?)""", re.ASCII)
 _LEAST_WITHOUT_UNIT: Final = 1024  # MiB; check doubts that a smaller number means MiB
+_NO_VALUE_YET: Final = re.compile(r":\s*")
+
+
+def add_entry(document: YamlDocument, pointer: Pointer, key: str, node: Node) -> Edits | None:
+    """Add `key: node` to the mapping at `pointer`, where `gpolicy fmt` would put the key."""
+    place = CollectionPlace.find(document, pointer)
+    if place is None or not isinstance(place.value, YamlMapping) or key in place.value:
+        return None
+    if place.is_flow:
+        return _add_in_flow(place, flow({key: node}).removeprefix("{").removesuffix("}"))
+    column = next(iter(place.value.key_marks.values()))[1]
+    known = TOP_LEVEL if not pointer else BELOW.get(str(pointer[-1]), ())
+    for number in range(_place_of(key, place.value, known), -1, -1):
+        edits = _add_lines(place, number, column, block_entry(key, node, indent=column - 1))
+        if edits is not None:
+            return edits
+    return None
+
+
+def add_item(document: YamlDocument, pointer: Pointer, node: Node, *, after: int | None = None) -> Edits | None:
+    """Add an item to the list at `pointer`, behind its item number `after` (None: the last one)."""
+    place = CollectionPlace.find(document, pointer)
+    if place is None or not isinstance(place.value, YamlSequence):
+        return None
+    if place.is_flow:
+        return _add_in_flow(place, flow(node), after=after)
+    if not place.value or after == -1:
+        return None
+    number = len(place.value) - 1 if after is None else after
+    before = place.file.before(place.extent(number)[0])
+    if not DASH.fullmatch(before):
+        return None
+    dash = before.index("-")
+    return _add_lines(place, number, dash + 1, block_item(node, indent=dash))
+
+
+def rewrite_value(document: YamlDocument, pointer: Pointer, node: Node) -> Edits | None:
+    """Write `node` in place of the value of a key, in the block form or in braces like the old one."""
+    found = CollectionPlace.around(document, pointer)
+    if found is None or not isinstance(found[0].value, YamlMapping):
+        return None
+    place, number = found
+    file, (key, value, mark) = place.file, place.value.entries()[number]
+    begin, end = file.offsets(key)
+    start, stop = file.offset(*mark[:2]), last_end(file, value, mark)
+    if stop is None or file.text.startswith(("&", "*", "!", "|", ">"), start) or ANCHOR.search(file.text[begin:stop]):
+        return None
+    if not _NO_VALUE_YET.fullmatch(file.text[end:start]):
+        return None  # a comment, or a key without its value
+    was_flow = place.is_flow or (isinstance(value, YamlSequence) and file.text.startswith("[", start))
+    if isinstance(node, list) and node and not was_flow:
+        lines = [line for item in node for line in block_item(item, indent=key[1] + 1)]
+        return (file.edit(end, stop, f":{file.newline}{file.newline.join(lines)}"),)
+    text = flow(node) if isinstance(node, list | dict) else scalar(node, flow=place.is_flow)
+    return (file.edit(end, stop, f": {text}"),)
+
+
+def _place_of(key: str, mapping: YamlMapping, known: Iterable[str]) -> int:
+    """Return the number of the entry to put a key behind."""
+    order = list(known)
+    last = len(mapping) - (1 if list(mapping)[-1:] != [LAST] or key == LAST or len(mapping) == 1 else 2)
+    if key not in order:
+        return last
+    before = [number for number, name in enumerate(mapping) if name in order and order.index(name) < order.index(key)]
+    return before[-1] if before else last
+
+
+def _add_lines(place: CollectionPlace, number: int, column: int, lines: list[str]) -> Edits | None:
+    """Add whole lines behind an entry and the comments below it from a column on."""
+    file, mark = place.file, place.value.entries()[number][2]
+    if file.text.startswith(("|", ">"), file.offset(*mark[:2])):
+        return None  # blank lines below it may belong to it
+    line = place.last_line(number, column)
+    if line is None:
+        return None
+    at = file.starts[line] if line < len(file.starts) else len(file.text)
+    text = file.newline.join(lines)
+    is_open = at == len(file.text) and not file.text.endswith("\n")
+    return (file.edit(at, at, f"{file.newline}{text}" if is_open else f"{text}{file.newline}"),)
+
+
+def _add_in_flow(place: CollectionPlace, text: str, *, after: int | None = None) -> Edits | None:
+    file = place.file
+    if not place.value:
+        start = file.offset(*place.mark[:2]) + 1
+        return (file.edit(start, start, text),)
+    if after == -1:
+        start = place.extent(0)[0]
+        return (file.edit(start, start, f"{text}, "),)
+    start, stop = place.extent(len(place.value) - 1 if after is None else after)
+    margin = file.before(start)
+    separator = f",{file.newline}{margin}" if not margin.strip(" ") and file.line_of(start) > place.mark[0] else ", "
+    return None if stop is None else (file.edit(stop, stop, f"{separator}{text}"),)
+
+
+def add_value(draft: Draft, place: DocumentPlace, path: Path, node: Node) -> ValuePlace:
+    """Add a value to a document that lacks it, with the mappings around it, and return its place."""
+    document = draft.document(place)
+    depth, found = 0, document.root
+    while depth < len(path) and isinstance(found, YamlMapping) and path[depth] in found:
+        found = found[path[depth]]
+        depth += 1
+    if depth == len(path):
+        raise UnwritableError(f"{place[0]}: it says {'.'.join(path)} already")
+    draft.edit(place, path[: depth + 1], add_entry(document, path[:depth], *unflatten({path[depth:]: node}).popitem()))
+    return place, path
 
 
 class ValueWriter:
@@ -133,18 +242,13 @@ class ValueWriter:
             for number in range(stop - 1, start + both - 1, -1):
                 self._edit(pointer, add_item(self.document, pointer, node[number], after=low + both - 1))
             for number in range(both):
-                self._pair(
-                    (*pointer, low + number), pointer, node[start + number], old[low + number], new[start + number]
-                )
+                self._pair((*pointer, low + number), node[start + number], old[low + number], new[start + number])
 
-    def _pair(self, at: Pointer, pointer: Pointer, node: Any, old: Any, new: Any) -> None:
+    def _pair(self, pointer: Pointer, node: Any, old: Any, new: Any) -> None:
         for bound in ("min", "max"):
             for name, value in new[bound].items():
                 if old[bound].get(name) != value:
-                    place = (*at, bound, name)
-                    text = _size_like(self.document.written(place), node[bound][name]) if name in SPEC_SIZES else None
-                    text = scalar(node[bound][name], flow=True) if text is None else text
-                    self._edit(pointer, replace_value(self.document, place, text))
+                    self._scalar((*pointer, bound, name), node[bound][name], is_size=name in SPEC_SIZES)
 
 
 def _word(item: Any) -> str:

@@ -44,7 +44,7 @@ class Writer:
 
     def __init__(self, version: str) -> None:
         self.version = version
-        self._known: dict[tuple[Level, Path, str], Node | _Refused] = {}
+        self._known: dict[tuple[Level, Path, str], tuple[Node | None, str]] = {}
 
     def write(self, own: Mapping[Path, Value], level: Level, label: str) -> tuple[dict[Path, Node], list[NotWritten]]:
         """Return the written form of the values in `own`, and what cannot be written, for the object `label`."""
@@ -62,28 +62,21 @@ class Writer:
         key = (level, path, json.dumps(value, sort_keys=True, default=str))
         if key not in self._known:
             self._known[key] = self._try(path, value, level)
-        known = self._known[key]
-        return (None, known.reason) if isinstance(known, _Refused) else (known, "")
+        return self._known[key]
 
-    def _try(self, path: Path, value: Value, level: Level) -> Node | _Refused:
+    def _try(self, path: Path, value: Value, level: Level) -> tuple[Node | None, str]:
+        """Return the written form of a value, or None and why it cannot be written."""
         parameter = parameter_at(path)
         if parameter is None:
-            return _Refused(f"this gpolicy does not know the parameter (its value: {_shown(value)})")
+            return None, f"this gpolicy does not know the parameter (its value: {_shown(value)})"
         try:
             checked(path, value, level, version=self.version)
         except InexpressibleError as error:
-            return _Refused(f"no policy can ask for {_shown(value)}: {error.reason}")
+            return None, f"no policy can ask for {_shown(value)}: {error.reason}"
         normal = canonical(path, value)
         node = written_value(parameter, normal)
         complaint = _complaint(path, node, normal, level)
-        return node if complaint is None else _Refused(f"a policy cannot say {_shown(value)}: {complaint}")
-
-
-@dataclass(frozen=True, slots=True)
-class _Refused:
-    """Why a value cannot be written."""
-
-    reason: str
+        return (node, "") if complaint is None else (None, f"a policy cannot say {_shown(value)}: {complaint}")
 
 
 def written_value(parameter: Parameter, value: Value) -> Node:
@@ -127,7 +120,7 @@ def _rate(kib: int) -> Scalar:
 
 def _complaint(path: Path, node: Node, value: Value, level: Level) -> str | None:
     """Return why a policy with only this value does not load as `value`; None if it does."""
-    loaded = _load(level, ["name: x", *entry(path[0], _below(path, node))])
+    loaded = _load(level, ["name: x", *entry(*unflatten({path: node}).popitem())])
     if isinstance(loaded, str):
         return loaded
     if list(loaded.leaves) != [path] or loaded.leaves[path].value != value:
@@ -161,10 +154,6 @@ def _load(level: Level, lines: list[str]) -> Declared | str:
         if not findings:
             return declared
     return findings[0].message if findings else "it is not a YAML document"
-
-
-def _below(path: Path, node: Node) -> Node:
-    return unflatten({path[1:]: node}) if len(path) > 1 else node
 
 
 def _shown(value: Value) -> str:

@@ -91,7 +91,30 @@ def entry(key: str, node: Node, *, indent: int = 0, comment: str = "", as_flow: 
 def _block(node: dict[str, Node] | list[Node], indent: int) -> list[str]:
     if isinstance(node, dict):
         return [line for key, below in node.items() for line in entry(key, below, indent=indent, as_flow=True)]
-    return [f"{' ' * indent}- {flow(item) if isinstance(item, dict | list) else scalar(item)}" for item in node]
+    return [f"{' ' * indent}- {_on_line(item)}" for item in node]
+
+
+def _on_line(node: Node) -> str:
+    return flow(node) if isinstance(node, dict | list) else scalar(node)
+
+
+def block_entry(key: str, node: Node, *, indent: int) -> list[str]:
+    """Return the lines of `key: node`; lists of spec pairs with min and max on lines of their own."""
+    if isinstance(node, dict) and node:
+        below = [line for name, value in node.items() for line in block_entry(name, value, indent=indent + 2)]
+        return [f"{' ' * indent}{scalar(key)}:", *below]
+    if isinstance(node, list) and any(isinstance(item, dict) for item in node):
+        below = [line for item in node for line in block_item(item, indent=indent + 2)]
+        return [f"{' ' * indent}{scalar(key)}:", *below]
+    return entry(key, node, indent=indent, as_flow=True)
+
+
+def block_item(node: Node, *, indent: int) -> list[str]:
+    """Return the lines of an item of a list; a spec pair has two."""
+    margin = " " * indent
+    if isinstance(node, dict) and node.keys() == {"min", "max"}:
+        return [f"{margin}- min: {flow(node['min'])}", f"{margin}  max: {flow(node['max'])}"]
+    return [f"{margin}- {_on_line(node)}"]
 
 
 def _commented(line: str, comment: str) -> str:
@@ -115,8 +138,3 @@ def comment_lines(text: str, *, indent: int = 0, hanging: str = "") -> list[str]
 def one_line(text: str) -> str:
     """Return `text` fit for a comment: printable, on one line."""
     return "".join(letter if letter.isprintable() else _escaped(letter) for letter in text)
-
-
-def flow_fits(key: str, node: Node, indent: int) -> bool:
-    """Return whether `key: node` fits on one line as a flow collection."""
-    return len(f"{' ' * indent}{scalar(key)}: {flow(node)}") <= WIDTH
