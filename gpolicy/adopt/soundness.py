@@ -8,6 +8,7 @@ from datetime import date
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity, Span
+from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.kinds import KINDS
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, NodeSetPolicy, Policy, TagRulesPolicy
 from gpolicy.policy.yaml_reader import read_yaml
@@ -53,7 +54,7 @@ def policy_of(files: Mapping[str, str]) -> Policy:
 
 
 def _findings(policy: Policy, state: ClusterState) -> list[Finding]:
-    return check_policy(policy, state=state, today=date.min)  # no waivers, hence no day
+    return check_policy(policy, state=state, today=date.min, forecast=FORECAST)  # no waivers, hence no day
 
 
 def _places(policy: Policy) -> Iterator[tuple[Span, Place]]:

@@ -8,22 +8,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.rule import Hit
+from gpolicy.checking.rule import Hit, Same
 from gpolicy.findings import Span, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.printable import some
 from gpolicy.rules.against_cluster.verdicts import PlanRule, prospect_of
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.tags.domains import LOCATION
-from gpolicy.rules.tags.locations import DesiredLocationWithoutDomain, FailureDomainUndivided
-from gpolicy.rules.tags.migration import MigrationDeadEnd
 
 if TYPE_CHECKING:
     from gpolicy.checking.tags import Tag
     from gpolicy.impact.location_change import LocationChange
 
-_BETTER: Final = (FailureDomainUndivided, MigrationDeadEnd, DesiredLocationWithoutDomain)
-"""Rules that say the same of all instances: at their places this one adds nothing."""
 _MOST_TAGS: Final = 3
 
 
@@ -47,20 +43,21 @@ class PlacedAgainstTags(PlanRule):
         good=_in_racks("a", "b"),
     )
 
+    better = ((Same.PLACE, ("GP507", "GP518", "GP519")),)  # they say the same of all instances
+
     def check(self, context: Context) -> Iterator[Hit]:
         if not context.tags and not context.policy.owned:
             return
-        known = context.once(prospect_of).impact("location").location
+        prospect = context.once(prospect_of)
+        known = prospect.impact("location").location if prospect else None
         found: dict[tuple[str, Span | None], dict[str, list[_Wrong]]] = defaultdict(lambda: defaultdict(list))
         rules = [tag for tag in context.tags if tag.level is Level.CLUSTER and tag.family and tag.suffix]
         for wrong in _newly_wrong(known) if known else ():
             found[_place(context, rules, wrong)][wrong.words].append(wrong)
-        said = {hit.finding.span for rule in _BETTER if found for hit in rule().check(context)}
         for (label, span), kinds in found.items():
-            if span is None or span not in said:
-                message = "; ".join(_sentence(words, items) for words, items in kinds.items())
-                hint = "correct the tags; if they are right, gpolicy plan shows the moves that cure it"
-                yield self.hit(label, message, span, hint=hint)
+            message = "; ".join(_sentence(words, items) for words, items in kinds.items())
+            hint = "correct the tags; if they are right, gpolicy plan shows the moves that cure it"
+            yield self.hit(label, message, span, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

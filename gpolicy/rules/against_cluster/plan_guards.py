@@ -2,64 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import NO_PLAN, error_rule, warning_rule
 from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.policy.guard import BUILT_IN
-from gpolicy.rules.against_cluster.moves import LastGroupRemoved, RemovedGroupHasNodes
-from gpolicy.rules.disk_templates.enabled import (
-    DrbdWithoutHelper,
-    FilesWithoutDirectory,
-    LvmWithoutVolumeGroup,
-    StaleGroupTemplates,
-    TemplateInUse,
-    TemplateNotEnabled,
-)
 from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.exclusive_storage.mode import ExclusiveStorageMixed, ExclusiveStorageOnOtherDisks
-from gpolicy.rules.exclusive_storage.physical_volumes import ObservedVolumesDiffer
-from gpolicy.rules.parameters.values import NotExpressible, ParameterNotInVersion
-from gpolicy.rules.specs.standard import StdOutside
 
 if TYPE_CHECKING:
     from gpolicy.plan.change import Objection
 
-_BETTER: Final[dict[str, tuple[type[Rule], ...]]] = {
-    "expressible": (NotExpressible, ParameterNotInVersion),
-    "templates-enabled": (TemplateNotEnabled, StaleGroupTemplates),
-    "templates-in-use": (TemplateInUse,),
-    "std-in-bounds": (StdOutside,),
-    "groups-empty": (LastGroupRemoved, RemovedGroupHasNodes),
-    "storage-set-up": (LvmWithoutVolumeGroup, DrbdWithoutHelper, FilesWithoutDirectory),
-    "exclusive-storage": (ExclusiveStorageMixed, ExclusiveStorageOnOtherDisks, ObservedVolumesDiffer),
-}
-"""Rules that find the same as a guard, at a better place: where one of them does, the guard adds nothing."""
-
-
 _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
 
 
-def _found(rule: Rule, context: Context, *, overridable: bool, hint: str) -> Iterator[Hit]:
-    if context.desired is None or context.desired.findings:
-        return  # what the plan would be is not known before these are mended
-    for name, raised in context.once(_objections).items():
-        is_said = any(next(other().check(context), None) for other in _BETTER.get(name, ()))
-        for objection in raised if BUILT_IN[name].overridable is overridable and not is_said else ():
-            yield rule.hit("", f"{name}: {objection.text}", objection.span, hint=hint.format(name))
+class _GuardRule(Rule):
+    """A rule about what the built-in guards have against the plan."""
+
+    needs_state = True
+    needs_whole_policy = True
+    said_by_plan = True
+    better = (
+        ("expressible", ("GP101", "GP102")),
+        ("templates-enabled", ("GP301", "GP308")),
+        ("templates-in-use", ("GP309",)),
+        ("std-in-bounds", ("GP205",)),
+        ("groups-empty", ("GP721", "GP722")),
+        ("storage-set-up", ("GP304", "GP305", "GP311")),
+        ("exclusive-storage", ("GP412", "GP417", "GP418")),
+    )
+    overridable: ClassVar[bool]
+    hint: ClassVar[str]
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        if context.desired is None or context.desired.findings:
+            return  # what the plan would be is not known before these are mended
+        for name, raised in context.once(_objections).items():
+            for objection in raised if BUILT_IN[name].overridable is self.overridable else ():
+                yield self.hit("", f"{name}: {objection.text}", objection.span, hint=self.hint.format(name), guard=name)
 
 
-def _objections(context: Context) -> dict[str, list[Objection]]:
+def _objections(context: Context) -> Mapping[str, Sequence[Objection]]:
     """Return what the built-in guards have against the plan for the observed cluster."""
-    from gpolicy.plan.plan import objections_to_plan  # noqa: PLC0415 (most checks look at no cluster)
-
-    return objections_to_plan(context.policy, context.state) if context.state else {}
+    return context.forecast.objections(context.policy, context.state) if context.state else {}
 
 
-class PlanImpossible(Rule):
+class PlanImpossible(_GuardRule):
     info = error_rule("GP741", "plan-impossible", NO_PLAN)(
         summary="Ganeti would refuse a part of the plan that the policy leads to.",
         rationale="The guards of `gpolicy plan` object to it, and nothing can override them: the plan could not be"
@@ -68,15 +58,11 @@ class PlanImpossible(Rule):
         bad=f"{GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node2.example.org]\n",
         good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\n---\n{_SILVER}",
     )
-    needs_state = True
-    needs_whole_policy = True
-    said_by_plan = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        yield from _found(self, context, overridable=False, hint="change what the policy says, or the cluster, first")
+    overridable = False
+    hint = "change what the policy says, or the cluster, first"
 
 
-class PlanUnsafe(Rule):
+class PlanUnsafe(_GuardRule):
     info = warning_rule("GP742", "plan-unsafe")(
         summary="A built-in guard would stop the plan that the policy leads to.",
         rationale="Ganeti would do without a question what may cut off the master, or redirect disks. `gpolicy plan`"
@@ -85,13 +71,8 @@ class PlanUnsafe(Rule):
         bad=f"{CLUSTER}master_netdev: eth1\n",
         good=f"{CLUSTER}master_netdev: eth0\n",
     )
-    needs_state = True
-    needs_whole_policy = True
-    said_by_plan = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        hint = "correct the policy; if it is meant, override the guard with gpolicy plan --allow {}"
-        yield from _found(self, context, overridable=True, hint=hint)
+    overridable = True
+    hint = "correct the policy; if it is meant, override the guard with gpolicy plan --allow {}"
 
 
 class OtherRelease(Rule):

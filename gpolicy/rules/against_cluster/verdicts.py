@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Finding, Severity, Span, warning_rule
-from gpolicy.fit.terms import terms_of
+from gpolicy.checking.rule import Hit, Rule, SilentAfter
+from gpolicy.findings import Span, warning_rule
 from gpolicy.policy.guard import Measure
 from gpolicy.printable import named, some
 from gpolicy.rules.examples import GROUP, bounds
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
-    from gpolicy.cluster.state import ClusterState, Group, Instance
+    from gpolicy.cluster.state import ClusterState
     from gpolicy.fit.desired import Desired
     from gpolicy.ganeti.parameter import Path
     from gpolicy.impact.declared_guards import Prospect
-    from gpolicy.impact.impact import Impact
     from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.policy.guard import Guard
     from gpolicy.policy.model import Declared
 
 
-def prospect_of(context: Context) -> Prospect:
-    """Return what the plan that the policy leads to would do to the observed cluster."""
-    from gpolicy.impact.declared_guards import prospect  # noqa: PLC0415 (most checks look at no cluster)
-
-    if context.state is None:
-        raise ValueError("without a cluster there is no plan")
-    return prospect(context.policy, context.state, terms_of(context.policy, context.state))
+def prospect_of(context: Context) -> Prospect | None:
+    """Return what the plan that the policy leads to would do to the observed cluster, if that can be told."""
+    return context.forecast.prospect(context.policy, context.state) if context.state else None
 
 
 class PlanRule(Rule):
@@ -44,20 +38,18 @@ class PlanRule(Rule):
     needs_whole_policy = True
     said_by_plan = True
     runs_last = True
-
-    def is_explained_by(self, found: Sequence[Finding]) -> bool:
-        """Return whether there is no plan."""
-        return any(finding.severity is Severity.ERROR for finding in found)
+    silent_after = SilentAfter(errors=("GP",))
 
 
 def _all_verdicts(context: Context) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
-    return context.once(prospect_of).verdicts()
+    prospect = context.once(prospect_of)
+    return prospect.verdicts() if prospect else ((), ())
 
 
 def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
     """Return the guards of the policy, each with its verdict on the plan."""
     declared, _ = context.once(_all_verdicts)
-    return list(zip(context.policy.guards, declared, strict=True))
+    return list(zip(context.policy.guards, declared, strict=False))
 
 
 def _guarded(most: int) -> str:
@@ -138,24 +130,22 @@ class _Violating:
     cure: str
 
 
-def _violations(context: Context) -> Impact:
-    return context.once(prospect_of).impact("violations")
+def _violations(context: Context) -> ViolationChange | None:
+    """Return what the plan changes about the instances and nodes that violate the policy; None without a change."""
+    prospect = context.once(prospect_of)
+    return prospect.impact("violations").violations if prospect and prospect.changes else None
 
 
 def _uncertain(context: Context) -> str:
     """Return what may newly violate the policy, and why that is not known; nothing where all is known."""
-    if not context.once(prospect_of).changes:
-        return ""
-    known = context.once(_violations).violations
+    known = context.once(_violations)
     return "; ".join(f"{name}: {why}" for name, why in known.uncertain().items()) if known else ""
 
 
 def _violating(context: Context) -> list[_Violating]:
     """Return what would newly violate the policy."""
-    if context.state is None or context.desired is None or not context.once(prospect_of).changes:
-        return []
-    known = context.once(_violations).violations
-    if known is None:
+    known = context.once(_violations)
+    if known is None or context.state is None or context.desired is None:
         return []
     refused = (
         _Violating(group, span, f"group {group} would no longer allow {some(names)}", "allow their sizes")
@@ -197,7 +187,8 @@ def _refused(
             continue
         instance = state.instances[item.instance]
         switched = after.exclusive_storage != state.on_exclusive_storage(instance)
-        own = _own_pair(context, declared, state.groups[before], instance, after) or after
+        pairs = [(pair.minimum, pair.maximum) for pair in context.pairs(declared)]
+        own = context.forecast.breached_pair(pairs, state.groups[before], instance, after) or after
         breaches = [breach for breach in after.breaches if breach.beyond is None]
         for breach in (*breaches, *(breach for breach in own.breaches if breach.beyond is not None)):
             is_switch = switched and breach.parameter == "spindle-use"
@@ -210,38 +201,6 @@ def _refused(
         (cause[0], places[cause], [f"{name} ({', '.join(words)})" for name, words in breaches.items()])
         for cause, breaches in sorted(found.items())
     ]
-
-
-def _own_pair(
-    context: Context, declared: Declared, group: Group, instance: Instance, after: PolicyViolation
-) -> PolicyViolation | None:
-    """Return what an instance breaches of the declared pair that now stands for the one it conforms to.
-
-    Ganeti names the pair with the fewest breaches, which may be one that nobody changed.
-    """
-    from gpolicy.analysis.violations import AllowedSizes, bounds_of, verdict_on  # noqa: PLC0415 (as above)
-
-    pairs, old = context.pairs(declared), bounds_of(group.effective.get(MINMAX))
-
-    def breaches(bounds: tuple[Mapping[str, int], Mapping[str, int]]) -> PolicyViolation | None:
-        alone = AllowedSizes(after.group, (bounds,), (), (None,))
-        exclusive = after.exclusive_storage
-        violation = verdict_on(instance, alone, exclusive=exclusive, memory=instance.maxmem).violation
-        numbers = [breach for breach in violation.breaches if breach.beyond is not None] if violation else []
-        return replace(violation, breaches=tuple(numbers)) if violation and numbers else None
-
-    number = next((number for number, bounds in enumerate(old) if breaches(bounds) is None), None)
-    if number is None or not pairs:
-        return None
-    was = old[number]
-
-    def unlike(place: int) -> tuple[int, bool]:
-        new = (pairs[place].minimum, pairs[place].maximum)
-        return sum(was[end].get(name) != new[end][name] for end in (0, 1) for name in new[end]), place != number
-
-    place = min(range(len(pairs)), key=unlike)
-    found = breaches((pairs[place].minimum, pairs[place].maximum))
-    return replace(found, pair=place + 1) if found is not None else None
 
 
 def _place(

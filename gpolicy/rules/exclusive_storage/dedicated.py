@@ -10,7 +10,7 @@ from typing import Final
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of, number
 from gpolicy.checking.node_limits import kept_by_node, kept_disk, total_disk, total_of
 from gpolicy.checking.pairs import amount, comparable
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.checking.volumes import terms_in
 from gpolicy.findings import Related, Span, info_rule, warning_rule
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
@@ -172,6 +172,7 @@ class NodeKeepsEverything(Rule):
         bad=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 256G}}\n",
         good=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 6G, mem_hv: 1G, cpu_node: 2}}\n",
     )
+    explains = Explains(order=6, also_related=True)
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import Related, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
@@ -28,6 +28,7 @@ class TemplateNotExclusive(Rule):
         bad=f"{EXCLUSIVE}ipolicy: {{disk-templates: [plain, drbd]}}\n",
         good=f"{EXCLUSIVE}ipolicy: {{disk-templates: [plain]}}\n",
     )
+    explains = Explains(order=9, also_related=True, may_be_meant=True)
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):
@@ -46,6 +47,7 @@ class ExclusiveWithoutPlain(Rule):
         bad=f"{EXCLUSIVE}ipolicy: {{disk-templates: [diskless]}}\n",
         good=f"{EXCLUSIVE}ipolicy: {{disk-templates: [diskless, plain]}}\n",
     )
+    explains = Explains(order=8, also_related=True, may_be_meant=True)
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, (exclusive, allowed) in context.combined(EXCLUSIVE_STORAGE, DISK_TEMPLATES):

@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import Pair, amount, comparable
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.checking.volumes import promised_size
 from gpolicy.findings import Related, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
@@ -227,6 +227,7 @@ class SpindlesWithoutExclusiveStorage(Rule):
         bad=DEDICATED + HARDWARE + WHOLE_NODES + FULL,
         good=EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL,
     )
+    explains = Explains(order=10, also_related=True, may_be_meant=True)
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.context import MINMAX, Context
 from gpolicy.checking.pairs import Pair, comparable
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import NO_PLAN, Related, error_rule, warning_rule
 from gpolicy.fit.fit_rules import RENAME_CLASH
 from gpolicy.ganeti.parameter import Path
@@ -45,6 +45,7 @@ class GroupNameUnlikely(Rule):
         bad=f"{GROUP}---\ngpolicy: v1\nkind: NodeGroup\nname: Gold\n",
         good=f"{GROUP}---\n{_SILVER}",
     )
+    explains = Explains(order=3)
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:

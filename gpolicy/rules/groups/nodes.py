@@ -12,7 +12,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.node_patterns import share_nodes
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import AMBIGUOUS, Related, Span, error_rule, warning_rule
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.ganeti.parameter import Level
@@ -242,6 +242,7 @@ class PatternUnlikely(Rule):
         good=f'{GROUP}nodes: ["node[1-4].example.org"]\n',
         fix="Reverses an empty range: 4-1 becomes 1-4.",
     )
+    explains = Explains(order=2)
 
     def check(self, context: Context) -> Iterator[Hit]:
         groups = [(group, group.nodes or ()) for group in context.groups]

@@ -2,64 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import Context
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Finding, Severity, warning_rule
+from gpolicy.checking.rule import Hit, Rule, Same, SilentAfter
+from gpolicy.findings import warning_rule
 from gpolicy.policy.scenario import Number
 from gpolicy.rules.examples import GROUP, bounds
-from gpolicy.rules.exclusive_storage.dedicated import NodeKeepsEverything
-from gpolicy.rules.exclusive_storage.mode import TemplateNotExclusive
-from gpolicy.rules.exclusive_storage.physical_volumes import VolumeCount
-from gpolicy.rules.exclusive_storage.spindles import SpindlesWithoutExclusiveStorage
-from gpolicy.rules.groups.nodes import PatternUnlikely
-from gpolicy.rules.guards_and_tests.scenario_disks import SpindlesOfTest, TemplateOfTest
-from gpolicy.rules.guards_and_tests.scenarios import (
-    ContradictionTest,
-    UnknownGroupTest,
-    UnknownNodeTest,
-    UnknownSpecTest,
-    WithoutHardwareTest,
-)
-from gpolicy.rules.parameters.numbers import NumberUnlikely
-from gpolicy.rules.parameters.ratios import RatioBelowOne
-from gpolicy.rules.specs.figures import FigureRefusesSpecs
-from gpolicy.rules.specs.hardware import HardwareUnlikely, SpecMaxBeyondHardware
 
 if TYPE_CHECKING:
     from gpolicy.testing.outcome import Outcome
-
-_BETTER: Final = (
-    UnknownGroupTest,
-    UnknownSpecTest,
-    UnknownNodeTest,
-    WithoutHardwareTest,
-    ContradictionTest,
-    TemplateOfTest,
-    SpindlesOfTest,
-)
-"""Rules that say more exactly why a test fails or cannot run."""
-
-_OF_VALUES: Final = "123456"
-"""The families of rules about values, specs, templates, storage, tags and groups."""
-_CAUSES: Final = frozenset(
-    rule.info.code
-    for rule in (
-        NumberUnlikely,
-        RatioBelowOne,
-        SpecMaxBeyondHardware,
-        HardwareUnlikely,
-        VolumeCount,
-        PatternUnlikely,
-        FigureRefusesSpecs,
-        NodeKeepsEverything,
-        TemplateNotExclusive,
-        SpindlesWithoutExclusiveStorage,
-    )
-)
-"""Rules, beside those of errors, about values that cannot be meant."""
 
 _GROUP: Final = (
     f"{GROUP}ipolicy:\n  disk-templates: [plain]\n  minmax:\n"
@@ -94,25 +47,16 @@ class NeverPassesTest(Rule):
     )
     needs_whole_policy = True
     runs_last = True
-
-    def is_explained_by(self, found: Sequence[Finding]) -> bool:
-        """Return whether values of the policy are wrong: tests then fail or cannot run because of them."""
-        return any(
-            finding.code in _CAUSES
-            or (finding.code[2] in _OF_VALUES and (finding.severity is Severity.ERROR or finding.missing))
-            for finding in found
-        )
+    silent_after = SilentAfter(  # values of the policy that are wrong: tests then fail or cannot run because of them
+        errors=tuple(f"GP{family}" for family in "123456"),
+        missing=True,
+        codes=("GP114", "GP152", "GP212", "GP222", "GP226", "GP407", "GP413", "GP414", "GP419", "GP612"),
+    )
+    better = ((Same.LABEL, ("GP811", "GP812", "GP814", "GP815", "GP816", "GP817", "GP818")),)
 
     def check(self, context: Context) -> Iterator[Hit]:
-        if not context.policy.scenarios:
-            return
-        from gpolicy.testing.small_tests import run_small_tests  # noqa: PLC0415 (most policies have no tests)
-
-        failed = [outcome for outcome in run_small_tests(context.policy) if not outcome.ok]
-        alone = Context(context.policy, None, context.settings, context.today)  # small tests look at no cluster
-        said = {hit.label for rule in _BETTER for hit in rule().check(alone)} if failed else set()
-        for outcome in failed:
-            if _label(outcome.name) not in said:
+        for outcome in context.forecast.outcomes(context.policy) if context.policy.scenarios else ():
+            if not outcome.ok:
                 yield self._failure(outcome)
 
     def _failure(self, outcome: Outcome) -> Hit:
@@ -154,10 +98,7 @@ class NeverFailsTest(Rule):
                     message = f"{expectation.title} is {bound} in any case"
                     hint = "expect a number, or 1 or more"
                     yield self.hit(_label(scenario.name.value), message, expectation.span, hint=hint)
-        if not any(scenario.stage.edits for scenario in context.policy.scenarios):
-            return
-        from gpolicy.testing.small_tests import idle_edits  # noqa: PLC0415 (most policies have no tests)
-
-        for scenario, edit in idle_edits(context.policy):
+        edits = any(scenario.stage.edits for scenario in context.policy.scenarios)
+        for scenario, edit in context.forecast.idle_edits(context.policy) if edits else ():
             message = "this edit leaves the cluster of the test as it was"
             yield self.hit(_label(scenario.name.value), message, edit.span, hint="remove it, or correct what it names")

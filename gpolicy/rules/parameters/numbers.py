@@ -8,7 +8,7 @@ from typing import Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.pairs import Pair
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import Span, warning_rule
 from gpolicy.ganeti.parameter import Parameter, Path, Type
 from gpolicy.ganeti.parameters import parameter_at
@@ -56,6 +56,7 @@ class NumberUnlikely(Rule):
         bad=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4}}\n",
         good=f"{GROUP}hv_state:\n  kvm: {{mem_node: 4G}}\n",
     )
+    explains = Explains(order=4)
 
     def check(self, context: Context) -> Iterator[Hit]:
         for path, leaves in context.explicit_by_path():

@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force, places
 from gpolicy.checking.pairs import comparable
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import RuleParameter, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.sensible_ranges import SENSIBLE, is_without_limit
@@ -32,6 +32,7 @@ class RatioBelowOne(Rule):
         good=f"{GROUP}ipolicy: {{vcpu-ratio: 0.95}}\n",
         parameters=(RuleParameter(name="least", default=0.75, summary="Report a ratio below this.", least=0),),
     )
+    explains = Explains(order=7)
 
     def check(self, context: Context) -> Iterator[Hit]:
         least = context.settings.parameter(self.info, "least")

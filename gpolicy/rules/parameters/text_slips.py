@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context, texts
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import Span, warning_rule
 from gpolicy.ganeti.parameter import Path, Reach, Type
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
@@ -62,6 +62,7 @@ class TextSlip(Rule):
         bad=f"{CLUSTER}default_iallocator: none\n",
         good=f'{CLUSTER}default_iallocator: ""\n',
     )
+    explains = Explains(order=1)
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*_TEXTS):

@@ -8,7 +8,7 @@ from typing import Final
 from gpolicy.checking.context import Context, name_of, number
 from gpolicy.checking.in_force import groups_where, in_force
 from gpolicy.checking.pairs import amount, comparable
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import Related, RuleParameter, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import Declared, GroupPolicy
@@ -92,6 +92,7 @@ class HardwareUnlikely(Rule):
             ),
         ),
     )
+    explains = Explains(order=5)
 
     def check(self, context: Context) -> Iterator[Hit]:
         least, most = (context.settings.parameter(self.info, name) for name in ("least", "most"))
