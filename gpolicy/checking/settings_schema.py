@@ -27,20 +27,11 @@ def settings_schema() -> dict[str, Any]:
         "description": "Settings of `gpolicy check`: which rules count, their severities and their parameters; the"
         " clusters that verbs know by name; and the waves of a roll-out.",
         "type": "object",
-        "properties": {
-            "check": _check(),
-            "rules": _parameters(),
-            "clusters": _clusters(),
-            "rollout": _rollout(),
-        },
+        "properties": {"check": _check(), "rules": _parameters(), "clusters": _clusters(), "rollout": _rollout()},
         "additionalProperties": False,
         "definitions": {
             "ignorable": {
-                "anyOf": [
-                    {"enum": _words(info for info in CATALOGUE if not info.stays)},
-                    _family(),
-                    _HOUSE_RULE,
-                ],
+                "anyOf": [{"enum": _words(info for info in CATALOGUE if not info.stays)}, _family(), _HOUSE_RULE],
                 "description": f"{_RULE} Errors that no plan can have (see `gpolicy explain`) stay.",
             },
             "rule": {
@@ -178,11 +169,7 @@ def _numbers(info: RuleInfo) -> dict[str, Any]:
 
 
 def _list(definition: str, description: str) -> dict[str, Any]:
-    return {
-        "type": "array",
-        "description": description,
-        "items": {"$ref": f"#/definitions/{definition}"},
-    }
+    return {"type": "array", "description": description, "items": {"$ref": f"#/definitions/{definition}"}}
 
 
 def _words(rules: Any) -> list[str]:

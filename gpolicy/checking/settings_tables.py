@@ -22,14 +22,7 @@ from gpolicy.findings import RuleInfo, Severity
 from gpolicy.opening import reason
 from gpolicy.policy.boundary import boundary
 from gpolicy.printable import listed
-from gpolicy.settings.settings_file import (
-    CHECK_KEYS,
-    Place,
-    SettingsFile,
-    named_settings_file,
-    settings_file,
-    shown,
-)
+from gpolicy.settings.settings_file import CHECK_KEYS, Place, SettingsFile, named_settings_file, settings_file, shown
 
 _MAX_WORDS: Final = 10_000
 

@@ -16,8 +16,7 @@ from gpolicy.policy.source_file import Located
 class NameRule(Rule):
     """A rule about names of groups or specs. What refers to one missing name is one finding."""
 
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def unknown_group(
         self, context: Context, subject: Declared | str, group: Located[str] | None, who: str = ""

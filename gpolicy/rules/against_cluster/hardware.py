@@ -39,9 +39,8 @@ class SpecBeyondNodes(Rule):
         for group in context.groups:
             for excess in context.excesses.get(group.name, ()):
                 if excess.limit.span is None:
-                    message = excess.sentence(f"any node of {name_of(group)}")
                     hint = "make the spec smaller" if excess.bound == "min" else "lower the maximum"
-                    yield self.hit(group, message, excess.place, hint=hint)
+                    yield self.hit(group, excess.sentence(f"any node of {name_of(group)}"), excess.place, hint=hint)
 
 
 class HardwareNotAsPromised(Rule):
@@ -95,9 +94,8 @@ class HardwareNotAsPromised(Rule):
                 if len(found) > 1:
                     who = f"{name} and {count(len(found) - 1, 'more node')} of {name_of(group)} have"
                 message = f"{who} less than promised: {what} {has}, not {wanted}"
-                related = (Related(hardware.span, "promised here"),)
                 hint = "correct the promise, or put nodes that differ into another group"
-                yield self.hit(group, message, span, hint=hint, related=related)
+                yield self.hit(group, message, span, hint=hint, related=(Related(hardware.span, "promised here"),))
 
 
 def _promised_disk(hardware: Hardware) -> Located[int] | None:

@@ -37,8 +37,7 @@ class LastGroupRemoved(Rule):
         bad=f"{GROUP}removed: true\n",
         good=GROUP,
     )
-    needs_state = True
-    needs_whole_policy = True
+    needs_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         removed = {group.name: group for group in context.policy.groups.values() if group.removed is not None}
@@ -58,8 +57,7 @@ class RemovedGroupHasNodes(Rule):
         bad=f"{GROUP}removed: true\n---\n{_SILVER}",
         good=f"{GROUP}removed: true\n---\n{_SILVER}nodes: [node1.example.org]\n",
     )
-    needs_state = True
-    needs_whole_policy = True
+    needs_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.policy.groups.values():
@@ -69,8 +67,7 @@ class RemovedGroupHasNodes(Rule):
             if left:
                 others = f" and {len(left) - 1} more are" if len(left) > 1 else " is"
                 message = f"{group.name} is to be removed, but {left[0]}{others} still in it"
-                hint = "move these nodes to another group"
-                yield self.hit(group, message, group.removed.span, hint=hint)
+                yield self.hit(group, message, group.removed.span, hint="move these nodes to another group")
 
 
 class MoveIntoStricterGroup(Rule):
@@ -83,8 +80,7 @@ class MoveIntoStricterGroup(Rule):
         bad=_sized("8G 16G"),
         good=_sized("1G 16G"),
     )
-    needs_state = True
-    needs_whole_policy = True
+    needs_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         state, desired = context.state, context.desired
@@ -153,9 +149,7 @@ def _outside(pair: Pair, instance: Instance, *, exclusive: bool) -> Mapping[str,
 class _GuardRule(Rule):
     """A rule about what the built-in guards have against the plan."""
 
-    needs_state = True
-    needs_whole_policy = True
-    said_by_plan = True
+    needs_state = needs_whole_policy = said_by_plan = True
     better = (
         ("expressible", ("GP101", "GP102")),
         ("templates-enabled", ("GP301", "GP308")),

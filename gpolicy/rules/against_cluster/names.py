@@ -204,8 +204,7 @@ class HypervisorInUse(Rule):
                 users.setdefault(instance.hypervisor, []).append(instance.name)
         for hypervisor, names in sorted(users.items()):
             message = f"{hypervisor} is not to be enabled, but {some(sorted(names))} use it"
-            hint = f"leave {hypervisor} enabled, or convert them first"
-            yield self.hit(cluster, message, enabled.span, hint=hint)
+            yield self.hit(cluster, message, enabled.span, hint=f"leave {hypervisor} enabled, or convert them first")
 
 
 _PLACES: Final[dict[Path, frozenset[str]]] = {

@@ -38,10 +38,7 @@ def prospect_of(context: Context) -> Prospect | None:
 class PlanRule(Rule):
     """A rule about the plan that a policy leads to. It is not asked where an error stands in the way of a plan."""
 
-    needs_state = True
-    needs_whole_policy = True
-    said_by_plan = True
-    runs_last = True
+    needs_state = needs_whole_policy = said_by_plan = runs_last = True
     silent_after = SilentAfter(errors=("GP",))
 
 
@@ -253,9 +250,8 @@ class PlacedAgainstTags(PlanRule):
         for wrong in _newly_wrong(known) if known else ():
             found[_place_of_tag(context, rules, wrong)][wrong.words].append(wrong)
         for (label, span), kinds in found.items():
-            message = "; ".join(_sentence(words, items) for words, items in kinds.items())
             hint = "correct the tags; if they are right, gpolicy plan shows the moves that cure it"
-            yield self.hit(label, message, span, hint=hint)
+            yield self.hit(label, "; ".join(_sentence(words, items) for words, items in kinds.items()), span, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)

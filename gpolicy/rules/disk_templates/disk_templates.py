@@ -170,8 +170,7 @@ class StaleGroupTemplates(Rule):
         bad=f"{CLUSTER}enabled_disk_templates: [plain]\n",
         good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
     )
-    needs_state = True
-    needs_whole_policy = True
+    needs_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_TEMPLATES)
@@ -282,8 +281,7 @@ class GroupTemplateBeyondCluster(Rule):
             more = [template for template in texts(leaf) if template not in texts(allowed)] if leaf else []
             if leaf and more:
                 message = f"{name_of(group)} also allows {', '.join(more)}, which the cluster's policy does not"
-                related = (Related(allowed.span, "the cluster's list"),)
-                yield self.hit(group, message, leaf.span, related=related)
+                yield self.hit(group, message, leaf.span, related=(Related(allowed.span, "the cluster's list"),))
 
 
 class TemplateNeverAllowed(Rule):
@@ -305,8 +303,7 @@ class TemplateNeverAllowed(Rule):
         for index, template in enumerate(texts(enabled)):
             if template not in used:
                 message = f"{template} is enabled, but no instance policy allows it"
-                hint = "allow it somewhere, or do not enable it"
-                yield self.hit(cluster, message, enabled.at(index), hint=hint)
+                yield self.hit(cluster, message, enabled.at(index), hint="allow it somewhere, or do not enable it")
 
 
 _PAIR: Final = f"  minmax:\n    - name: some\n      {bounds('1G 12G', '1 3', '10G 90G')}"

@@ -98,8 +98,7 @@ class NothingForTheNode(Rule):
                         hint += "" if share.spare else " or less"
                         if not share.kept and share.parameter == "memory-size":
                             hint = "lower the maximum; say in hv_state what the node keeps (mem_node)"
-                        span = pair.at("max", share.parameter)
-                        yield self.hit(group, message, span, hint=hint, related=share.places)
+                        yield self.hit(group, message, pair.at("max", share.parameter), hint=hint, related=share.places)
 
 
 def _for_whom(share: Share, wanted: int) -> str:

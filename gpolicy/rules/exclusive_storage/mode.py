@@ -70,10 +70,9 @@ class ExclusiveStorageReads(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(EXCLUSIVE_STORAGE):
             if leaf.value is True and release_key(context.version) >= (3, 0):
-                message = f"Ganeti {context.version} shows no storage figures of nodes with exclusive storage"
                 yield self.hit(
                     declared,
-                    message,
+                    f"Ganeti {context.version} shows no storage figures of nodes with exclusive storage",
                     leaf.span,
                     hint="patch ganeti-noded first; until then gpolicy counts on their physical volumes, if they"
                     " are read (gpolicy snapshot --physical-volumes) or promised (hardware)",

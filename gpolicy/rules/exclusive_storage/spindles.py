@@ -189,9 +189,8 @@ class SpindlesBeyondNode(Rule):
                 if needed > volumes:
                     place = ("min", "disk-size" if for_disks == needed else "spindle-use")
                     message = f"{pair.title} needs {needed} spindles, a node has {volumes}"
-                    related = _volumes_here(hardware)
                     hint = "make the spec smaller, or correct the hardware"
-                    yield self.hit(group, message, pair.at(*place), hint=hint, related=related)
+                    yield self.hit(group, message, pair.at(*place), hint=hint, related=_volumes_here(hardware))
 
 
 class SpindleParameterIgnored(Rule):

@@ -54,8 +54,7 @@ class ClusterNamedTwice(FleetRule):
             if place_of(earlier) != place_of(span):
                 message = f"another policy also describes the cluster {name}"
                 hint = "put both into one directory, or correct the name"
-                related = (Related(earlier, "the first"),)
-                yield self.hit(number, "cluster", message, span, hint, related)
+                yield self.hit(number, "cluster", message, span, hint, (Related(earlier, "the first"),))
 
 
 class NodeInTwoClusters(FleetRule):
@@ -235,8 +234,7 @@ class BaseHoldsNowhere(FleetRule):
         summary="Every cluster overrides a value of their common base.",
         rationale="A reader of the base believes that the value holds, but it holds in none of the checked clusters.",
         bad=files(
-            BASE,
-            *(member(town, "diskparams:\n  drbd: {c-max-rate: 200M}\n") for town in ("amsterdam", "berlin")),
+            BASE, *(member(town, "diskparams:\n  drbd: {c-max-rate: 200M}\n") for town in ("amsterdam", "berlin"))
         ),
         good=files(BASE, member("amsterdam"), member("berlin", "diskparams:\n  drbd: {c-max-rate: 200M}\n")),
     )

@@ -37,8 +37,7 @@ class UuidName(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
             if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", group.name.lower()):
-                message = f"{group.name} looks like a UUID"
-                yield self.hit(group, message, group.span, hint="name the group with a word")
+                yield self.hit(group, f"{group.name} looks like a UUID", group.span, hint="name the group with a word")
 
 
 class GroupNameUnlikely(Rule):
@@ -185,8 +184,7 @@ class UnallocableWithoutHome(Rule):
         bad=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: unallocable\n---\n{_OWN_SPECS}",
         good=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: last_resort\n---\n{_OWN_SPECS}",
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         if context.members.has_undeclared_groups:
@@ -262,8 +260,7 @@ class BaseTakenForGroup(Rule):
         bad=f"{_BASE.replace('template: true', 'tags: []')}---\n{_SET}",
         good=f"{_BASE}---\n{_SET}",
     )
-    needs_whole_policy = True
-    finds_more_with_state = True
+    needs_whole_policy = finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         paths = set(context.policy.paths)

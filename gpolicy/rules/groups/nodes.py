@@ -87,8 +87,7 @@ class PatternStopsShort(Rule):
         bad=f'{GROUP}nodes: ["node[2-9].example.org"]\n',
         good=f'{GROUP}nodes: ["node[1-9].example.org"]\n',
     )
-    needs_state = True
-    needs_whole_policy = True
+    needs_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         state, desired = context.state, context.desired
@@ -173,10 +172,8 @@ class PatternsOverlap(Rule):
                 both = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes"
                 if place.value == entry.value:
                     both = f"{place.value} is also a pattern of {name_of(one)}"
-                message = f"{both}{about}"
                 related = (Related(entry.span, f"{one.name} is here"),)
-                hint = "narrow one of them"
-                yield self.hit(other, message, place.span, hint=hint, related=related)
+                yield self.hit(other, f"{both}{about}", place.span, hint="narrow one of them", related=related)
 
     def _named_elsewhere(self, entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:
         """Yield the names of one group that a pattern of another lists one by one, as node[1-4] does."""
@@ -381,8 +378,7 @@ class NodeSetNodeUnknown(Rule):
         bad=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [nod1.example.org]\n',
         good=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [node1.example.org]\n',
     )
-    only_without_state = True
-    needs_whole_policy = True
+    only_without_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         in_sets = {entry.value for nodes in context.policy.node_sets for entry in nodes.nodes}

@@ -261,8 +261,7 @@ class NeverPassesTest(Rule):
         bad=_asking_for("640G"),
         good=_asking_for("64G"),
     )
-    needs_whole_policy = True
-    runs_last = True
+    needs_whole_policy = runs_last = True
     silent_after = SilentAfter(  # values of the policy that are wrong: tests then fail or cannot run because of them
         errors=tuple(f"GP{family}" for family in "123456"),
         missing=True,
@@ -282,8 +281,7 @@ class NeverPassesTest(Rule):
         wrong = outcome.failures[0]
         why = f" ({wrong.detail})" if wrong.detail else ""
         message = f"the test fails: {wrong.title} is {wrong.found}{why}, but {wrong.expected} is expected"
-        hint = "correct the question, or what is expected"
-        return self.hit(_label(outcome.name), message, wrong.span, hint=hint)
+        return self.hit(_label(outcome.name), message, wrong.span, hint="correct the question, or what is expected")
 
 
 _ANY: Final = 100_000

@@ -62,8 +62,7 @@ class DriftWaiverIdle(Rule):
         bad=_drift("group/gold:ndparams.ssh_prot"),
         good=_drift("group/gold:ndparams.ssh_port"),
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         first: dict[str, Waiver] = {}

@@ -258,9 +258,8 @@ class ClusterName(Rule):
                 if HOST_NAME.fullmatch(name) and not is_word
                 else "it is not a host name"
             )
-            message = f"no cluster can be called {name!r}: {reason}"
             hint = "write the name that `gnt-cluster info` shows"
-            yield self.hit(cluster, message, cluster.span, hint=hint)
+            yield self.hit(cluster, f"no cluster can be called {name!r}: {reason}", cluster.span, hint=hint)
 
 
 class PoolOfOne(Rule):
@@ -377,5 +376,4 @@ class CompressionToolName(Rule):
                     yield self.hit(declared, message, place, hint="leave it out: it can always be chosen")
                 elif not re.fullmatch(r"[A-Za-z0-9_-]+", tool):
                     message = f"{tool!r} cannot be the name of a compression tool"
-                    hint = "write the program's name: letters, digits, - and _"
-                    yield self.hit(declared, message, place, hint=hint)
+                    yield self.hit(declared, message, place, hint="write the program's name: letters, digits, - and _")

@@ -118,8 +118,7 @@ class CustomForm(Rule):
                 yield self.hit(custom.declared, message, custom.leaf.span, hint=f"Did you mean `-{single}`?")
             elif custom.words and not custom.words[0].startswith("-"):
                 message = f"{name} starts with {custom.words[0]!r}, which is not an option"
-                hint = f"Did you mean `--{custom.words[0]}`?"
-                yield self.hit(custom.declared, message, custom.leaf.span, hint=hint)
+                yield self.hit(custom.declared, message, custom.leaf.span, hint=f"Did you mean `--{custom.words[0]}`?")
 
 
 class CustomContradicts(Rule):

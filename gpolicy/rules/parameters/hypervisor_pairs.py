@@ -35,8 +35,7 @@ class NeedsAnother(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user}}\n",
         good=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user, security_domain: kvm}}\n",
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         pairs = [(kvm(item.first), kvm(item.second), item.refused) for item in self._contradictions(context)]

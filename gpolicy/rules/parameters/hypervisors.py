@@ -168,8 +168,7 @@ class SerialSpeed(Rule):
             console = in_force(context, declared, kvm("serial_console"))
             if number(leaf) not in SERIAL_SPEEDS and not (console and console.value is False):
                 message = f"serial_speed is {leaf.value}, which is not the speed of a serial line"
-                hint = f"write one of {', '.join(map(str, SERIAL_SPEEDS))}"
-                yield self.hit(declared, message, leaf.span, hint=hint)
+                yield self.hit(declared, message, leaf.span, hint=f"write one of {', '.join(map(str, SERIAL_SPEEDS))}")
 
 
 _CPU_RANGE: Final = re.compile(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)")

@@ -98,9 +98,8 @@ class VlanForm(Rule):
             numbers = [int(digits) for digits in re.findall("[0-9]{1,9}", text)]
             formed = re.fullmatch(r"\.?[0-9]{1,4}|(\.[0-9]{1,4})?(:[0-9]{1,4})+", text)
             if text and not (formed and all(1 <= number <= _MOST_VLAN for number in numbers)):
-                message = f"vlan is {text!r}, which is not a VLAN setting"
                 hint = 'write "n" for an access port, ":n:m" for a trunk, ".n:m" for both; 1 to 4094'
-                yield self.hit(declared, message, leaf.span, hint=hint)
+                yield self.hit(declared, f"vlan is {text!r}, which is not a VLAN setting", leaf.span, hint=hint)
 
 
 class VlanIgnored(Rule):
@@ -237,8 +236,7 @@ class LinkIsNoSwitch(Rule):
         good=f"{CLUSTER}nicparams: {{mode: openvswitch, link: switch1}}\nndparams: {{ovs: true, ovs_name: switch1,"
         " ovs_link: eth1}\n",
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         switches = sorted({str(leaf.value) for _, leaf in context.explicit_at(OVS_NAME)})
@@ -265,10 +263,7 @@ class PathNotAbsolute(Rule):
         bad=f'{GROUP}ndparams: {{oob_program: "ipmi-power --quiet"}}\n',
         good=f"{GROUP}ndparams: {{oob_program: /usr/local/sbin/ipmi-power}}\n",
     )
-    _PATHS: Final[tuple[Path, ...]] = (
-        ("ndparams", "oob_program"),
-        HELPER,
-    )
+    _PATHS: Final[tuple[Path, ...]] = (("ndparams", "oob_program"), HELPER)
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*self._PATHS):
@@ -294,8 +289,7 @@ class OvsIncomplete(Rule):
         bad=f'{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: ""}}\n',
         good=f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: eth1}}\n",
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared in context.cluster_and_groups:

@@ -127,8 +127,7 @@ class UidPoolTooSmall(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: []\n",
         good=f'{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: ["20000-20099"]\n',
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster

@@ -94,9 +94,8 @@ class StateWithoutEffect(Rule):
             for family in ("hv_state", "disk_state"):
                 leaf = next((leaf for leaf in own if leaf.path[0] == family), None)
                 if leaf is not None:
-                    span = leaf.document.key_span(leaf.pointer[:1])
                     message = f"{family} has no effect in Ganeti; only gpolicy counts with it"
-                    yield self.hit(declared, message, span, hint=_STATE_HINT)
+                    yield self.hit(declared, message, leaf.document.key_span(leaf.pointer[:1]), hint=_STATE_HINT)
 
 
 class StateNotCounted(Rule):
@@ -124,8 +123,7 @@ class StateNotCounted(Rule):
                 if prefix[0] == "disk_state" and group and prefix[2] != group:
                     message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"
                     is_there = (*prefix[:2], group) in _records(context, declared)
-                    hint = "" if is_there else f"Did you mean `{group}`?"
-                    yield self.hit(declared, message, span, hint=hint)
+                    yield self.hit(declared, message, span, hint="" if is_there else f"Did you mean `{group}`?")
 
 
 def _volume_group(context: Context) -> str:
@@ -218,9 +216,8 @@ class StateBeyondHardware(Rule):
                 message = (
                     f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {name_of(group)} is {sizes[1]}"
                 )
-                related = (Related(span, "promised here"),)
                 hint = "its digits are exchanged in one of them" if exchanged else "correct the one that is wrong"
-                yield self.hit(declared, message, leaf.span, hint=hint, related=related)
+                yield self.hit(declared, message, leaf.span, hint=hint, related=(Related(span, "promised here"),))
                 return
 
 

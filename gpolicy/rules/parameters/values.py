@@ -143,10 +143,7 @@ class PortRange(Rule):
         bad=f"{GROUP}ndparams: {{ssh_port: 70022}}\n",
         good=f"{GROUP}ndparams: {{ssh_port: 2222}}\n",
     )
-    _PORTS: Final[tuple[Path, ...]] = (
-        ("ndparams", "ssh_port"),
-        ("diskparams", "gluster", "port"),
-    )
+    _PORTS: Final[tuple[Path, ...]] = (("ndparams", "ssh_port"), ("diskparams", "gluster", "port"))
 
     def check(self, context: Context) -> Iterator[Hit]:
         for declared, leaf in context.explicit_at(*self._PORTS):

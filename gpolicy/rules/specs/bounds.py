@@ -131,8 +131,7 @@ class SpecMinZero(Rule):
             for name in ("memory-size", "cpu-count", *(["disk-count"] if with_disks else [])):
                 if pair.minimum[name] == 0 < pair.maximum[name]:
                     message = f"{pair.title} the minimum {name} is 0, but every instance has some"
-                    hint = "write the minimum that you mean"
-                    yield self.hit(declared, message, pair.at("min", name), hint=hint)
+                    yield self.hit(declared, message, pair.at("min", name), hint="write the minimum that you mean")
 
 
 class SpecWithoutDisks(Rule):
@@ -259,8 +258,7 @@ class StdOutside(Rule):
         )
         message = f"std lies in no spec; the nearest is {pair.title}, but {reasons}"
         hint = "Ganeti refuses this: correct std, or the spec"
-        related = pair.here
-        yield self.hit(cluster, message, std[names[0]].span, hint=hint, related=related)
+        yield self.hit(cluster, message, std[names[0]].span, hint=hint, related=pair.here)
 
 
 _CLUSTER: Final = (
@@ -281,8 +279,7 @@ class StdNowhere(Rule):
         bad=f"{_GROUP}{bounds('16G 64G', '4 16', '100G 1T')}",
         good=f"{_GROUP}{bounds('1G 64G', '1 16', '10G 1T')}",
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster
@@ -297,9 +294,8 @@ class StdNowhere(Rule):
             return
         first = written["memory-size"]
         message = f"std fits no spec of {_names([group for group, _ in groups])}: hspace counts no standard instance"
-        hint = "choose a std that one of the groups takes"
         related = tuple(Related(pairs[0].leaf.span, f"the specs of {group.name}") for group, pairs in groups[:3])
-        yield self.hit(cluster, message, first.span, hint=hint, related=related)
+        yield self.hit(cluster, message, first.span, hint="choose a std that one of the groups takes", related=related)
 
 
 def _takes(pair: Pair, std: dict[str, Leaf]) -> bool:

@@ -74,8 +74,7 @@ class FigureRefusesSpecs(Rule):
         good=_sized(16),
     )
     explains = Explains(one_by_one=True)
-    finds_more_with_state = True
-    runs_last = True
+    finds_more_with_state = runs_last = True
 
     def check_after(self, context: Context, found: Sequence[Finding]) -> Iterator[Hit]:
         """Yield the figures that decide most of what was found about specs."""

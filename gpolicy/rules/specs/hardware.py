@@ -38,10 +38,9 @@ class SpecBeyondHardware(Rule):
             for excess in context.excesses.get(group.name, ()):
                 by_spindles = context.exclusive(group) and excess.parameter in ("disk-size", "spindle-use")  # GP405
                 if excess.bound == "min" and excess.limit.span is not None and not by_spindles:
-                    related = excess.limit.places
                     hint = "make the spec smaller, or correct the hardware"
                     message = f"{excess.sentence('a node')}: no instance of it fits"
-                    yield self.hit(group, message, excess.place, hint=hint, related=related)
+                    yield self.hit(group, message, excess.place, hint=hint, related=excess.limit.places)
 
 
 class SpecMaxBeyondHardware(Rule):

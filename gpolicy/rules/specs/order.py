@@ -62,12 +62,7 @@ class SpecGap(Rule):
         bad=group_with(LARGE, spec("small", "64M 128M", "1 3", "10G 90G")),
         good=GOOD,
         parameters=(
-            RuleParameter(
-                name="factor",
-                default=64,
-                summary="Report a gap larger than this factor.",
-                least=1,
-            ),
+            RuleParameter(name="factor", default=64, summary="Report a gap larger than this factor.", least=1),
         ),
     )
 
@@ -120,10 +115,7 @@ class SpecsWithoutOrder(Rule):
         rationale="The design asks for the biggest spec first, but here neither is the biggest: hspace's count depends"
         " on their order. Specs for computing beside specs for storage have this price.",
         source=SIZES,
-        bad=group_with(
-            spec("computing", "64G 128G", "16 32", "10G 20G"),
-            spec("storage", "4G 8G", "1 2", "1T 2T"),
-        ),
+        bad=group_with(spec("computing", "64G 128G", "16 32", "10G 20G"), spec("storage", "4G 8G", "1 2", "1T 2T")),
         good=GOOD,
     )
 
@@ -137,8 +129,7 @@ class SpecsWithoutOrder(Rule):
             )
             if more and less:
                 message = f"{first.title} has more {more[0]}, {second.title} more {less[0]}: neither is the bigger one"
-                related = first.here
-                yield self.hit(declared, message, second.span, related=related)
+                yield self.hit(declared, message, second.span, related=first.here)
 
 
 def _apart(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
@@ -208,8 +199,7 @@ class SpecBoundOutOfOrder(Rule):
                 found = _out_of_order(pair, compared) or _reaches_far(pair, compared)
                 if found is not None:
                     name, message, related = found
-                    place = pair.at("min", name)
-                    yield self.hit(declared, message, place, hint="correct the minimum", related=related)
+                    yield self.hit(declared, message, pair.at("min", name), hint="correct the minimum", related=related)
 
 
 _FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
@@ -333,8 +323,7 @@ class SpecContained(Rule):
             if outer.contains(inner) and not inner.same_as(outer):
                 message = f"{inner.title} lies inside {outer.title}: it allows nothing more"
                 hint = "remove it, or let the other end below its minimum, or begin above its maximum, in one parameter"
-                related = outer.here
-                yield self.hit(declared, message, inner.span, hint=hint, related=related)
+                yield self.hit(declared, message, inner.span, hint=hint, related=outer.here)
 
 
 class SpecDuplicate(Rule):
@@ -353,8 +342,7 @@ class SpecDuplicate(Rule):
                 message = f"{second.title} has the bounds of {first.title}"
                 leaf, fix = second.leaf, None
                 if second.name in (None, first.name):
-                    place = (*leaf.pointer, second.index)
-                    fix = edits.fix("remove it", edits.remove_entry(leaf.document, place))
+                    fix = edits.fix("remove it", edits.remove_entry(leaf.document, (*leaf.pointer, second.index)))
                 related = first.here
                 yield self.hit(declared, message, second.span, hint="remove one", related=related, fix=fix)
 

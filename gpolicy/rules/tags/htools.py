@@ -118,9 +118,8 @@ class TagWithoutSuffix(Rule):
         for tag in context.tags:
             for family, prefix in TAG_FAMILIES.items():
                 if tag.text in (prefix, prefix.rstrip(":")):
-                    message = f"nothing follows {prefix}: the tag has no effect"
                     hint = f"write what the {family} rule is about: {prefix}NAME"
-                    yield self.hit(tag.label, message, tag.span, hint=hint)
+                    yield self.hit(tag.label, f"nothing follows {prefix}: the tag has no effect", tag.span, hint=hint)
 
 
 class TagOfTool(Rule):

@@ -56,8 +56,7 @@ class DesiredLocationWithoutDomain(Rule):
         bad="gpolicy: v1\nkind: TagRules\ndesired_location: [rack]\n",
         good="gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\ndesired_location: [rack]\n",
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         tags = list(context.tags)
@@ -85,8 +84,7 @@ class FailureDomainUndivided(Rule):
         bad=_GROUP + _RACKS + _rack("n1, n2, n3", "rack:1"),
         good=_DIVIDED,
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         places = list(_domains_of_groups(context))
@@ -118,9 +116,8 @@ class FailureDomainUndivided(Rule):
                 where.setdefault(key, _place(nodes, domain, tag))
         for key, undivided_groups in shared.items():
             message = f"all nodes of {named('group', undivided_groups)} have {key[1]}: none can be avoided"
-            hint = "tag the nodes by what they really share, or remove the domain"
             label, span = where[key]
-            yield self.hit(label, message, span, hint=hint)
+            yield self.hit(label, message, span, hint="tag the nodes by what they really share, or remove the domain")
 
     def _places_mirrors(self, context: Context, name: str) -> bool:
         """Return whether mirrored instances are placed in a group."""
@@ -141,8 +138,7 @@ class FailureDomainIncomplete(Rule):
         bad=_GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2", "rack:2"),
         good=_DIVIDED,
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         slips = [nodes for nodes in context.policy.node_sets if any(unlikely(entry.value) for entry in nodes.nodes)]
@@ -269,8 +265,7 @@ class PlacesWithoutDomain(Rule):
         bad=_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]"),
         good=_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]\nfailure_domains: [rack]"),
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         if suffixes(context.tags, "nlocation"):

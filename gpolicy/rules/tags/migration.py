@@ -64,9 +64,8 @@ class AllowMigrationForm(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for tag in context.tags:
             if tag.family == "allowmigration" and tag.suffix and len(sides(tag)) != 2:
-                message = f"{tag.suffix!r} is not FROM::TO with exactly one ::"
                 hint = "or write it in a TagRules document: migration.allow: [{from: …, to: …}]"
-                yield self.hit(tag.label, message, tag.span, hint=hint)
+                yield self.hit(tag.label, f"{tag.suffix!r} is not FROM::TO with exactly one ::", tag.span, hint=hint)
 
 
 class AllowMigrationWithoutDomain(Rule):
@@ -78,8 +77,7 @@ class AllowMigrationWithoutDomain(Rule):
         bad='gpolicy: v1\nkind: TagRules\nmigration:\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
         good='gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         tags = list(context.tags)
@@ -87,9 +85,8 @@ class AllowMigrationWithoutDomain(Rule):
         for tag in tags:
             for side in sides(tag) if tag.family == "allowmigration" and len(sides(tag)) == 2 else ():
                 if domains.isdisjoint(begins_of(side)) and not (tag.typed and side.startswith(HTOOLS)):
-                    message = f"{side!r} belongs to no migration domain"
                     hint = f"declare the domain {side.partition(':')[0]!r} (TagRules: migration.domains)"
-                    yield self.hit(tag.label, message, tag.span, hint=hint)
+                    yield self.hit(tag.label, f"{side!r} belongs to no migration domain", tag.span, hint=hint)
 
 
 class AllowMigrationPointless(Rule):
@@ -127,8 +124,7 @@ class TagWithoutNode(Rule):
         bad=_rules('{from: "hv:4", to: "hv:6"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
         good=_rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         known = known_node_tags(context)
@@ -174,8 +170,7 @@ class MigrationDeadEnd(Rule):
         bad=_NODES + _rules("") + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
         good=_NODES + _rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         names = domains(context, "migration")
@@ -194,8 +189,7 @@ class MigrationDeadEnd(Rule):
                 message = (
                     f"no other node of group {group} accepts instances from {node.name} ({', '.join(sorted(tags))})"
                 )
-                hint = "give another node the same tags, or allow the migration"
-                yield self.hit(label, message, span, hint=hint)
+                yield self.hit(label, message, span, hint="give another node the same tags, or allow the migration")
 
 
 def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
@@ -284,8 +278,7 @@ class DomainsLeaveNone(Rule):
         bad=_FOUR_NODES + _RULES + _set("n1, n2", "rack:1", "hv:4") + _set("n3, n4", "rack:2", "hv:5"),
         good=_FOUR_NODES + _RULES + _RACKS + _set("n2, n3", "hv:4") + _set("n1, n4", "hv:5"),
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         failure, migration = sorted(domains(context, "nlocation")), sorted(domains(context, "migration"))
@@ -309,8 +302,7 @@ class DomainsLeaveNone(Rule):
                 )
                 places = (node.tags[tag] for node in alone for tag in sorted(node.tags) if node.tags[tag] is not None)
                 label, span = next(places, None) or (group.label, group.span)
-                hint = "spread the tags so that they cross, or remove a domain"
-                yield self.hit(label, message, span, hint=hint)
+                yield self.hit(label, message, span, hint="spread the tags so that they cross, or remove a domain")
 
 
 def _is_left_alone(

@@ -154,8 +154,7 @@ class TagRuleAlmostInUse(Rule):
         bad=_TAGGED.replace("[service]", "[sevrice]"),
         good=_TAGGED,
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         there = context.state.instances.values() if context.state else ()
@@ -214,8 +213,7 @@ class OwnedPrefixIdle(Rule):
         bad=f'{_RULES.replace("rack:", "rakc:")}{_SET}["rack:a"]\n',
         good=f'{_RULES}{_SET}["rack:a"]\n',
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         prefixes = _Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
@@ -246,8 +244,7 @@ class DomainNotOwned(Rule):
         bad=_RULES.replace("[rack]", "[rack, room]") + f'{_SET}["rack:a", "room:1"]\n',
         good=f'{_RULES}{_SET}["rack:a"]\n',
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         used, left = context.once(_ownership)
@@ -301,9 +298,8 @@ class RawPrefixShort(Rule):
         for tag in context.tags:
             short = 0 < len(tag.suffix) < least and not tag.suffix.endswith(":")
             if tag.typed and tag.family in ("iextags", "desiredlocation") and short:
-                message = f"many tags start with {tag.suffix}"
                 hint = f"write {tag.suffix} without raw to mean {tag.suffix}:…, or a longer prefix"
-                yield self.hit(tag.label, message, tag.span, hint=hint)
+                yield self.hit(tag.label, f"many tags start with {tag.suffix}", tag.span, hint=hint)
 
 
 _OF_TOOLS: Final = (HTOOLS, "ganeti:")
@@ -321,8 +317,7 @@ class TagAlmostAnother(Rule):
         bad=f"{GROUP}tags: [teir:web]\n{_OTHERS}",
         good=f"{GROUP}tags: [tier:web]\n{_OTHERS}",
     )
-    needs_whole_policy = True
-    finds_more_with_state = True
+    needs_whole_policy = finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         domain_names = {*domains(context, "nlocation"), *domains(context, "migration")}
