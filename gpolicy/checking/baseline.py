@@ -32,6 +32,8 @@ BASELINE_STALE: Final = info_rule("GP915", "baseline-stale")(
 
 Key = tuple[str, str, str]
 """The rule's key, file from the baseline's directory, fingerprint."""
+_WRITE: Final = "gpolicy check --write-baseline FILE writes one"
+_FINGERPRINT: Final = re.compile(r'"([0-9a-f]{32})"')
 
 
 @dataclass(slots=True)
@@ -137,10 +139,6 @@ def read_baseline(path: Path, *, named: bool = True) -> Baseline:
     places = {found[1]: text.count("\n", 0, found.start()) + 1 for found in _first_marks(text)}
     result.lines = {key: places[key[2]] for key in result.counts if key[2] in places}
     return result
-
-
-_WRITE: Final = "gpolicy check --write-baseline FILE writes one"
-_FINGERPRINT: Final = re.compile(r'"([0-9a-f]{32})"')
 
 
 def _first_marks(text: str) -> Iterator[re.Match[str]]:

@@ -28,6 +28,9 @@ from gpolicy.policy.model import Policy
 WAIVER, COMMENT, BASELINE = "waiver", "comment", "baseline"
 """What may accept a finding."""
 NO_FORECAST: Final = Forecast()
+_ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
+ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if can_be_waived(info))
+"""Codes of the rules whose findings a waiver, a comment or a baseline may accept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +142,6 @@ def check_fleet(policies: Sequence[Policy]) -> list[list[Hit]]:
         for item in rule.check(fleet):
             found[item.policy].append(item.hit)
     return found
-
-
-_ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
-ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if can_be_waived(info))
-"""Codes of the rules whose findings a waiver, a comment or a baseline may accept."""
 
 
 def _is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:

@@ -30,6 +30,8 @@ _USING: Final = "GP8"
 """The family of guards and tests, which use what others declare."""
 _TAGS: Final = "GP5"
 """The family that knows more of a tag than that it is mistyped."""
+MOST_PLACES: Final = 50
+"""The greatest number of places that one finding shows; the others are counted."""
 
 
 def without_consequences(found: Sequence[Finding], settings: Settings) -> list[Finding]:
@@ -113,10 +115,6 @@ def _cause(
 def _names_each(finding: Finding) -> bool:
     """Return whether a finding names what follows from it, one by one."""
     return finding.code in _EXPLAINS and _EXPLAINS[finding.code].one_by_one
-
-
-MOST_PLACES: Final = 50
-"""The greatest number of places that one finding shows; the others are counted."""
 
 
 def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Finding]]:

@@ -17,6 +17,12 @@ from gpolicy.settings.named_clusters import KEYS, LABEL, NAME
 FILE_NAME: Final = "gpolicy-toml.json"
 
 _FAMILY: Final = "^[Gg][Pp][0-9]{0,2}$"
+_RULE: Final = "A rule by its code or name, or a family by the beginning of its codes."
+_HOUSE_RULE: Final = {
+    "type": "string",
+    "pattern": f"^{HOUSE}{RULE_NAME.removeprefix('^')}",
+    "description": "A house rule, by the name of its Rule document: house/NAME.",
+}
 
 
 def settings_schema() -> dict[str, Any]:
@@ -44,14 +50,6 @@ def settings_schema() -> dict[str, Any]:
         },
     }
     return share_shapes(schema)
-
-
-_RULE: Final = "A rule by its code or name, or a family by the beginning of its codes."
-_HOUSE_RULE: Final = {
-    "type": "string",
-    "pattern": f"^{HOUSE}{RULE_NAME.removeprefix('^')}",
-    "description": "A house rule, by the name of its Rule document: house/NAME.",
-}
 
 
 def _family() -> dict[str, Any]:

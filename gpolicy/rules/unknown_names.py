@@ -12,6 +12,8 @@ from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.model import Declared
 from gpolicy.policy.source_file import Located
 
+_NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
+
 
 class NameRule(Rule):
     """A rule about names of groups or specs. What refers to one missing name is one finding."""
@@ -51,6 +53,3 @@ class NameRule(Rule):
 def nodes_like(name: str) -> str:
     """Return what is missing where a node or a pattern of nodes is unknown: all that differ in numbers only."""
     return f"nodes like {_NUMBERS.sub('#', name)}"
-
-
-_NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")

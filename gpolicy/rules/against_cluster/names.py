@@ -21,6 +21,27 @@ from gpolicy.printable import some
 from gpolicy.rules.examples import CLUSTER, GROUP
 from gpolicy.rules.parameters.paths import FILES
 
+_OUTSIDE: Final[tuple[Path, ...]] = (
+    ("default_iallocator",),
+    ("master_netdev",),
+    ("instance_communication_network",),
+    ("nicparams", "link"),
+    ("ndparams", "ovs_name"),
+    ("ndparams", "ovs_link"),
+    ("diskparams", "rbd", "pool"),
+    ("diskparams", "gluster", "host"),
+    ("diskparams", "gluster", "volume"),
+    *FILES,
+)
+"""Names of things that are outside of Ganeti: it cannot say whether they exist."""
+_PLACES: Final[dict[Path, frozenset[str]]] = {
+    ("volume_group_name",): frozenset({"plain", "drbd"}),
+    ("file_storage_dir",): frozenset({"file"}),
+    ("shared_file_storage_dir",): frozenset({"sharedfile"}),
+}
+"""Where new disks go, and the templates of these disks. Another place of rbd and gluster is a matter of the guards."""
+_SSD = "physical_volumes: {volume_groups: {ssdvg: [/dev/sdb]}}\nipolicy: {disk-templates: [drbd]}\n"
+
 
 class MisspeltGroup(Rule):
     info = warning_rule("GP728", "misspelt-group")(
@@ -93,21 +114,6 @@ class GroupNotThere(Rule):
             elif old is not None and old_names[old.value] == 1 and not name_meant(old.value, there):
                 message = f"{name} is to be renamed from {old.value}, but the cluster has neither"
                 yield self.hit(group, message, old.span, hint=f"its groups are {some(sorted(there))}")
-
-
-_OUTSIDE: Final[tuple[Path, ...]] = (
-    ("default_iallocator",),
-    ("master_netdev",),
-    ("instance_communication_network",),
-    ("nicparams", "link"),
-    ("ndparams", "ovs_name"),
-    ("ndparams", "ovs_link"),
-    ("diskparams", "rbd", "pool"),
-    ("diskparams", "gluster", "host"),
-    ("diskparams", "gluster", "volume"),
-    *FILES,
-)
-"""Names of things that are outside of Ganeti: it cannot say whether they exist."""
 
 
 class AlmostLiveName(Rule):
@@ -207,14 +213,6 @@ class HypervisorInUse(Rule):
             yield self.hit(cluster, message, enabled.span, hint=f"leave {hypervisor} enabled, or convert them first")
 
 
-_PLACES: Final[dict[Path, frozenset[str]]] = {
-    ("volume_group_name",): frozenset({"plain", "drbd"}),
-    ("file_storage_dir",): frozenset({"file"}),
-    ("shared_file_storage_dir",): frozenset({"sharedfile"}),
-}
-"""Where new disks go, and the templates of these disks. Another place of rbd and gluster is a matter of the guards."""
-
-
 class DisksLeftBehind(Rule):
     info = warning_rule("GP746", "disks-left-behind")(
         summary="New disks are to go to another volume group or directory than the disks of existing instances.",
@@ -238,9 +236,6 @@ class DisksLeftBehind(Rule):
             if users:
                 message = f"{path[0]} is to be {leaf.value}, but {some(users)} have disks in {now}"
                 yield self.hit(cluster, message, leaf.span, hint=f"write {now}, or move the disks first")
-
-
-_SSD = "physical_volumes: {volume_groups: {ssdvg: [/dev/sdb]}}\nipolicy: {disk-templates: [drbd]}\n"
 
 
 class NoRoomForMetadata(Rule):

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from gpolicy.policy.guard import Guard
     from gpolicy.policy.model import Declared
 
+_PATHS: Final = (MINMAX, DISK_TEMPLATES)
+_CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
+"""What says that a value is not allowed, by the name of the value; of all others the spec pairs do."""
+_MOST_TAGS: Final = 3
+
 
 def prospect_of(context: Context) -> Prospect | None:
     """Return what the plan that the policy leads to would do to the observed cluster, if that can be told."""
@@ -82,11 +87,6 @@ class GuardStopsPlan(PlanRule):
 
 def _sized(memory: str) -> str:
     return f"{GROUP}ipolicy:\n  minmax:\n    - name: some\n      {bounds(memory, '1 16', '1G 1T', '1 8')}"
-
-
-_PATHS: Final = (MINMAX, DISK_TEMPLATES)
-_CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
-"""What says that a value is not allowed, by the name of the value; of all others the spec pairs do."""
 
 
 class InstancesViolate(PlanRule):
@@ -213,9 +213,6 @@ def _place(
         return pairs[violation.pair - 1].at("min" if breach.beyond < 0 else "max", breach.parameter)
     leaves = (context.effective(declared, each) for each in (path, *_PATHS))
     return next((leaf.span for leaf in leaves if leaf is not None), None)
-
-
-_MOST_TAGS: Final = 3
 
 
 def _in_racks(first: str, second: str) -> str:

@@ -17,6 +17,8 @@ from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 from gpolicy.rules.parameters.network import HELPER
 
 _SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
+_DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}
+_PAIR: Final = f"  minmax:\n    - name: some\n      {bounds('1G 12G', '1 3', '10G 90G')}"
 
 
 def _where(enabled: Known) -> tuple[Related, ...]:
@@ -148,9 +150,6 @@ class ParametersOfDisabledTemplate(Rule):
                     hint = f"enable {template}, or leave its parameters out"
                     missing = f"enabled {template}"
                     yield self.hit(declared, message, span, hint=hint, related=_where(enabled), missing=missing)
-
-
-_DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}
 
 
 def _is_set(leaf: Leaf, declared: Declared) -> bool:
@@ -304,9 +303,6 @@ class TemplateNeverAllowed(Rule):
             if template not in used:
                 message = f"{template} is enabled, but no instance policy allows it"
                 yield self.hit(cluster, message, enabled.at(index), hint="allow it somewhere, or do not enable it")
-
-
-_PAIR: Final = f"  minmax:\n    - name: some\n      {bounds('1G 12G', '1 3', '10G 90G')}"
 
 
 class OnlyDiskless(Rule):

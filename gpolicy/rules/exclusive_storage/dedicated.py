@@ -21,6 +21,11 @@ from gpolicy.rules.exclusive_storage.spindles import exclusive_groups
 
 _DEDICATED: Final = "Partitioned Ganeti, Dedicated CPUs and Dedicated RAM"
 _GOOD: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
+SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
+"""Names of specs that say how many of them a node is to hold."""
+_METRIC: Final = "Allocation for Partitioned Ganeti, Dedicated Allocation Metric"
+_COMPUTING: Final = "    - name: computing\n      " + bounds("100G 120G", "16 16", "100G 200G")
+_STORAGE: Final = "    - name: storage\n      " + bounds("10G 20G", "4 4", "1T 2T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +128,6 @@ def times_in_words(number: int) -> str:
     return "once" if number == 1 else f"{number} times"
 
 
-SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
-"""Names of specs that say how many of them a node is to hold."""
-
-
 class ShareFitsLessOften(Rule):
     info = warning_rule("GP416", "share-fits-less-often")(
         summary="With exclusive storage, a spec named after a part of a node fits less often than its name says.",
@@ -205,11 +206,6 @@ def _kept(context: Context, group: GroupPolicy) -> Iterator[tuple[str, int, Span
         yield "cpu-count", hardware.cpus.value, hardware.cpus.span, cpus
     if disk is not None and not context.exclusive(group) and (disks := kept_disk(context, group)):
         yield "disk-size", disk, hardware.pv_sizes[0].span, disks
-
-
-_METRIC: Final = "Allocation for Partitioned Ganeti, Dedicated Allocation Metric"
-_COMPUTING: Final = "    - name: computing\n      " + bounds("100G 120G", "16 16", "100G 200G")
-_STORAGE: Final = "    - name: storage\n      " + bounds("10G 20G", "4 4", "1T 2T")
 
 
 class DedicatedCpuRatio(Rule):

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
+_DISKS: Final = ("sda", "vda", "xvda", "nvme", "mapper", "disk")
+_USUAL_DISK: Final = re.compile("([shv]|xv)d[a-z]*|nvme|mapper|disk|[dm][dm]|[a-z]*bd")
+_ANY_VOLUME: Final = "/dev/a-name-that-no-volume-has"
 
 
 def _terms(context: Context, declared: ClusterPolicy | GroupPolicy) -> VolumeTerms:
@@ -105,18 +108,11 @@ class VolumePatternUnlikely(Rule):
                     yield self.hit(declared, message, place, hint="name the volumes that do not count: /dev/sda*")
 
 
-_DISKS: Final = ("sda", "vda", "xvda", "nvme", "mapper", "disk")
-_USUAL_DISK: Final = re.compile("([shv]|xv)d[a-z]*|nvme|mapper|disk|[dm][dm]|[a-z]*bd")
-
-
 def _disk_meant(pattern: str) -> str:
     """Return the pattern with the name of a disk that one is a slip away from; nothing where it may be right."""
     stem = re.match("/dev/([a-z]+)", pattern)
     near = [name for name in _DISKS if stem and is_one_slip(stem[1], name)]
     return f"/dev/{near[0]}{pattern[stem.end() :]}" if stem and near and not _USUAL_DISK.fullmatch(stem[1]) else ""
-
-
-_ANY_VOLUME: Final = "/dev/a-name-that-no-volume-has"
 
 
 class VolumeInTwoPlaces(Rule):

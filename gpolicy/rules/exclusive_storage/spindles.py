@@ -22,6 +22,8 @@ from gpolicy.rules.exclusive_storage.examples import DEDICATED, EXCLUSIVE, FULL,
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
+_QUARTER: Final = "quarter\n      " + bounds("61G 62G", "7 7", "2T 2940G", "3 3")
+_TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
 
 
 def _specs(*pairs: str) -> str:
@@ -32,7 +34,6 @@ def _full(disk: str = "11T 11760G", spindles: str = "12 12") -> str:
     return "full\n      " + bounds("248G 250G", "30 30", disk, spindles)
 
 
-_QUARTER: Final = "quarter\n      " + bounds("61G 62G", "7 7", "2T 2940G", "3 3")
 _GOOD: Final = EXCLUSIVE + HARDWARE + _specs(_full(), _QUARTER)
 
 
@@ -92,9 +93,6 @@ class DiskNotWholeSpindles(Rule):
 def _rounded_down(size: int) -> int:
     """Return a size that Ganeti takes as it is; a large one in whole GiB: easier to read, and within the tolerance."""
     return size - size % (1024 if size >= 100 * 1024 else SIZE_STEP_MIB)
-
-
-_TOLERANCE_PERCENT: Final = 3  # margin and reserve together: as exact as volumes of one size are
 
 
 class DiskSpansSpindles(Rule):

@@ -18,6 +18,16 @@ from gpolicy.policy.source_file import YamlDocument
 BASE: Final = (
     "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\ndiskparams:\n  drbd: {c-max-rate: 60M}\n"
 )
+_MOST_NAMES: Final = 200_000
+"""Names that patterns are written out to, to compare them."""
+_MOST_PATTERNS: Final = 50
+"""Patterns with * or ? that are compared with the names of other clusters."""
+_DEFAULT_PREFIX: Final = "aa:00:00"
+_OWN_PREFIX: Final = "give each cluster its own, if their networks are connected"
+_POLICY_FAMILIES: Final = frozenset(
+    {"ipolicy", "diskparams", "ndparams", "hv_state", "disk_state", "beparams", "hvparams", "enabled_disk_templates"}
+)
+"""What a fleet has in common, where a cluster does not say otherwise; devices, directories and the like it has not."""
 
 
 def member(town: str, more: str = "") -> str:
@@ -120,12 +130,6 @@ def _named_nodes(fleet: Fleet, members: Iterable[int]) -> Iterator[_Named]:
                     yield _Named(number, group.label, node.value, node.span)
 
 
-_MOST_NAMES: Final = 200_000
-"""Names that patterns are written out to, to compare them."""
-_MOST_PATTERNS: Final = 50
-"""Patterns with * or ? that are compared with the names of other clusters."""
-
-
 class MacPrefixShared(FleetRule):
     info = info_rule("GP833", "mac-prefix-shared")(
         summary="Clusters of a fleet use the same prefix for MAC addresses.",
@@ -166,10 +170,6 @@ class MacPrefixCopied(FleetRule):
                 yield self.hit(number, "cluster", message, leaf.span, _OWN_PREFIX, related)
 
 
-_DEFAULT_PREFIX: Final = "aa:00:00"
-_OWN_PREFIX: Final = "give each cluster its own, if their networks are connected"
-
-
 def _same_prefixes(fleet: Fleet) -> Iterator[tuple[int, int, Leaf, Leaf]]:
     """Yield each cluster with the MAC prefix of an earlier one: both numbers, and where each prefix is written."""
     path: Path = ("mac_prefix",)
@@ -183,12 +183,6 @@ def _same_prefixes(fleet: Fleet) -> Iterator[tuple[int, int, Leaf, Leaf]]:
             other, earlier = first.setdefault(leaf.value, (number, leaf))
             if other != number:
                 yield number, other, leaf, earlier
-
-
-_POLICY_FAMILIES: Final = frozenset(
-    {"ipolicy", "diskparams", "ndparams", "hv_state", "disk_state", "beparams", "hvparams", "enabled_disk_templates"}
-)
-"""What a fleet has in common, where a cluster does not say otherwise; devices, directories and the like it has not."""
 
 
 class FleetDrift(FleetRule):

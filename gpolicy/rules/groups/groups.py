@@ -22,6 +22,15 @@ from gpolicy.printable import count
 from gpolicy.rules.examples import CLUSTER, GROUP, spec
 
 _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
+_ALLOC_POLICY: Final[Path] = ("alloc_policy",)
+_CLOSED: Final = "unallocable"
+_SPECS: Final = "ipolicy:\n  minmax:\n"
+_LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
+_OWN_SPECS: Final = f"gpolicy: v1\nkind: NodeGroup\nname: silver\n{_SPECS}{spec('small', '1G 12G', '1 3', '10G 90G')}"
+_BASE: Final = "gpolicy: v1\nkind: NodeGroup\nname: common\ntemplate: true\nalloc_policy: preferred\n"
+_HINT: Final = "write `template: true` if it is no group of its own"
+_SET: Final = f'{GROUP}extends: common\nnodes: ["node*.example.org"]\n'
+_FAILURES: Final = "max_node_failures"
 
 
 class UuidName(Rule):
@@ -166,15 +175,6 @@ class RemovedWithContent(Rule):
                 yield self.hit(group, message, place, hint=hint, related=related)
 
 
-_ALLOC_POLICY: Final[Path] = ("alloc_policy",)
-_CLOSED: Final = "unallocable"
-
-
-_SPECS: Final = "ipolicy:\n  minmax:\n"
-_LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
-_OWN_SPECS: Final = f"gpolicy: v1\nkind: NodeGroup\nname: silver\n{_SPECS}{spec('small', '1G 12G', '1 3', '10G 90G')}"
-
-
 class UnallocableWithoutHome(Rule):
     info = warning_rule("GP610", "unallocable-without-home")(
         summary="A group is unallocable, but no other declared group takes the cluster's specs, or any instance.",
@@ -220,9 +220,6 @@ def _has_home(pair: Pair, homes: list[Pair]) -> bool:
     return any(pair.overlap(other) is not None for other in homes)
 
 
-_BASE: Final = "gpolicy: v1\nkind: NodeGroup\nname: common\ntemplate: true\nalloc_policy: preferred\n"
-
-
 class BaseUnused(Rule):
     info = warning_rule("GP614", "base-unused")(
         summary="No document extends a document with `template: true`.",
@@ -245,10 +242,6 @@ class BaseUnused(Rule):
                 label = {"Cluster": "cluster", "NodeGroup": f"group/{root['name']}"}
                 subject = label.get(root["kind"], f"node-set/{root['name']}")
                 yield self.hit(subject, message, document.value_span(("template",)), hint=hint)
-
-
-_HINT: Final = "write `template: true` if it is no group of its own"
-_SET: Final = f'{GROUP}extends: common\nnodes: ["node*.example.org"]\n'
 
 
 class BaseTakenForGroup(Rule):
@@ -295,9 +288,6 @@ def _extends(document: YamlDocument, base: YamlDocument) -> bool:
         if here and name in ("", base.root["name"]):
             return True
     return False
-
-
-_FAILURES: Final = "max_node_failures"
 
 
 class LimitsNeverHold(Rule):

@@ -26,6 +26,20 @@ from gpolicy.rules.examples import GROUP
 from gpolicy.rules.unknown_names import nodes_like
 
 _SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
+_BRACKETS: Final = re.compile(r"\[[^][]*+\]")
+_ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
+_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
+_EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
+MOST_LOOKED_AT: Final = 1_000_000
+MOST_COMPARED: Final = 50_000
+"""Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
+MOST_NAMES: Final = 500_000
+"""Names that patterns are written out to, to compare them."""
+_WILDCARD: Final = re.compile(r"[*?\[]")
+_MANY: Final = 2
+_STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
+_DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
+_MOST_DOMAINS: Final = 20
 
 
 class NodeNamedTwice(Rule):
@@ -117,18 +131,6 @@ class PatternStopsShort(Rule):
                     f"{'widen the pattern' if is_glob(entry.value) else f'add {what}'}, or name {what} in another group"
                 )
                 yield self.hit(group, message, entry.span, hint=hint)
-
-
-_BRACKETS: Final = re.compile(r"\[[^][]*+\]")
-_ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
-_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
-_EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
-MOST_LOOKED_AT: Final = 1_000_000
-MOST_COMPARED: Final = 50_000
-"""Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
-MOST_NAMES: Final = 500_000
-"""Names that patterns are written out to, to compare them."""
-_WILDCARD: Final = re.compile(r"[*?\[]")
 
 
 class PatternsOverlap(Rule):
@@ -309,10 +311,6 @@ class DomainMistyped(Rule):
                 return
 
 
-_MANY: Final = 2
-_STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
-
-
 def _stems_meant(context: Context) -> Iterator[tuple[GroupPolicy, Located[str], str, str]]:
     """Yield nodes whose first letters occur once and are almost others: the group, the name, the letters, those meant.
 
@@ -329,10 +327,6 @@ def _stems_meant(context: Context) -> Iterator[tuple[GroupPolicy, Located[str], 
         known = [word for word in others if is_typing_slip(stem, word)]
         if len(known) == 1 and stem not in of_group:
             yield group, entry, stem, known[0]
-
-
-_DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
-_MOST_DOMAINS: Final = 20
 
 
 def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str, str]]:

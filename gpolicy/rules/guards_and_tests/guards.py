@@ -22,6 +22,8 @@ _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\nhardware: {{memory: 256G, cpus: 32}}\nipolicy:\n"
     "  vcpu-ratio: 4\n  minmax:\n    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T")
 )
+_MOST_NODES: Final = 500
+"""Ganeti is made for up to 200 nodes in a cluster; no group has more nodes than this."""
 
 
 def _guards(*guards: str) -> str:
@@ -174,10 +176,6 @@ def _is_mirrored(context: Context, group: GroupPolicy) -> bool:
     """Return whether a group is known to allow DRBD disks."""
     is_said = context.effective(group, DISK_TEMPLATES) is not None or context.enabled_templates() is not None
     return is_said and has_mirrors(context, group)
-
-
-_MOST_NODES: Final = 500
-"""Ganeti is made for up to 200 nodes in a cluster; no group has more nodes than this."""
 
 
 def _unreachable(context: Context, group: GroupPolicy, guard: Guard) -> str:

@@ -26,6 +26,18 @@ _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\nipolicy: {{disk-templates: [plain]}}\n"
     "hardware: {memory: 64G, cpus: 16, pv_count: 4, pv_size: 1T}\n"
 )
+_HARDWARE: Final = "memory: 64G, cpus: 8, disk: 1T"
+_GROUPS: Final = (
+    f'{GROUP}nodes: ["node[1-4].example.org"]\n---\ngpolicy: v1\nkind: NodeGroup\nname: silver\n---\n'
+    "gpolicy: v1\nkind: Test\ntests:\n  - name: a test\n"
+)
+_ASKED: Final = "    redundancy: {group: gold}\n    expect: {survives: true}\n"
+_WITH_SIZES: Final = (
+    f"{GROUP}ipolicy:\n  disk-templates: [plain]\n  minmax:\n"
+    "    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T") + "---\ngpolicy: v1\nkind: Test\ntests:\n"
+)
+_ANY: Final = 100_000
+"""No cluster holds more instances."""
 
 
 def _test(disks: str, more: str = "") -> str:
@@ -136,14 +148,6 @@ def _asked(scenario: Scenario) -> Iterator[Sizes]:
         yield from (existing.sizes for existing in part.instances)
 
 
-_HARDWARE: Final = "memory: 64G, cpus: 8, disk: 1T"
-_GROUPS: Final = (
-    f'{GROUP}nodes: ["node[1-4].example.org"]\n---\ngpolicy: v1\nkind: NodeGroup\nname: silver\n---\n'
-    "gpolicy: v1\nkind: Test\ntests:\n  - name: a test\n"
-)
-_ASKED: Final = "    redundancy: {group: gold}\n    expect: {survives: true}\n"
-
-
 def _simulated(first: str, second: str) -> str:
     nodes = f"nodes: [{{name: {first}}}, {{name: {second}}}]"
     return f'{_GROUPS}    "on": {{simulate: {{group: gold, {_HARDWARE}, {nodes}}}}}\n{_ASKED}'
@@ -230,12 +234,6 @@ def _name(part: SimulatedGroup) -> str:
     return f"group {part.group.value}" if part.group else "the group"
 
 
-_WITH_SIZES: Final = (
-    f"{GROUP}ipolicy:\n  disk-templates: [plain]\n  minmax:\n"
-    "    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T") + "---\ngpolicy: v1\nkind: Test\ntests:\n"
-)
-
-
 def _asking_for(memory: str) -> str:
     sizes = f"{{group: gold, memory-size: {memory}, cpu-count: 4, disks: [200G], disk-template: plain}}"
     return f"{_WITH_SIZES}  - {{name: a test, check_instance: {sizes}, expect: {{refused: false}}}}\n"
@@ -282,10 +280,6 @@ class NeverPassesTest(Rule):
         why = f" ({wrong.detail})" if wrong.detail else ""
         message = f"the test fails: {wrong.title} is {wrong.found}{why}, but {wrong.expected} is expected"
         return self.hit(_label(outcome.name), message, wrong.span, hint="correct the question, or what is expected")
-
-
-_ANY: Final = 100_000
-"""No cluster holds more instances."""
 
 
 class NeverFailsTest(Rule):

@@ -17,6 +17,8 @@ from gpolicy.rules.examples import GROUP
 _LAST_YEAR: Final = 2100
 _SOON: Final = 10  # years
 _GROUP: Final = f"{GROUP}ndparams: {{ssh_port: 2222}}\n---\ngpolicy: v1\nkind: Waiver\nwaivers:\n"
+_ANY_NODE: Final = "node/*"
+_GLOB: Final = frozenset("*?[")
 
 
 def _drift(where: str, until: str = "2031-12-31") -> str:
@@ -95,9 +97,6 @@ def _mistake(context: Context, waiver: Waiver) -> tuple[str, str] | None:
     return None
 
 
-_ANY_NODE: Final = "node/*"
-
-
 def _objects(context: Context) -> dict[str, set[str]]:
     """Return what can drift, as `where` names it, with the paths of its declared values."""
     of_nodes = {leaf.dotted for item in context.policy.node_sets for leaf in context.leaves(item).values()}
@@ -121,6 +120,3 @@ def _may_be_declared(context: Context, node: str, path: str) -> bool:
     names = [name.value for group in groups for name in group.nodes or ()]
     names += [name.value for item in sets for name in item.nodes or ()]
     return is_open or bool(_GLOB & set(node)) or any(fnmatchcase(node, name) for name in names)
-
-
-_GLOB: Final = frozenset("*?[")

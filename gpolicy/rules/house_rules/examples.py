@@ -6,6 +6,9 @@ from typing import Final
 
 from gpolicy.rules.examples import GROUP
 
+RATIO: Final = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"
+GOLD: Final = f"{GROUP}ipolicy: {{vcpu-ratio: 1}}\n"
+
 
 def rule(schema: str, *, name: str = "dedicated-cpus", about: str = "kind: NodeGroup") -> str:
     """Return a Rule document in YAML, behind another document."""
@@ -15,6 +18,4 @@ def rule(schema: str, *, name: str = "dedicated-cpus", about: str = "kind: NodeG
     )
 
 
-RATIO: Final = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"
-GOLD: Final = f"{GROUP}ipolicy: {{vcpu-ratio: 1}}\n"
 GOOD: Final = GOLD + rule(RATIO)

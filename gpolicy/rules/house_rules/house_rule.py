@@ -41,6 +41,31 @@ from gpolicy.show.effective_policy import EffectiveObject, Origin, effective_vie
 _MOST_OF_ONE: Final = 20  # findings of one rule about one object
 _STEPS_OF_FINDING: Final = 200
 _LONGEST_VALUE: Final = 60
+_BOUNDS: Final = {
+    "const": "",
+    "minimum": "at least ",
+    "maximum": "at most ",
+    "exclusiveMinimum": "above ",
+    "exclusiveMaximum": "below ",
+    "multipleOf": "a multiple of ",
+}
+_LISTS: Final = {"enum": "one of ", "type": "of type "}
+_OTHERS: Final = {
+    "false": "must not be there",
+    "pattern": "does not match the rule's pattern",
+    "contains": "has no item as the rule demands",
+    "uniqueItems": "has an item twice",
+    "propertyNames": "has a name that the rule forbids",
+    "anyOf": "fits none of the alternatives",
+    "oneOf": "does not fit exactly one of the alternatives",
+    "not": "is what the rule forbids",
+}
+_MEASURES: Final = {
+    **{f"{end}Length": "character" for end in ("min", "max")},
+    **{f"{end}Items": "item" for end in ("min", "max")},
+    **{f"{end}Properties": "key" for end in ("min", "max")},
+}
+_SHOW: Final = "`gpolicy show --format json` shows the values of each object as `effective`"
 
 
 class OfHouse(Rule):
@@ -177,32 +202,6 @@ def _named(path: Pointer) -> str:
     return f"an item of {place_name(tuple(step for step in path if isinstance(step, str)))}"
 
 
-_BOUNDS: Final = {
-    "const": "",
-    "minimum": "at least ",
-    "maximum": "at most ",
-    "exclusiveMinimum": "above ",
-    "exclusiveMaximum": "below ",
-    "multipleOf": "a multiple of ",
-}
-_LISTS: Final = {"enum": "one of ", "type": "of type "}
-_OTHERS: Final = {
-    "false": "must not be there",
-    "pattern": "does not match the rule's pattern",
-    "contains": "has no item as the rule demands",
-    "uniqueItems": "has an item twice",
-    "propertyNames": "has a name that the rule forbids",
-    "anyOf": "fits none of the alternatives",
-    "oneOf": "does not fit exactly one of the alternatives",
-    "not": "is what the rule forbids",
-}
-_MEASURES: Final = {
-    **{f"{end}Length": "character" for end in ("min", "max")},
-    **{f"{end}Items": "item" for end in ("min", "max")},
-    **{f"{end}Properties": "key" for end in ("min", "max")},
-}
-
-
 def _shown(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)  # Ganeti stores the ratio 4 as 4.0
@@ -258,9 +257,6 @@ class RuleUnknownValue(Rule):
                 ends = [path for path in known if path.endswith(f".{name}")]
                 guess = f"Did you mean `{ends[0]}`?" if ends else did_you_mean(name, known, _SHOW)
                 yield self.hit(_label(house_rule), message, _at(house_rule, pointer), hint=guess)
-
-
-_SHOW: Final = "`gpolicy show --format json` shows the values of each object as `effective`"
 
 
 def _at(house_rule: HouseRule, pointer: Pointer) -> Span:

@@ -21,6 +21,18 @@ from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 from gpolicy.rules.parameters.values import IMAGES
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
+_LONGEST_PATTERN: Final = 200
+_MOST_REPEATS: Final = 3
+_REPEAT: Final = re.compile(r"[*+?{]")
+_REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
+"""What makes matching take exponential time: a repeat in a group that is repeated."""
+HOST_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*")
+_TOOLS: Final = frozenset(
+    {
+        *("gzip", "gzip-fast", "gzip-slow", "bzip2", "lbzip2", "lz4", "lzop", "pbzip2", "pigz", "xz", "pixz"),
+        *("zstd", "zstdmt", "lzip", "plzip", "pxz", "lzma", "brotli"),
+    }
+)
 
 
 class ImageLocation(Rule):
@@ -162,13 +174,6 @@ def _covers(pattern: str, volume: str) -> bool:
         return False  # GP109
 
 
-_LONGEST_PATTERN: Final = 200
-_MOST_REPEATS: Final = 3
-_REPEAT: Final = re.compile(r"[*+?{]")
-_REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
-"""What makes matching take exponential time: a repeat in a group that is repeated."""
-
-
 class BackendDefaultsOutside(Rule):
     info = warning_rule("GP163", "backend-defaults-outside")(
         summary="An instance with the cluster's backend defaults fits no spec.",
@@ -233,9 +238,6 @@ class JobLimits(Rule):
                 place, related, note = places(context, declared, tracked, running)
                 message = f"max_tracked_jobs {tracked.value} is below max_running_jobs {running.value}{note}"
                 yield self.hit(declared, message, place, hint=f"write {running.value} or more", related=related)
-
-
-HOST_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*")
 
 
 class ClusterName(Rule):
@@ -329,14 +331,6 @@ class CompressionWithoutGzip(Rule):
             return None
         edits = replace_value(leaf.document, leaf.pointer, f"[{', '.join(tools)}]")
         return fix("add gzip", edits)
-
-
-_TOOLS: Final = frozenset(
-    {
-        *("gzip", "gzip-fast", "gzip-slow", "bzip2", "lbzip2", "lz4", "lzop", "pbzip2", "pigz", "xz", "pixz"),
-        *("zstd", "zstdmt", "lzip", "plzip", "pxz", "lzma", "brotli"),
-    }
-)
 
 
 class CompressionToolMisspelt(Rule):

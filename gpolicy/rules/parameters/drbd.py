@@ -16,6 +16,17 @@ from gpolicy.policy.model import Declared
 from gpolicy.rules.examples import CLUSTER
 
 _SOURCE: Final = "Resource model, Disk parameters"
+BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
+"""What disk-barriers can be, letters in any order: barriers, drain, flushes; n disables nothing."""
+RANGES: Final = {
+    "resync-rate": (1, 4 << 20, "KiB/s"),
+    "c-plan-ahead": (0, 300, "tenths of a second"),
+    "c-fill-target": (0, 1 << 20, "sectors"),
+    "c-delay-target": (1, 100, "tenths of a second"),
+    "c-min-rate": (0, 4 << 20, "KiB/s"),
+    "c-max-rate": (250, 4 << 20, "KiB/s"),
+}
+"""Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
 
 
 def _path(name: str) -> Path:
@@ -105,10 +116,6 @@ class ResyncParameterIgnored(Rule):
             yield self.hit(declared, f"{name} is not used: {reason}", leaf.span, related=related)
 
 
-BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
-"""What disk-barriers can be, letters in any order: barriers, drain, flushes; n disables nothing."""
-
-
 class DrbdBarriers(Rule):
     info = error_rule("GP123", "drbd-barriers")(
         summary="disk-barriers is neither n nor a combination of b, f and d.",
@@ -148,17 +155,6 @@ class DrbdProtocol(Rule):
                 hint = f"Did you mean `{meant}`?" if is_case else "write A, B or C"
                 fix = edits.replace_word(context.policy, leaf.span, str(leaf.value), meant) if is_case else None
                 yield self.hit(declared, f"DRBD has no protocol {leaf.value!r}", leaf.span, hint=hint, fix=fix)
-
-
-RANGES: Final = {
-    "resync-rate": (1, 4 << 20, "KiB/s"),
-    "c-plan-ahead": (0, 300, "tenths of a second"),
-    "c-fill-target": (0, 1 << 20, "sectors"),
-    "c-delay-target": (1, 100, "tenths of a second"),
-    "c-min-rate": (0, 4 << 20, "KiB/s"),
-    "c-max-rate": (250, 4 << 20, "KiB/s"),
-}
-"""Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
 
 
 class DrbdRange(Rule):

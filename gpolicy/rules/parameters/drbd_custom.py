@@ -45,6 +45,8 @@ _OF_GANETI: Final = {
     **dict.fromkeys(("size", "allow-two-primaries", "cram-hmac-alg", "shared-secret"), ""),
 }
 """Options of drbdsetup that Ganeti itself writes, and the parameter that it takes them from (if there is one)."""
+_ONE_DASH: Final = re.compile("-[a-z][a-z0-9]*-?[a-z]")
+_TENTHS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +94,6 @@ def _strings(context: Context) -> Iterator[_Custom]:
 
 def _custom(text: str, more: str = "") -> str:
     return f"{CLUSTER}diskparams:\n  drbd:\n    {text}\n" + (f"    {more}\n" if more else "")
-
-
-_ONE_DASH: Final = re.compile("-[a-z][a-z0-9]*-?[a-z]")
 
 
 class CustomForm(Rule):
@@ -184,9 +183,6 @@ class CustomSection(Rule):
                 if holders and name not in holders:
                     message = f"{name} holds --{option}, which belongs to {holders[0]}"
                     yield self.hit(custom.declared, message, custom.leaf.span, hint=f"move it to {holders[0]}")
-
-
-_TENTHS: Final = 10
 
 
 class CustomValue(Rule):

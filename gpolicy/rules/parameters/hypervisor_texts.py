@@ -29,6 +29,82 @@ from gpolicy.rules.examples import CLUSTER
 from gpolicy.rules.parameters.misformed_texts import Form, misformed
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
+_PCI: Final[dict[Path, Form]] = {
+    ("hvparams", "xen-hvm", "pci_pass"): Form(
+        r"(([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7](@[0-9a-fA-F]+)?(,[a-z_]+=[a-z0-9]+)*)?",
+        "bus, device and function, such as 01:00.0, with semicolons between devices",
+        ";",
+    )
+}
+_OF_LIBVIRT: Final = {"host-passthrough": "host", "host-model": "host", "maximum": "max"}
+_NEWEST: Final = 20
+"""No machine type of QEMU has a later version."""
+_ROOT: Final = Form(
+    r"(/dev/((xv|[shv])d[a-z]{1,2}[0-9]{0,3}|(?!(xv|[shv])d|[dhsvx]{2,4}[a-z]?[0-9]*$)([\w.+:-]+/)*[\w.+:-]*\w)"
+    r"|[A-Z]+=\S+)?",
+    "a device such as /dev/vda1, or UUID=…",
+)
+_CPU_MODEL: Final = Form(r"((?!\d+\.)[A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a CPU model, such as host")
+_MACHINE: Final = Form(r"([A-Za-z][\w.+-]+(,[\w.-]+=[^,\s]*)*,?)?", "a machine type, such as pc-q35-7.2")
+_XEN_ROOT: Final = Form(_ROOT.pattern.replace("xv|[shv]", "xv|[sh]", 1), "a disk of Xen, such as /dev/xvda1, or UUID=…")
+_ARGUMENTS: Final = Form("(?!(?:.* )?/).*", "parameters of the kernel, such as ro or root=/dev/vda1")
+_DISK_PREFIX: Final = Form("(ioemu:)?(xv|[sh])d", "the first letters of the names of disks: xvd, sd or hd")
+_TEXT_FORMS: Final[dict[Path, Form]] = {
+    kvm("root_path"): _ROOT,
+    kvm("kernel_args"): _ARGUMENTS,
+    ("hvparams", "xen-pvm", "kernel_args"): _ARGUMENTS,
+    kvm("cpu_type"): _CPU_MODEL,
+    kvm("machine_version"): _MACHINE,
+    ("hvparams", "xen-pvm", "root_path"): _XEN_ROOT,
+    ("hvparams", "xen-pvm", "blockdev_prefix"): _DISK_PREFIX,
+    ("hvparams", "xen-hvm", "blockdev_prefix"): _DISK_PREFIX,
+    ("hvparams", "xen-hvm", "boot_order"): Form(r"(?!.*(.).*\1).*", "each letter once"),
+    ("hvparams", "lxc", "devices"): Form(
+        r"([abc] ([0-9]+|\*):([0-9]+|\*) [rwm]{1,3})?", "devices such as c 1:3 rw, with commas between them", ","
+    ),
+    ("hvparams", "lxc", "extra_config"): Form(
+        r"([a-z][\w.]*+ *+=.*+)?", "lines KEY=VALUE, with commas between them", ","
+    ),
+    ("hvparams", "lxc", "extra_cgroups"): Form("[a-z_.]*", "names such as hugetlb, with commas between them", ","),
+}
+_NOTHING: Final = frozenset(
+    {"none", "null", "nil", "undef", "undefined", "unset", "empty", "n/a", "na", "no", "off", "false", "~", "-", '""'}
+    | {"*", "todo", "tbd", "fixme", "changeme", "default", "inherit"}
+)
+_TEXTS: Final = tuple(
+    parameter.path for parameter in PARAMETERS if parameter.type in (Type.STRING, Type.LIST, Type.SET)
+)
+_WITH_FORM: Final[frozenset[Path]] = frozenset(
+    path
+    for path in _TEXTS
+    if path[-1]
+    in (
+        *("keymap", "vga", "soundhw", "usb_devices", "migration_caps", "root_path", "blockdev_prefix", "devices"),
+        *("drop_capabilities", "mac_prefix", "compression_tools", "vlan", "enabled_disk_templates", "reserved_lvs"),
+        *("enabled_hypervisors", "disk-templates"),
+    )
+) | {
+    parameter.path
+    for parameter in PARAMETERS
+    if parameter.form or (parameter.reach in (Reach.FILE, Reach.PROGRAM) and parameter.path[-1] != "default_iallocator")
+}
+"""Texts that a rule of their own holds against a form or a list, in which there is no word for nothing."""
+_OPEN: Final = frozenset(parameter.path for parameter in PARAMETERS if parameter.reach is Reach.ARGUMENTS) | frozenset(
+    path for path in _TEXTS if path[-1] in ("kernel_args", "cpuid", "disk-custom", "net-custom", "reserved_lvs")
+)
+"""Texts of several words."""
+_MARKS: Final = ":/=.-"
+"""With what no tag ends on purpose."""
+_WITH_COLON: Final = frozenset({kvm("vnc_bind_address"), kvm("spice_bind"), ("diskparams", "gluster", "host")})
+"""IPv6 addresses (GP131 and GP174)."""
+_WORDS_BESIDE: Final = {
+    (*parameter.path[:-1], word): parameter.path[-1]
+    for parameter in PARAMETERS
+    for word in parameter.choices
+    if len(parameter.path) > 1 and word and parameter.type is Type.CHOICE
+}
+"""The words that parameters of the same table take, by their place: nobody means them in a text."""
+_BEHIND: Final = re.compile(r"[\s,;]*")
 
 
 class CapabilityUnknown(Rule):
@@ -54,15 +130,6 @@ class CapabilityUnknown(Rule):
                 hint = did_you_mean(unknown[0], known, f"write known words, with {between!r} between them")
                 message = f"{leaf.path[-1]}: there is no capability {some([repr(word) for word in unknown], 5)}"
                 yield self.hit(declared, message, leaf.span, hint=hint)
-
-
-_PCI: Final[dict[Path, Form]] = {
-    ("hvparams", "xen-hvm", "pci_pass"): Form(
-        r"(([0-9a-fA-F]{4}:)?[0-9a-fA-F]{2}:[01][0-9a-fA-F]\.[0-7](@[0-9a-fA-F]+)?(,[a-z_]+=[a-z0-9]+)*)?",
-        "bus, device and function, such as 01:00.0, with semicolons between devices",
-        ";",
-    )
-}
 
 
 class PciDevice(Rule):
@@ -94,40 +161,7 @@ class _Words:
     between: str = ""
 
 
-_OF_LIBVIRT: Final = {"host-passthrough": "host", "host-model": "host", "maximum": "max"}
 _SOUND: Final = _Words(SOUND_CARDS, "sound card", between=",")
-_NEWEST: Final = 20
-"""No machine type of QEMU has a later version."""
-
-
-_ROOT: Final = Form(
-    r"(/dev/((xv|[shv])d[a-z]{1,2}[0-9]{0,3}|(?!(xv|[shv])d|[dhsvx]{2,4}[a-z]?[0-9]*$)([\w.+:-]+/)*[\w.+:-]*\w)"
-    r"|[A-Z]+=\S+)?",
-    "a device such as /dev/vda1, or UUID=…",
-)
-_CPU_MODEL: Final = Form(r"((?!\d+\.)[A-Za-z0-9][\w.+-]*(,[+-]?[\w.-]+(=[^,\s]+)?)*,?)?", "a CPU model, such as host")
-_MACHINE: Final = Form(r"([A-Za-z][\w.+-]+(,[\w.-]+=[^,\s]*)*,?)?", "a machine type, such as pc-q35-7.2")
-_XEN_ROOT: Final = Form(_ROOT.pattern.replace("xv|[shv]", "xv|[sh]", 1), "a disk of Xen, such as /dev/xvda1, or UUID=…")
-_ARGUMENTS: Final = Form("(?!(?:.* )?/).*", "parameters of the kernel, such as ro or root=/dev/vda1")
-_DISK_PREFIX: Final = Form("(ioemu:)?(xv|[sh])d", "the first letters of the names of disks: xvd, sd or hd")
-_TEXT_FORMS: Final[dict[Path, Form]] = {
-    kvm("root_path"): _ROOT,
-    kvm("kernel_args"): _ARGUMENTS,
-    ("hvparams", "xen-pvm", "kernel_args"): _ARGUMENTS,
-    kvm("cpu_type"): _CPU_MODEL,
-    kvm("machine_version"): _MACHINE,
-    ("hvparams", "xen-pvm", "root_path"): _XEN_ROOT,
-    ("hvparams", "xen-pvm", "blockdev_prefix"): _DISK_PREFIX,
-    ("hvparams", "xen-hvm", "blockdev_prefix"): _DISK_PREFIX,
-    ("hvparams", "xen-hvm", "boot_order"): Form(r"(?!.*(.).*\1).*", "each letter once"),
-    ("hvparams", "lxc", "devices"): Form(
-        r"([abc] ([0-9]+|\*):([0-9]+|\*) [rwm]{1,3})?", "devices such as c 1:3 rw, with commas between them", ","
-    ),
-    ("hvparams", "lxc", "extra_config"): Form(
-        r"([a-z][\w.]*+ *+=.*+)?", "lines KEY=VALUE, with commas between them", ","
-    ),
-    ("hvparams", "lxc", "extra_cgroups"): Form("[a-z_.]*", "names such as hugetlb, with commas between them", ","),
-}
 
 
 class HypervisorText(Rule):
@@ -201,46 +235,6 @@ def _unlike(written: str, words: _Words) -> str:
     if near is None and (family or re.fullmatch(r"pc-.*\.[0-9]+[a-z]+|pc-(i440fx|q35)[0-9.]+", word)):
         return f"write one of {', '.join(family)}" if family else "write a version as QEMU has it, such as 7.2"
     return f"Did you mean `{near}`?" if near is not None else ""
-
-
-_NOTHING: Final = frozenset(
-    {"none", "null", "nil", "undef", "undefined", "unset", "empty", "n/a", "na", "no", "off", "false", "~", "-", '""'}
-    | {"*", "todo", "tbd", "fixme", "changeme", "default", "inherit"}
-)
-_TEXTS: Final = tuple(
-    parameter.path for parameter in PARAMETERS if parameter.type in (Type.STRING, Type.LIST, Type.SET)
-)
-_WITH_FORM: Final[frozenset[Path]] = frozenset(
-    path
-    for path in _TEXTS
-    if path[-1]
-    in (
-        *("keymap", "vga", "soundhw", "usb_devices", "migration_caps", "root_path", "blockdev_prefix", "devices"),
-        *("drop_capabilities", "mac_prefix", "compression_tools", "vlan", "enabled_disk_templates", "reserved_lvs"),
-        *("enabled_hypervisors", "disk-templates"),
-    )
-) | {
-    parameter.path
-    for parameter in PARAMETERS
-    if parameter.form or (parameter.reach in (Reach.FILE, Reach.PROGRAM) and parameter.path[-1] != "default_iallocator")
-}
-"""Texts that a rule of their own holds against a form or a list, in which there is no word for nothing."""
-_OPEN: Final = frozenset(parameter.path for parameter in PARAMETERS if parameter.reach is Reach.ARGUMENTS) | frozenset(
-    path for path in _TEXTS if path[-1] in ("kernel_args", "cpuid", "disk-custom", "net-custom", "reserved_lvs")
-)
-"""Texts of several words."""
-_MARKS: Final = ":/=.-"
-"""With what no tag ends on purpose."""
-_WITH_COLON: Final = frozenset({kvm("vnc_bind_address"), kvm("spice_bind"), ("diskparams", "gluster", "host")})
-"""IPv6 addresses (GP131 and GP174)."""
-_WORDS_BESIDE: Final = {
-    (*parameter.path[:-1], word): parameter.path[-1]
-    for parameter in PARAMETERS
-    for word in parameter.choices
-    if len(parameter.path) > 1 and word and parameter.type is Type.CHOICE
-}
-"""The words that parameters of the same table take, by their place: nobody means them in a text."""
-_BEHIND: Final = re.compile(r"[\s,;]*")
 
 
 class TextSlip(Rule):

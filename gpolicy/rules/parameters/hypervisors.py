@@ -26,6 +26,23 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
 _SOURCE: Final = "Ganeti 3.0.2, run: the checks of its hypervisors; gnt-instance(8)"
+SPICE: Final = tuple(
+    parameter.path
+    for parameter in PARAMETERS
+    if parameter.path[:2] == ("hvparams", "kvm")
+    and parameter.path[2].startswith("spice_")
+    and parameter.default in ("", 0, False)
+    and parameter.path[2] != "spice_bind"
+)
+"""Parameters of SPICE that Ganeti refuses without an address: those that are empty or off by themselves."""
+_CPU_RANGE: Final = re.compile(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)")
+_MASKS: Final[tuple[Path, ...]] = tuple(
+    parameter.path for parameter in PARAMETERS if parameter.path[0] == "hvparams" and parameter.path[2] == "cpu_mask"
+)
+_MOST_LETTERS: Final = 15  # of the name of a network interface in Linux
+_LOOPBACK: Final = "127.0.0.1"
+_OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
+"""Its form is part of the parameter table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,17 +139,6 @@ class HypervisorContradiction(Rule):
                     yield self.hit(declared, f"{item.message}{note}", place, hint=item.hint, related=related)
 
 
-SPICE: Final = tuple(
-    parameter.path
-    for parameter in PARAMETERS
-    if parameter.path[:2] == ("hvparams", "kvm")
-    and parameter.path[2].startswith("spice_")
-    and parameter.default in ("", 0, False)
-    and parameter.path[2] != "spice_bind"
-)
-"""Parameters of SPICE that Ganeti refuses without an address: those that are empty or off by themselves."""
-
-
 class SpiceWithoutBind(Rule):
     info = error_rule("GP171", "spice-without-bind", REFUSED)(
         summary="A SPICE parameter is set, but spice_bind is empty.",
@@ -171,12 +177,6 @@ class SerialSpeed(Rule):
                 yield self.hit(declared, message, leaf.span, hint=f"write one of {', '.join(map(str, SERIAL_SPEEDS))}")
 
 
-_CPU_RANGE: Final = re.compile(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)")
-_MASKS: Final[tuple[Path, ...]] = tuple(
-    parameter.path for parameter in PARAMETERS if parameter.path[0] == "hvparams" and parameter.path[2] == "cpu_mask"
-)
-
-
 class CpuRangeReversed(Rule):
     info = error_rule("GP173", "cpu-range-reversed", REFUSED)(
         summary="A range of CPUs in cpu_mask ends below its start.",
@@ -198,9 +198,6 @@ def _magnitude(digits: str) -> tuple[int, str]:
     """Return what orders whole numbers of any length: Python reads none of thousands of digits."""
     significant = digits.replace("_", "").lstrip("0")
     return len(significant), significant
-
-
-_MOST_LETTERS: Final = 15  # of the name of a network interface in Linux
 
 
 class BindAddressUnlikely(Rule):
@@ -234,11 +231,6 @@ def _may_be_interface(text: str) -> bool:
     form = re.fullmatch(rf"[A-Za-z][\w.@-]{{0,{_MOST_LETTERS - 1}}}", text)
     is_host = text == "localhost" or re.fullmatch(r"[0-9.]+|[^.]+(\.[^.]+)+\.[a-z]+", text)
     return form is not None and not is_host
-
-
-_LOOPBACK: Final = "127.0.0.1"
-_OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
-"""Its form is part of the parameter table."""
 
 
 def _node_count(context: Context) -> int | None:

@@ -16,6 +16,22 @@ from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.rules.examples import CLUSTER, GROUP
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
+MOST_BITS: Final = 128  # of an IPv6 address
+_MODE: Final[Path] = ("nicparams", "mode")
+_LINK: Final[Path] = ("nicparams", "link")
+_VLAN: Final[Path] = ("nicparams", "vlan")
+_MOST_VLAN: Final = 4094
+_BRIDGE_NAME: Final = re.compile(r"(xen-?|vir)?br([0-9]+|[-_.]\w+)|bridge\w*|ovsbr\w*|vmbr[0-9]+")
+_CARD: Final = re.compile(r"(eth|bond|team)[0-9]+|en[ops][0-9][0-9a-z]*|enx[0-9a-f]{12}")
+"""Names of network cards, and of several cards as one: not of bridges."""
+_MOST_BYTES: Final = 15
+OVS_NAME: Final[Path] = ("ndparams", "ovs_name")
+OVS_LINK: Final[Path] = ("ndparams", "ovs_link")
+_INTERFACES: Final[tuple[Path, ...]] = (("master_netdev",), OVS_NAME, OVS_LINK, _LINK)
+HELPER: Final[Path] = ("drbd_usermode_helper",)
+_MASTER: Final[Path] = ("master_netdev",)
+OVS: Final[Path] = ("ndparams", "ovs")
+_OVS_SOURCE: Final = "Ganeti 3.0, gnt-node(8) add, and Open vSwitch support"
 
 
 class MacPrefixMulticast(Rule):
@@ -36,9 +52,6 @@ class MacPrefixMulticast(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write an even first octet, such as aa or 52")
 
 
-MOST_BITS: Final = 128  # of an IPv6 address
-
-
 class NetmaskRange(Rule):
     info = error_rule("GP162", "netmask-range", REFUSED)(
         summary="master_netmask is not a prefix length.",
@@ -54,11 +67,6 @@ class NetmaskRange(Rule):
             if number(leaf) > MOST_BITS:
                 message = f"master_netmask is {leaf.value}: no address has so many bits"
                 yield self.hit(declared, message, leaf.span, hint="write the prefix length, such as 24")
-
-
-_MODE: Final[Path] = ("nicparams", "mode")
-_LINK: Final[Path] = ("nicparams", "link")
-_VLAN: Final[Path] = ("nicparams", "vlan")
 
 
 class BridgeMissing(Rule):
@@ -77,9 +85,6 @@ class BridgeMissing(Rule):
                 place, related, note = places(context, declared, link, mode)
                 message = f"bridged network interfaces need a bridge in link{note}"
                 yield self.hit(declared, message, place, hint="write the name of the bridge", related=related)
-
-
-_MOST_VLAN: Final = 4094
 
 
 class VlanForm(Rule):
@@ -122,11 +127,6 @@ class VlanIgnored(Rule):
                 yield self.hit(declared, message, place, hint=hint, related=related)
 
 
-_BRIDGE_NAME: Final = re.compile(r"(xen-?|vir)?br([0-9]+|[-_.]\w+)|bridge\w*|ovsbr\w*|vmbr[0-9]+")
-_CARD: Final = re.compile(r"(eth|bond|team)[0-9]+|en[ops][0-9][0-9a-z]*|enx[0-9a-f]{12}")
-"""Names of network cards, and of several cards as one: not of bridges."""
-
-
 class RoutedBridge(Rule):
     info = warning_rule("GP169", "routed-bridge")(
         summary="Network interfaces are routed, but their link is a bridge or a card, or cannot be a routing table.",
@@ -146,12 +146,6 @@ class RoutedBridge(Rule):
                 place, related, note = places(context, declared, link, mode)
                 message = f"link {link.value} is no routing table, but mode routed wants one{note}"
                 yield self.hit(declared, message, place, hint="write the table, or mode: bridged", related=related)
-
-
-_MOST_BYTES: Final = 15
-OVS_NAME: Final[Path] = ("ndparams", "ovs_name")
-OVS_LINK: Final[Path] = ("ndparams", "ovs_link")
-_INTERFACES: Final[tuple[Path, ...]] = (("master_netdev",), OVS_NAME, OVS_LINK, _LINK)
 
 
 def _card_meant(name: str) -> str:
@@ -246,12 +240,6 @@ class LinkIsNoSwitch(Rule):
                 message = f"no node has the Open vSwitch bridge {link.value}, by ovs_name{note}"
                 hint = did_you_mean_one_of(str(link.value), "bridges", switches)
                 yield self.hit(declared, message, place, hint=hint, related=related)
-
-
-HELPER: Final[Path] = ("drbd_usermode_helper",)
-_MASTER: Final[Path] = ("master_netdev",)
-OVS: Final[Path] = ("ndparams", "ovs")
-_OVS_SOURCE: Final = "Ganeti 3.0, gnt-node(8) add, and Open vSwitch support"
 
 
 class PathNotAbsolute(Rule):

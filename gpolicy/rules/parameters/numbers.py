@@ -44,6 +44,15 @@ _ACCEPTED: Final[dict[Path, tuple[float, float]]] = {
     ("hvparams", "xen-hvm", "cpu_cap"): (-math.inf, math.inf),
 } | {("diskparams", "drbd", name): (low, high) for name, (low, high, _) in RANGES.items()}
 """Outside of these the number is refused, as any below 0: rules of their own report that."""
+_CPUS: Final[Path] = ("ipolicy", "vcpu-ratio")
+_SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
+_COUNT: Final[Path] = ("ndparams", "spindle_count")
+_USED: Final[dict[Path, str]] = {_CPUS: "CPUs", _SPINDLES: "spindles"}
+_FILLED: Final = (
+    f"{GROUP}hardware: {{memory: 256G, cpus: 32}}\nndparams: {{spindle_count: 4}}\nipolicy:\n  vcpu-ratio: 4\n"
+    f"  minmax:\n{spec('small', '1G 4G', '1 2', '10G 90G')}"
+)
+_MUCH_MORE: Final = 5
 
 
 class NumberUnlikely(Rule):
@@ -204,12 +213,6 @@ def _promised(hardware: Hardware | None) -> Iterator[tuple[str, int, Span]]:
         yield from (("pv_size", size.value, size.span) for size in hardware.pv_sizes)
 
 
-_CPUS: Final[Path] = ("ipolicy", "vcpu-ratio")
-_SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
-_COUNT: Final[Path] = ("ndparams", "spindle_count")
-_USED: Final[dict[Path, str]] = {_CPUS: "CPUs", _SPINDLES: "spindles"}
-
-
 class RatioBelowOne(Rule):
     info = warning_rule("GP114", "ratio-below-one")(
         summary="vcpu-ratio or spindle-ratio is far below 1.",
@@ -277,12 +280,6 @@ class RatiosExchanged(Rule):
                 yield self.hit(declared, message, leaf.span, hint=hint, related=related)
 
 
-_FILLED: Final = (
-    f"{GROUP}hardware: {{memory: 256G, cpus: 32}}\nndparams: {{spindle_count: 4}}\nipolicy:\n  vcpu-ratio: 4\n"
-    f"  minmax:\n{spec('small', '1G 4G', '1 2', '10G 90G')}"
-)
-
-
 class SpindlesFillFirst(Rule):
     info = warning_rule("GP195", "spindles-fill-first")(
         summary="spindle-ratio fills a node long before its memory and CPUs, even with the largest instances.",
@@ -316,6 +313,3 @@ class SpindlesFillFirst(Rule):
                 message += f" would take {min(by_size):.0f} instances of the largest size"
                 place, related, note = places(context, group, ratio, count)
                 yield self.hit(group, f"{message}{note}", place, hint="raise spindle-ratio", related=related)
-
-
-_MUCH_MORE: Final = 5

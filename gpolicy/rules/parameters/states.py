@@ -20,6 +20,10 @@ _STATE_HINT: Final = (
     "keep it for gpolicy's own counts and guards (and ignore GP113 in gpolicy.toml), or leave it out: the cluster"
     " then keeps what it has"
 )
+_TOTALS: Final = ("mem_total", "cpu_total", "disk_total")
+_LEAST_SHARE: Final = 0.5
+_LEAST_OF_DISK: Final = 0.1
+"""A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
 
 
 class StateOfDisabledHypervisor(Rule):
@@ -219,12 +223,6 @@ class StateBeyondHardware(Rule):
                 hint = "its digits are exchanged in one of them" if exchanged else "correct the one that is wrong"
                 yield self.hit(declared, message, leaf.span, hint=hint, related=(Related(span, "promised here"),))
                 return
-
-
-_TOTALS: Final = ("mem_total", "cpu_total", "disk_total")
-_LEAST_SHARE: Final = 0.5
-_LEAST_OF_DISK: Final = 0.1
-"""A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
 
 
 def _shown(name: str, value: float) -> str:

@@ -32,6 +32,18 @@ from gpolicy.printable import listed
 from gpolicy.rules.examples import CLUSTER, GROUP
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
+IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
+NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})
+"""Types of disks that Ganeti takes and QEMU has no device for. Up to 3.0, Ganeti leaves them to QEMU."""
+CD_ROMS: Final = frozenset({"ide", "paravirtual", "scsi-cd"})
+"""Types of CD-ROM drives that Ganeti 3.1 makes."""
+_IMAGES: Final = (kvm("cdrom_image_path"), kvm("cdrom2_image_path"))
+_ADDRESSES: Final = (
+    ("rbd", "pool", re.compile(r"\w+"), "only letters, digits and _"),
+    ("rbd", "user-id", re.compile(r"[a-z0-9._-]*"), "only a-z, 0-9, -, . and _"),
+    ("gluster", "host", re.compile(r"[^:]+"), "an IPv4 address or a name"),
+)
+"""By disk template: a parameter in the address of a disk, and the form of it that Ganeti 3.1 can read."""
 
 
 @cache
@@ -93,9 +105,6 @@ class AccessInherit(Rule):
 def is_access(path: Path) -> bool:
     """Return whether a path is an access mode of a disk template."""
     return path[0] == "diskparams" and path[-1] == "access"
-
-
-IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
 
 
 class NotExpressible(Rule):
@@ -227,15 +236,6 @@ class DefaultMoves(Rule):
                 yield self.hit(cluster, message + note, span, hint="declare the one that you want")
 
 
-NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})
-"""Types of disks that Ganeti takes and QEMU has no device for. Up to 3.0, Ganeti leaves them to QEMU."""
-
-CD_ROMS: Final = frozenset({"ide", "paravirtual", "scsi-cd"})
-"""Types of CD-ROM drives that Ganeti 3.1 makes."""
-
-_IMAGES: Final = (kvm("cdrom_image_path"), kvm("cdrom2_image_path"))
-
-
 class StartsNoInstance(Rule):
     info = warning_rule("GP139", "starts-no-instance-in-version")(
         summary="The cluster's Ganeti release takes a value of KVM, but starts no instance with it.",
@@ -291,14 +291,6 @@ class StartsNoInstance(Rule):
                     message = f"Ganeti {context.version} starts no instance with disks of {template} in userspace"
                     message += f": {name} {_shown(value)} is not {wanted}{note}"
                     yield self.hit(declared, message, place, hint="write access: kernelspace", related=related)
-
-
-_ADDRESSES: Final = (
-    ("rbd", "pool", re.compile(r"\w+"), "only letters, digits and _"),
-    ("rbd", "user-id", re.compile(r"[a-z0-9._-]*"), "only a-z, 0-9, -, . and _"),
-    ("gluster", "host", re.compile(r"[^:]+"), "an IPv4 address or a name"),
-)
-"""By disk template: a parameter in the address of a disk, and the form of it that Ganeti 3.1 can read."""
 
 
 def _shown(item: InForce) -> str:

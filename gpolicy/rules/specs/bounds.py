@@ -20,6 +20,19 @@ from gpolicy.printable import count
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds, spec
 from gpolicy.rules.specs.examples import GOOD, LARGE, SIZES, SMALL, group_with
 
+CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
+_SOURCE: Final = "Ganeti 3.0, MAX_DISKS and MAX_NICS"
+_WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
+_PAIR: Final = f"{GROUP}ipolicy:\n  minmax:\n    - name: small\n      {bounds('1G 12G', '1 3', '10G 90G')}"
+_GIB: Final = 1024
+_USUAL: Final = 2048
+"""MiB of memory for each CPU."""
+_CLUSTER: Final = (
+    f"{CLUSTER}ipolicy:\n"
+    "  std: {memory-size: 1G, cpu-count: 1, disk-size: 10G, disk-count: 1, nic-count: 1, spindle-use: 1}\n---\n"
+)
+_GROUP: Final = f"{_CLUSTER}gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy:\n  minmax:\n    - name: some\n      "
+
 
 class MinAboveMax(Rule):
     info = error_rule("GP206", "spec-min-above-max", REFUSED)(
@@ -62,12 +75,6 @@ class SpecAllowsNothing(Rule):
                 if pair.possible and pair.maximum[name] == 0:
                     message = f"{pair.title} allows no instance: its maximum {name} is 0"
                     yield self.hit(declared, message, pair.at("max", name), hint="write a bound above 0")
-
-
-CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
-_SOURCE: Final = "Ganeti 3.0, MAX_DISKS and MAX_NICS"
-_WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
-_PAIR: Final = f"{GROUP}ipolicy:\n  minmax:\n    - name: small\n      {bounds('1G 12G', '1 3', '10G 90G')}"
 
 
 _MIN, _MAX = _PAIR.partition("      max:")[::2]
@@ -201,17 +208,10 @@ class SpecUnlikely(Rule):
                 yield self.hit(declared, message, pair.at(bound, "memory-size"), hint="correct the unit")
 
 
-_GIB: Final = 1024
-
-
 def _are_exchanged(memory: int, cpus: int, each: float) -> bool:
     """Return whether GiB and CPUs, once exchanged, have about `each` MiB for a CPU, and now have far less."""
     fits = memory % _GIB == 0 and memory > 0 and 0.7 <= cpus * _GIB / (memory // _GIB) / each <= 1.4
     return fits and each / (memory / cpus) >= 8
-
-
-_USUAL: Final = 2048
-"""MiB of memory for each CPU."""
 
 
 def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
@@ -259,15 +259,6 @@ class StdOutside(Rule):
         message = f"std lies in no spec; the nearest is {pair.title}, but {reasons}"
         hint = "Ganeti refuses this: correct std, or the spec"
         yield self.hit(cluster, message, std[names[0]].span, hint=hint, related=pair.here)
-
-
-_CLUSTER: Final = (
-    f"{CLUSTER}ipolicy:\n"
-    "  std: {memory-size: 1G, cpu-count: 1, disk-size: 10G, disk-count: 1, nic-count: 1, spindle-use: 1}\n---\n"
-)
-
-
-_GROUP: Final = f"{_CLUSTER}gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy:\n  minmax:\n    - name: some\n      "
 
 
 class StdNowhere(Rule):

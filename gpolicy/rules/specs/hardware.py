@@ -17,6 +17,22 @@ from gpolicy.rules.examples import GROUP, bounds
 from gpolicy.rules.specs.examples import SIZES
 
 _GROUP: Final = f"{GROUP}hardware: {{memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}}\n"
+_MANY_VOLUMES: Final = 4
+"""With fewer, a volume may be an array of many disks."""
+_ONE_DIGIT_MORE: Final = (8, 12)
+"""How many times as large a number is that has a digit too many, roughly."""
+_GIB: Final = 1024
+_REPORTED: Final = 0.95
+"""The share of its memory that Linux shows of a machine, at the least."""
+_CPUS_OF_ONE: Final = frozenset({84, 168})
+"""Rare numbers that there are: AMD EPYC 9634 has 84 cores."""
+_MEMORIES: Final = tuple(sorted(odd << power for odd in (1, 3, 5, 7, 9, 15) for power in range(2, 14)))
+"""In GiB: what memory modules of usual sizes make."""
+_FEW_CPUS: Final = 16
+_SMALL_NODE: Final = 16 * 1024
+"""MiB of memory: with less, a node is a virtual one for tests, or a small board."""
+_SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
+_COUNT: Final[Path] = ("ndparams", "spindle_count")
 
 
 def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
@@ -144,15 +160,6 @@ class HardwareUnlikely(Rule):
             )
 
 
-_MANY_VOLUMES: Final = 4
-"""With fewer, a volume may be an array of many disks."""
-_ONE_DIGIT_MORE: Final = (8, 12)
-"""How many times as large a number is that has a digit too many, roughly."""
-_GIB: Final = 1024
-_REPORTED: Final = 0.95
-"""The share of its memory that Linux shows of a machine, at the least."""
-
-
 def _exchanged_digits(figure: int, is_usual: Callable[[int], bool]) -> int:
     """Return the usual figure that one is with two neighbouring digits exchanged; 0 if it is usual, or none is."""
     digits = str(figure)
@@ -174,17 +181,6 @@ def _is_usual_cpus(cpus: int) -> bool:
         return True
     odd = cpus // (cpus & -cpus)  # without its factors of 2
     return cpus % 2 == 0 and odd <= 15
-
-
-_CPUS_OF_ONE: Final = frozenset({84, 168})
-"""Rare numbers that there are: AMD EPYC 9634 has 84 cores."""
-_MEMORIES: Final = tuple(sorted(odd << power for odd in (1, 3, 5, 7, 9, 15) for power in range(2, 14)))
-"""In GiB: what memory modules of usual sizes make."""
-_FEW_CPUS: Final = 16
-_SMALL_NODE: Final = 16 * 1024
-"""MiB of memory: with less, a node is a virtual one for tests, or a small board."""
-_SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
-_COUNT: Final[Path] = ("ndparams", "spindle_count")
 
 
 class SpindleUseBeyondRatio(Rule):

@@ -15,6 +15,17 @@ from gpolicy.policy.model import Declared
 from gpolicy.rules.examples import spec
 from gpolicy.rules.specs.examples import GOOD, LARGE, SIZES, SMALL, group_with
 
+FILLING: Final = ("memory-size", "cpu-count", "disk-size")
+"""The parameters that fill a node."""
+_HSPACE: Final = "hspace of Ganeti 3.0, tiered allocation"
+_STEPS: Final = {"memory-size": 64, "disk-size": 256}
+"""By how much hspace makes an instance smaller at a time, in MiB; it never goes below one step."""
+_FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
+"""How many times a minimum must be below that of a smaller spec; disks differ more on purpose."""
+_NARROW: Final = 2
+_ONE_DIGIT: Final = 10
+_APART: Final = "start above the maximum of the other in at least one parameter: a size 4 MiB above, a count 1"
+
 
 class SpecOrder(Rule):
     info = warning_rule("GP202", "spec-order")(
@@ -44,13 +55,6 @@ def _is_bigger(pair: Pair, other: Pair) -> bool:
     ends = [(pair.maximum, other.maximum), (pair.minimum, other.minimum)]
     at_least = all(one[name] >= two[name] for one, two in ends for name in names)
     return at_least and any(one[name] > two[name] for one, two in ends for name in names)
-
-
-FILLING: Final = ("memory-size", "cpu-count", "disk-size")
-"""The parameters that fill a node."""
-_HSPACE: Final = "hspace of Ganeti 3.0, tiered allocation"
-_STEPS: Final = {"memory-size": 64, "disk-size": 256}
-"""By how much hspace makes an instance smaller at a time, in MiB; it never goes below one step."""
 
 
 class SpecGap(Rule):
@@ -202,10 +206,6 @@ class SpecBoundOutOfOrder(Rule):
                     yield self.hit(declared, message, pair.at("min", name), hint="correct the minimum", related=related)
 
 
-_FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
-"""How many times a minimum must be below that of a smaller spec; disks differ more on purpose."""
-
-
 def _out_of_order(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Related, ...]] | None:
     """Return a minimum that is far below that of another spec, whose other bounds are all lower."""
     for other in others:
@@ -238,10 +238,6 @@ def _reaches_far(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Re
             sizes = [amount(name, bound[name]) for bound in (pair.minimum, pair.maximum)]
             return name, f"{pair.title}: {name} goes from {sizes[0]} to {sizes[1]}, much further than all else", ()
     return None
-
-
-_NARROW: Final = 2
-_ONE_DIGIT: Final = 10
 
 
 def _reach(pair: Pair, name: str) -> float:
@@ -289,9 +285,6 @@ class SpecTouch(Rule):
             if region is not None and _touch(region, first, second) and not _nested(first, second):
                 message = f"{second.title} touches {first.title}: both allow {describe_region(region)}"
                 yield self.hit(declared, message, second.span, hint=_APART, related=first.here)
-
-
-_APART: Final = "start above the maximum of the other in at least one parameter: a size 4 MiB above, a count 1"
 
 
 def _nested(first: Pair, second: Pair) -> bool:

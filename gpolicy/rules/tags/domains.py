@@ -17,6 +17,33 @@ from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.rules.examples import CLUSTER
 
 LOCATION: Final = "Improving location awareness of Ganeti"
+_HOUSINGS: Final = frozenset(
+    [
+        "aisle",
+        "blade",
+        "cabinet",
+        "cage",
+        "chassis",
+        "data-center",
+        "datacenter",
+        "datacentre",
+        "enclosure",
+        "rack",
+        "row",
+    ]
+)
+OF_NODES: Final = _HOUSINGS | frozenset(["feed", "pdu", "power", "psu", "ups"])
+"""What nodes stand in or hang on, and instances do not."""
+PLACES: Final = _HOUSINGS | frozenset(
+    ["az", "building", "campus", "city", "dc", "floor", "hall", "host", "location", "region", "room", "site", "zone"]
+)
+"""Names of domains that a node is in only once."""
+CLOSE: Final = 0.75
+"""How much of two words must be the same for one to be taken for the other mistyped."""
+_RULES: Final[tuple[Pointer, ...]] = (
+    *(("exclusion",), ("desired_location",), ("failure_domains",)),
+    *(("migration", "domains"), ("migration", "allow")),
+)
 
 
 def cluster_tags(tags: str) -> str:
@@ -63,29 +90,6 @@ def domains(context: Context, family: str) -> dict[str, Tag | None]:
     return found
 
 
-_HOUSINGS: Final = frozenset(
-    [
-        "aisle",
-        "blade",
-        "cabinet",
-        "cage",
-        "chassis",
-        "data-center",
-        "datacenter",
-        "datacentre",
-        "enclosure",
-        "rack",
-        "row",
-    ]
-)
-OF_NODES: Final = _HOUSINGS | frozenset(["feed", "pdu", "power", "psu", "ups"])
-"""What nodes stand in or hang on, and instances do not."""
-PLACES: Final = _HOUSINGS | frozenset(
-    ["az", "building", "campus", "city", "dc", "floor", "hall", "host", "location", "region", "room", "site", "zone"]
-)
-"""Names of domains that a node is in only once."""
-
-
 def unread_places(context: Context) -> list[str]:
     """Return the places of which nodes are to have several tags, such as racks or rooms, and that no rule is about."""
     rules = {begin for tag in context.tags if tag.family for begin in begins_of(f"{tag.suffix}:")}
@@ -124,16 +128,6 @@ def misspelt_domains(context: Context) -> set[str]:
         for name, tag in names.items()
         if tag is not None and name.partition(":")[0] not in prefixes and closest(name, several, CLOSE) is not None
     }
-
-
-CLOSE: Final = 0.75
-"""How much of two words must be the same for one to be taken for the other mistyped."""
-
-
-_RULES: Final[tuple[Pointer, ...]] = (
-    *(("exclusion",), ("desired_location",), ("failure_domains",)),
-    *(("migration", "domains"), ("migration", "allow")),
-)
 
 
 def without_tag(context: Context, tag: Tag) -> Fix | None:

@@ -29,6 +29,8 @@ _OF_TOOLS: Final = (f"{_REPAIR}pending:", f"{_REPAIR}result:", f"{_STANDBY}auto"
 _SEPARATORS: Final = re.compile(r"[^A-Za-z]")
 _LIKE_HTOOLS: Final = re.compile(r"htools(?!:[a-z]+:)")
 _FAMILIES: Final = (*(prefix.rstrip(":") for prefix in TAG_FAMILIES.values()), _STANDBY.rstrip(":"))
+_RAW: Final = ("iextags", "desiredlocation")
+"""Families that are compared with the beginning of instance tags as they are."""
 
 
 class TagGrammar(Rule):
@@ -244,10 +246,6 @@ class TagNotInVersion(Rule):
 def _alike(word: str, known: str) -> bool:
     """Return whether a word is most likely `known`, misspelt."""
     return SequenceMatcher(None, word, known).ratio() >= 0.8
-
-
-_RAW: Final = ("iextags", "desiredlocation")
-"""Families that are compared with the beginning of instance tags as they are."""
 
 
 class RawPrefix(Rule):

@@ -37,6 +37,8 @@ from gpolicy.rules.tags.spelling import almost_in
 _MOST_GROUPS: Final = 6  # named in one message
 _GROUP: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
 _RACKS: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\n"
+_MOST_COMPARED: Final = 100_000
+"""Tags of nodes that lack a domain, compared with its name."""
 
 
 def _rack(nodes: str, tag: str) -> str:
@@ -177,10 +179,6 @@ class FailureDomainIncomplete(Rule):
             yield self.hit(
                 key[0], _lacking_words(lacking), spans[key], hint=f"tag every node of {whose} {domains_there}"
             )
-
-
-_MOST_COMPARED: Final = 100_000
-"""Tags of nodes that lack a domain, compared with its name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,12 @@ from gpolicy.rules.tags.domains import (
 
 _SOURCE: Final = f"{LOCATION}, Migration tags"
 _NODES: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
+_UP: Final = '{from: "hv:4", to: "hv:5"}'
+_NUMBER: Final = re.compile(r"(.*:)v?([0-9]{1,9}(?:\.[0-9]{1,9})*)")
+_MOST_KINDS: Final = 300
+"""Different sets of tags in a group that are compared with one another."""
+_FOUR_NODES: Final = f"{GROUP}nodes: [n1, n2, n3, n4]\n---\n"
+_RULES: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\nmigration: {domains: [hv]}\n"
 
 
 def _node_set(nodes: str, tag: str) -> str:
@@ -47,9 +53,6 @@ def _node_set(nodes: str, tag: str) -> str:
 
 def _rules(allow: str) -> str:
     return f"gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow: [{allow}]\n"
-
-
-_UP: Final = '{from: "hv:4", to: "hv:5"}'
 
 
 class AllowMigrationForm(Rule):
@@ -218,18 +221,10 @@ class MigrationDownwards(Rule):
                 yield self.hit(tag.label, message, tag.span, hint="exchange `from` and `to`, or allow both ways")
 
 
-_NUMBER: Final = re.compile(r"(.*:)v?([0-9]{1,9}(?:\.[0-9]{1,9})*)")
-
-
 def _version(tag: str) -> tuple[str, list[int]]:
     """Return what a tag begins with and the version that it ends with, empty if with none."""
     found = _NUMBER.fullmatch(tag)
     return (found[1], [int(part) for part in found[2].split(".")]) if found else (tag, [])
-
-
-_MOST_KINDS: Final = 300
-"""Different sets of tags in a group that are compared with one another."""
-_FOUR_NODES: Final = f"{GROUP}nodes: [n1, n2, n3, n4]\n---\n"
 
 
 def _set(nodes: str, *tags: str) -> str:
@@ -239,7 +234,6 @@ def _set(nodes: str, *tags: str) -> str:
 
 
 _RACKS: Final = _set("n1, n2", "rack:1") + _set("n3, n4", "rack:2")
-_RULES: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\nmigration: {domains: [hv]}\n"
 
 
 class ExclusionOfNodeTags(Rule):

@@ -32,6 +32,10 @@ _TAGGED: Final = (
 )
 _MOST_PLACES: Final = 200  # that are compared with one another
 _ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
+_OF_TOOLS: Final = (HTOOLS, "ganeti:")
+_MOST_PREFIXES: Final = 20
+"""Prefixes whose tags are compared."""
+_OTHERS: Final = "".join(f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\ntags: [tier:web]\n" for name in ("a", "b"))
 
 
 class _Names:
@@ -300,12 +304,6 @@ class RawPrefixShort(Rule):
             if tag.typed and tag.family in ("iextags", "desiredlocation") and short:
                 hint = f"write {tag.suffix} without raw to mean {tag.suffix}:…, or a longer prefix"
                 yield self.hit(tag.label, f"many tags start with {tag.suffix}", tag.span, hint=hint)
-
-
-_OF_TOOLS: Final = (HTOOLS, "ganeti:")
-_MOST_PREFIXES: Final = 20
-"""Prefixes whose tags are compared."""
-_OTHERS: Final = "".join(f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\ntags: [tier:web]\n" for name in ("a", "b"))
 
 
 class TagAlmostAnother(Rule):
