@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, texts
 from gpolicy.checking.in_force import in_force
@@ -16,17 +16,15 @@ from gpolicy.ganeti.releases import release_of, unknown_release
 from gpolicy.policy.guard import BUILT_IN
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import count
-from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from gpolicy.rules.examples import CLUSTER, GROUP, SILVER, bounds
 
 if TYPE_CHECKING:
     from gpolicy.plan.change import Objection
 
-_SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
-
 
 def _sized(memory: str) -> str:
     sizes = bounds(memory, "1 16", "1G 1T", "1 8")
-    return f"{GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n    - name: some\n      {sizes}---\n{_SILVER}"
+    return f"{GROUP}nodes: [node1.example.org]\nipolicy:\n  minmax:\n    - name: some\n      {sizes}---\n{SILVER}"
 
 
 class LastGroupRemoved(Rule):
@@ -54,8 +52,8 @@ class RemovedGroupHasNodes(Rule):
         summary="A group is to be removed, but the policy leaves nodes of the cluster in it.",
         rationale="Only an empty group can be removed.",
         source="Ganeti 3.0, gnt-group remove",
-        bad=f"{GROUP}removed: true\n---\n{_SILVER}",
-        good=f"{GROUP}removed: true\n---\n{_SILVER}nodes: [node1.example.org]\n",
+        bad=f"{GROUP}removed: true\n---\n{SILVER}",
+        good=f"{GROUP}removed: true\n---\n{SILVER}nodes: [node1.example.org]\n",
     )
     needs_state = needs_whole_policy = True
 
@@ -181,8 +179,8 @@ class PlanImpossible(_GuardRule):
         rationale="The guards of `gpolicy plan` object to it, and nothing can override them: the plan could not be"
         " carried out to its end. Guards that other rules know more about (GP301, GP309, GP722) are reported by these.",
         source="gpolicy plan, built-in guards",
-        bad=f"{GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node2.example.org]\n",
-        good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\n---\n{_SILVER}",
+        bad=f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [node2.example.org]\n",
+        good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\n---\n{SILVER}",
     )
     overridable = False
     hint = "change what the policy says, or the cluster, first"

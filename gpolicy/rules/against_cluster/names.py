@@ -19,7 +19,7 @@ from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import some
 from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.parameters.paths import FILES
+from gpolicy.rules.shared import FILES
 
 _OUTSIDE: Final[tuple[Path, ...]] = (
     ("default_iallocator",),

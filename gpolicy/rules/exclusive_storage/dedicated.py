@@ -14,10 +14,8 @@ from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.checking.volumes import terms_in
 from gpolicy.findings import Related, Span, info_rule, warning_rule
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
-from gpolicy.rules.examples import bounds
-from gpolicy.rules.exclusive_storage.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES
-from gpolicy.rules.exclusive_storage.mode import exclusive_hit
-from gpolicy.rules.exclusive_storage.spindles import exclusive_groups
+from gpolicy.rules.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES, bounds
+from gpolicy.rules.shared import exclusive_groups, exclusive_hit
 
 _DEDICATED: Final = "Partitioned Ganeti, Dedicated CPUs and Dedicated RAM"
 _GOOD: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL

@@ -8,13 +8,12 @@ from typing import Final
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.rule import Explains, Hit, Rule
-from gpolicy.findings import Related, error_rule, info_rule, warning_rule
+from gpolicy.findings import error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
-from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf
 from gpolicy.printable import count
-from gpolicy.rules.examples import GROUP
-from gpolicy.rules.exclusive_storage.examples import EXCLUSIVE
+from gpolicy.rules.examples import EXCLUSIVE, GROUP
+from gpolicy.rules.shared import exclusive_hit
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 
@@ -124,23 +123,6 @@ class ExclusiveStorageMixed(Rule):
 
 def _some(names: Iterable[str]) -> str:
     return ", ".join(sorted(names)[:5])
-
-
-def exclusive_hit(
-    rule: Rule,
-    context: Context,
-    declared: ClusterPolicy | GroupPolicy,
-    leaf: Leaf,
-    exclusive: Leaf,
-    message: str,
-    hint: str,
-) -> Hit:
-    """Return a hit at what the object says itself, with the other half of the contradiction as related place."""
-    if context.own(declared, leaf.path) is not None:
-        related = (Related(exclusive.span, "exclusive storage is on"),)
-        return rule.hit(declared, message, leaf.span, hint=hint, related=related)
-    related = (Related(leaf.span, "inherited from the cluster"),)
-    return rule.hit(declared, message, exclusive.span, hint=hint, related=related)
 
 
 class ExclusiveStorageOnOtherDisks(Rule):

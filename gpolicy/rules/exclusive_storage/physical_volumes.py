@@ -18,9 +18,8 @@ from gpolicy.fit.terms import volume_terms
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
 from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
-from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.exclusive_storage.examples import EXCLUSIVE
-from gpolicy.rules.exclusive_storage.spindles import exclusive_groups
+from gpolicy.rules.examples import CLUSTER, EXCLUSIVE, GROUP
+from gpolicy.rules.shared import exclusive_groups
 
 if TYPE_CHECKING:
     from gpolicy.cluster.state import Node

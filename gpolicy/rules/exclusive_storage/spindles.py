@@ -15,10 +15,10 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.units import SIZE_STEP_MIB
 from gpolicy.ganeti.vocabulary import MAX_DISKS
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
-from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
+from gpolicy.policy.model import GroupPolicy, Hardware
 from gpolicy.printable import count
-from gpolicy.rules.examples import bounds
-from gpolicy.rules.exclusive_storage.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES
+from gpolicy.rules.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES, bounds
+from gpolicy.rules.shared import exclusive_groups
 
 _EXCLUSIVE: Final = "Partitioned Ganeti, Exclusive use of disks"
 _SPINDLES: Final = "Partitioned Ganeti, Spindles as a resource"
@@ -35,14 +35,6 @@ def _full(disk: str = "11T 11760G", spindles: str = "12 12") -> str:
 
 
 _GOOD: Final = EXCLUSIVE + HARDWARE + _specs(_full(), _QUARTER)
-
-
-def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, Hardware]]:
-    """Yield the groups that promise hardware and are known to have exclusive storage on."""
-    for group in context.groups:
-        exclusive = context.exclusive(group)
-        if exclusive is not None and group.hardware is not None:
-            yield group, exclusive, group.hardware
 
 
 def _known_volumes(context: Context) -> Iterator[tuple[GroupPolicy, Pair, VolumeSize, Hardware]]:

@@ -19,9 +19,8 @@ from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
-from gpolicy.rules.examples import CLUSTER, GROUP, spec
+from gpolicy.rules.examples import CLUSTER, GROUP, SILVER, spec
 
-_SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
 _ALLOC_POLICY: Final[Path] = ("alloc_policy",)
 _CLOSED: Final = "unallocable"
 _SPECS: Final = "ipolicy:\n  minmax:\n"
@@ -56,7 +55,7 @@ class GroupNameUnlikely(Rule):
         " its name in a path: a slash ends it, and blanks at its ends get lost on command lines.",
         source="Ganeti 3.0, RAPI /2/groups/NAME",
         bad=f"{GROUP}---\ngpolicy: v1\nkind: NodeGroup\nname: Gold\n",
-        good=f"{GROUP}---\n{_SILVER}",
+        good=f"{GROUP}---\n{SILVER}",
     )
     explains = Explains(order=3)
     finds_more_with_state = True
@@ -102,7 +101,7 @@ class RenameImpossible(Rule):
         " groups take one another's names in a circle.",
         rationale="A rename takes one group from its old name to its new one, so the old name must be free afterwards.",
         source="Ganeti 3.0, gnt-group rename",
-        bad=f"{GROUP}renamed_from: silver\n---\n{_SILVER}",
+        bad=f"{GROUP}renamed_from: silver\n---\n{SILVER}",
         good=f"{GROUP}renamed_from: silver\n",
     )
     finds_more_with_state = True

@@ -13,7 +13,7 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import GROUP
-from gpolicy.rules.unknown_names import NameRule
+from gpolicy.rules.shared import NameRule
 
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 

@@ -15,8 +15,8 @@ from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.printable import count, named
 from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.rules.shared import NameRule
 from gpolicy.rules.tags.domains import has_mirrors
-from gpolicy.rules.unknown_names import NameRule
 
 _GROUP: Final = (
     f"{GROUP}nodes: [n1, n2]\nhardware: {{memory: 256G, cpus: 32}}\nipolicy:\n"

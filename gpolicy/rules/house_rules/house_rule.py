@@ -23,7 +23,6 @@ from gpolicy.policy.source_file import Located, Pointer, YamlDocument, place_nam
 from gpolicy.policy.structure import ALIAS_BOMB
 from gpolicy.printable import clipped, count
 from gpolicy.rules.examples import GROUP
-from gpolicy.rules.house_rules.examples import GOLD, GOOD, RATIO, rule
 from gpolicy.rules.house_rules.named_values import (
     KINDS,
     fits_any,
@@ -38,6 +37,19 @@ from gpolicy.rules.house_rules.named_values import (
 )
 from gpolicy.show.effective_policy import EffectiveObject, Origin, effective_view
 
+RATIO: Final = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"
+GOLD: Final = f"{GROUP}ipolicy: {{vcpu-ratio: 1}}\n"
+
+
+def rule(schema: str, *, name: str = "dedicated-cpus", about: str = "kind: NodeGroup") -> str:
+    """Return a Rule document in YAML, behind another document."""
+    return (
+        f"---\ngpolicy: v1\nkind: Rule\nname: {name}\nfor: {{{about}}}\nschema: {{{schema}}}\n"
+        "message: gold is sold with dedicated CPUs\n"
+    )
+
+
+GOOD: Final = GOLD + rule(RATIO)
 _MOST_OF_ONE: Final = 20  # findings of one rule about one object
 _STEPS_OF_FINDING: Final = 200
 _LONGEST_VALUE: Final = 60

@@ -18,7 +18,7 @@ from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.policy.model import Leaf
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
-from gpolicy.rules.parameters.values import IMAGES
+from gpolicy.rules.shared import IMAGES
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
 _LONGEST_PATTERN: Final = 200

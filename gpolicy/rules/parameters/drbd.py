@@ -14,19 +14,11 @@ from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
 from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.shared import RANGES
 
 _SOURCE: Final = "Resource model, Disk parameters"
 BARRIER_SETS: Final = ("n", "b", "d", "f", "bd", "bf", "df", "bdf")
 """What disk-barriers can be, letters in any order: barriers, drain, flushes; n disables nothing."""
-RANGES: Final = {
-    "resync-rate": (1, 4 << 20, "KiB/s"),
-    "c-plan-ahead": (0, 300, "tenths of a second"),
-    "c-fill-target": (0, 1 << 20, "sectors"),
-    "c-delay-target": (1, 100, "tenths of a second"),
-    "c-min-rate": (0, 4 << 20, "KiB/s"),
-    "c-max-rate": (250, 4 << 20, "KiB/s"),
-}
-"""Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
 
 
 def _path(name: str) -> Path:

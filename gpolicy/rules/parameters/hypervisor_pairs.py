@@ -1,4 +1,4 @@
-"""GP175 and GP176: hypervisor parameters that Ganeti stores together, although one makes the other useless.
+"""GP176: hypervisor parameters that Ganeti stores together, although one makes the other useless.
 
 What each does was read from the commands and files that Ganeti 3.0.2 starts instances with.
 """
@@ -15,52 +15,14 @@ from gpolicy.checking.in_force import InForce, in_force, places
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.parameters import default_in, kvm, parameter_at
-from gpolicy.ganeti.releases import release_key
+from gpolicy.ganeti.parameters import kvm, parameter_at
 from gpolicy.ganeti.values import as_word
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS
 from gpolicy.policy.model import ClusterPolicy
 from gpolicy.rules.examples import CLUSTER
-from gpolicy.rules.parameters.hypervisors import CONTRADICTIONS, SPICE
+from gpolicy.rules.shared import default_of
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
-
-
-class NeedsAnother(Rule):
-    info = warning_rule("GP175", "hypervisor-parameter-needs-another")(
-        summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
-        rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
-        " whether the cluster has another value: with `--state` it does, and GP170 and GP171 report what is refused.",
-        source="Ganeti 3.0.2, run: the checks of its hypervisors",
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user, security_domain: kvm}}\n",
-    )
-    finds_more_with_state = needs_whole_policy = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        pairs = [(kvm(item.first), kvm(item.second), item.refused) for item in self._contradictions(context)]
-        pairs += [(path, kvm("spice_bind"), lambda value, bind: bool(value) and not bind) for path in SPICE]
-        for first, second, refused in pairs:
-            for declared, leaf in context.explicit_at(first, second):
-                other = second if leaf.path == first else first
-                if in_force(context, declared, other) is not None:
-                    continue
-                default = _default(context, other)
-                values = (leaf.value, default) if leaf.path == first else (default, leaf.value)
-                if refused(*values):
-                    shown = "empty" if default == "" else as_word(default)
-                    message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
-                    message += ", which is Ganeti's default"
-                    yield self.hit(declared, message, leaf.span, hint=f"declare {other[-1]} as well")
-
-    def _contradictions(self, context: Context) -> Iterator[Any]:
-        version = release_key(context.version)
-        return (item for item in CONTRADICTIONS if version >= release_key(item.since))
-
-
-def _default(context: Context, path: Path) -> Any:
-    parameter = parameter_at(path)
-    return default_in(parameter, context.version) if parameter is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +265,7 @@ class HypervisorMismatch(Rule):
     def _value(self, context: Context, declared: ClusterPolicy, item: _Mismatch, path: Path) -> InForce | None:
         value = in_force(context, declared, path)
         if value is None and item.by_default and path == item.second and not _shows_hypervisors(context):
-            return InForce(path, _default(context, path))
+            return InForce(path, default_of(context, path))
         return value
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force, places, together
@@ -19,14 +19,16 @@ from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
+from gpolicy.ganeti.values import as_word
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.shared import default_of
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
 _SOURCE: Final = "Ganeti 3.0.2, run: the checks of its hypervisors; gnt-instance(8)"
-SPICE: Final = tuple(
+_SPICE: Final = tuple(
     parameter.path
     for parameter in PARAMETERS
     if parameter.path[:2] == ("hvparams", "kvm")
@@ -57,7 +59,7 @@ class _Contradiction:
     since: str = "2.15"
 
 
-CONTRADICTIONS: Final = (
+_CONTRADICTIONS: Final = (
     _Contradiction(
         "security_domain",
         "security_model",
@@ -130,7 +132,7 @@ class HypervisorContradiction(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for item in CONTRADICTIONS:
+        for item in _CONTRADICTIONS:
             if release_key(context.version) < release_key(item.since):
                 continue
             for declared, (first, second) in together(context, kvm(item.first), kvm(item.second)):
@@ -150,7 +152,7 @@ class SpiceWithoutBind(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for path in SPICE:
+        for path in _SPICE:
             for declared, (parameter, bind) in together(context, path, kvm("spice_bind")):
                 if parameter.value and not bind.value:
                     place, related, note = places(context, declared, parameter, bind)
@@ -259,3 +261,35 @@ def _address(text: Value) -> IPv4Address | IPv6Address | None:
         return ip_address(str(text))
     except ValueError:
         return None
+
+
+class NeedsAnother(Rule):
+    info = warning_rule("GP175", "hypervisor-parameter-needs-another")(
+        summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
+        rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
+        " whether the cluster has another value: with `--state` it does, and GP170 and GP171 report what is refused.",
+        source="Ganeti 3.0.2, run: the checks of its hypervisors",
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user, security_domain: kvm}}\n",
+    )
+    finds_more_with_state = needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        pairs = [(kvm(item.first), kvm(item.second), item.refused) for item in self._contradictions(context)]
+        pairs += [(path, kvm("spice_bind"), lambda value, bind: bool(value) and not bind) for path in _SPICE]
+        for first, second, refused in pairs:
+            for declared, leaf in context.explicit_at(first, second):
+                other = second if leaf.path == first else first
+                if in_force(context, declared, other) is not None:
+                    continue
+                default = default_of(context, other)
+                values = (leaf.value, default) if leaf.path == first else (default, leaf.value)
+                if refused(*values):
+                    shown = "empty" if default == "" else as_word(default)
+                    message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
+                    message += ", which is Ganeti's default"
+                    yield self.hit(declared, message, leaf.span, hint=f"declare {other[-1]} as well")
+
+    def _contradictions(self, context: Context) -> Iterator[Any]:
+        version = release_key(context.version)
+        return (item for item in _CONTRADICTIONS if version >= release_key(item.since))

@@ -14,9 +14,9 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.shared import HELPER, MOST_BITS
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
-MOST_BITS: Final = 128  # of an IPv6 address
 _MODE: Final[Path] = ("nicparams", "mode")
 _LINK: Final[Path] = ("nicparams", "link")
 _VLAN: Final[Path] = ("nicparams", "vlan")
@@ -28,7 +28,6 @@ _MOST_BYTES: Final = 15
 OVS_NAME: Final[Path] = ("ndparams", "ovs_name")
 OVS_LINK: Final[Path] = ("ndparams", "ovs_link")
 _INTERFACES: Final[tuple[Path, ...]] = (("master_netdev",), OVS_NAME, OVS_LINK, _LINK)
-HELPER: Final[Path] = ("drbd_usermode_helper",)
 _MASTER: Final[Path] = ("master_netdev",)
 OVS: Final[Path] = ("ndparams", "ovs")
 _OVS_SOURCE: Final = "Ganeti 3.0, gnt-node(8) add, and Open vSwitch support"

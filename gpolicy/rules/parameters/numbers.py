@@ -19,8 +19,7 @@ from gpolicy.policy.building import LEAST_WITHOUT_UNIT
 from gpolicy.policy.model import Declared, Hardware, Leaf
 from gpolicy.policy.scenario import Scenario, Sizes
 from gpolicy.rules.examples import GROUP, spec
-from gpolicy.rules.parameters.drbd import RANGES
-from gpolicy.rules.parameters.network import MOST_BITS
+from gpolicy.rules.shared import MOST_BITS, RANGES
 
 _GIB: Final = 1024
 _WHOLE_NUMBERS: Final = frozenset({Type.INT, Type.SIZE, Type.MIB})

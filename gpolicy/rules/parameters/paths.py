@@ -20,6 +20,7 @@ from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
 from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.shared import FILES
 
 _FILE: Final[Path] = ("file_storage_dir",)
 _SHARED: Final[Path] = ("shared_file_storage_dir",)
@@ -29,9 +30,6 @@ FORBIDDEN: Final = (
 )
 """Where Ganeti keeps no disks (checked against its own list)."""
 _OF_GANETI: Final = ("/var/lib/ganeti", "/var/log/ganeti", "/run/ganeti", "/var/run/ganeti", "/usr/share/ganeti")
-FILES: Final[tuple[Path, ...]] = tuple(
-    parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM)
-)
 _OPEN: Final = ("/tmp", "/var/tmp", "/dev/shm", "/home")  # noqa: S108 (what is warned of)
 _OPEN_SCHEMES: Final = ("http", "ftp", "tftp")
 _DIRECTORIES: Final = frozenset({"file_storage_dir", "shared_file_storage_dir", "mem_path", "vnc_x509_path"})

@@ -19,8 +19,7 @@ from gpolicy.policy.misspelt import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.parameters.misformed_texts import Form, misformed
-from gpolicy.rules.parameters.values import is_access
+from gpolicy.rules.shared import Form, is_access, misformed
 
 _SOURCE: Final = "Resource model, Disk parameters"
 _STRIPES: Final[tuple[Path, ...]] = (

@@ -30,9 +30,9 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import INHERIT, Leaf
 from gpolicy.printable import listed
 from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.shared import IMAGES, is_access
 
 _ALWAYS_EXPRESSIBLE: Final = frozenset({Type.BOOL, Type.FLOAT, Type.CHOICE})  # once they conform to the schema
-IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
 NO_DEVICE: Final = frozenset({"scsi", "sd", "mtd", "pflash"})
 """Types of disks that Ganeti takes and QEMU has no device for. Up to 3.0, Ganeti leaves them to QEMU."""
 CD_ROMS: Final = frozenset({"ide", "paravirtual", "scsi-cd"})
@@ -100,11 +100,6 @@ class AccessInherit(Rule):
                 if leaf.value is INHERIT and is_access(leaf.path):
                     hint = "write the cluster's value here, and change both together"
                     yield self.hit(declared, f"Ganeti cannot reset {leaf.dotted}", leaf.span, hint=hint)
-
-
-def is_access(path: Path) -> bool:
-    """Return whether a path is an access mode of a disk template."""
-    return path[0] == "diskparams" and path[-1] == "access"
 
 
 class NotExpressible(Rule):

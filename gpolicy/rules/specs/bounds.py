@@ -17,8 +17,7 @@ from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy import edits
 from gpolicy.policy.model import GroupPolicy, Leaf
 from gpolicy.printable import count
-from gpolicy.rules.examples import CLUSTER, GROUP, bounds, spec
-from gpolicy.rules.specs.examples import GOOD, LARGE, SIZES, SMALL, group_with
+from gpolicy.rules.examples import CLUSTER, GOOD_SPECS, GROUP, LARGE, SIZES, SMALL, bounds, group_with, spec
 
 CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
 _SOURCE: Final = "Ganeti 3.0, MAX_DISKS and MAX_NICS"
@@ -40,7 +39,7 @@ class MinAboveMax(Rule):
         rationale="Ganeti refuses the policy, since no instance could fit.",
         source=f"{SIZES}; Ganeti 3.0 checks it",
         bad=group_with(spec("small", "12G 1G", "1 3", "10G 90G")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -66,7 +65,7 @@ class SpecAllowsNothing(Rule):
         rationale="Ganeti accepts bounds of zero and below, but every instance has memory and a CPU.",
         source=f"{SIZES}; Ganeti 3.0 does not check it",
         bad=group_with(spec("none", "0 0", "1 3", "10G 90G")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -128,7 +127,7 @@ class SpecMinZero(Rule):
         " bound excludes nothing. Ganeti accepts it silently.",
         source=f"{SIZES}; Ganeti 3.0 does not check it",
         bad=group_with(spec("small", "0 12G", "1 3", "10G 90G")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -147,7 +146,7 @@ class SpecWithoutDisks(Rule):
         rationale="No instance fits: one with disks has too many, and one without disks needs the template diskless.",
         source=f"{SIZES}; Ganeti 3.0, check of instances",
         bad=group_with(spec("small", "1G 12G", "1 3", "0 0")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:

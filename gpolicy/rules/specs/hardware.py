@@ -13,8 +13,7 @@ from gpolicy.findings import Related, RuleParameter, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import Declared, GroupPolicy
 from gpolicy.printable import count as in_words
-from gpolicy.rules.examples import GROUP, bounds
-from gpolicy.rules.specs.examples import SIZES
+from gpolicy.rules.examples import GROUP, SIZES, bounds
 
 _GROUP: Final = f"{GROUP}hardware: {{memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}}\n"
 _MANY_VOLUMES: Final = 4

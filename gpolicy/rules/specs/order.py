@@ -12,8 +12,7 @@ from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, RuleParameter, error_rule, info_rule, warning_rule
 from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
-from gpolicy.rules.examples import spec
-from gpolicy.rules.specs.examples import GOOD, LARGE, SIZES, SMALL, group_with
+from gpolicy.rules.examples import GOOD_SPECS, LARGE, SIZES, SMALL, group_with, spec
 
 FILLING: Final = ("memory-size", "cpu-count", "disk-size")
 """The parameters that fill a node."""
@@ -35,7 +34,7 @@ class SpecOrder(Rule):
         " (hail's dedicated metric sorts specs itself, by the minimum of disk-size.)",
         source=SIZES,
         bad=group_with(SMALL, LARGE),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -64,7 +63,7 @@ class SpecGap(Rule):
         " the maximum of the one below, most likely a unit is wrong.",
         source=SIZES,
         bad=group_with(LARGE, spec("small", "64M 128M", "1 3", "10G 90G")),
-        good=GOOD,
+        good=GOOD_SPECS,
         parameters=(
             RuleParameter(name="factor", default=64, summary="Report a gap larger than this factor.", least=1),
         ),
@@ -94,7 +93,7 @@ class SpecNotMonotonic(Rule):
         " a greater maximum, no order is right. Most likely a number is mistyped.",
         source=SIZES,
         bad=group_with(LARGE, spec("small", "1G 12G", "1 3", "10G 9T")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -120,7 +119,7 @@ class SpecsWithoutOrder(Rule):
         " on their order. Specs for computing beside specs for storage have this price.",
         source=SIZES,
         bad=group_with(spec("computing", "64G 128G", "16 32", "10G 20G"), spec("storage", "4G 8G", "1 2", "1T 2T")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -156,7 +155,7 @@ class TieredCannotCount(Rule):
         " disks counts as 0, and if the bounds of a spec are closer than one step, hspace counts its maximum only.",
         source=_HSPACE,
         bad=group_with(spec("small", "1024 1064", "1 3", "10G 90G")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -258,7 +257,7 @@ class SpecOverlap(Rule):
         " depends on which of them comes first. Ganeti does not check this. (GP229: specs that only touch.)",
         source=SIZES,
         bad=group_with(LARGE, spec("small", "1G 20G", "1 6", "10G 200G")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -276,7 +275,7 @@ class SpecTouch(Rule):
         " the spec that comes first, which hardly changes a count.",
         source=SIZES,
         bad=group_with(LARGE, spec("small", "1G 16G", "1 4", "10G 100G")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -307,7 +306,7 @@ class SpecContained(Rule):
         rationale="It allows nothing that the other spec does not allow, and the two overlap.",
         source=SIZES,
         bad=group_with(LARGE, spec("half", "16G 32G", "4 8", "100G 500G")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -325,7 +324,7 @@ class SpecDuplicate(Rule):
         rationale="Ganeti silently keeps both. The second adds nothing, and hspace counts it once more.",
         source=f"{SIZES}; Ganeti 3.0 accepts duplicates",
         bad=group_with(SMALL, spec("tiny", "1G 12G", "1 3", "10G 90G")),
-        good=GOOD,
+        good=GOOD_SPECS,
         fix="Removes the second one, unless it has its own name, which something could use.",
     )
 
@@ -345,7 +344,7 @@ class SpecNameTwice(Rule):
         summary="Two specs of one list have the same name, or names that differ only in case.",
         rationale="Guards, tests and reports refer to a spec by its name.",
         bad=group_with(LARGE, SMALL.replace("small", "large")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:

@@ -18,11 +18,12 @@ from gpolicy.policy.promised import unlikely
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.printable import listed, named
 from gpolicy.rules.examples import GROUP
-from gpolicy.rules.groups.nodes import unknown_in_sets
+from gpolicy.rules.shared import unknown_in_sets
 from gpolicy.rules.tags.domains import (
     LOCATION,
     PLACES,
     allowed_migrations,
+    almost_in,
     begins_of,
     domains,
     has_mirrors,
@@ -32,7 +33,6 @@ from gpolicy.rules.tags.domains import (
     suffixes,
     unread_places,
 )
-from gpolicy.rules.tags.spelling import almost_in
 
 _MOST_GROUPS: Final = 6  # named in one message
 _GROUP: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
