@@ -13,8 +13,8 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related
 from gpolicy.fit.desired import is_glob
-from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.parameters import PARAMETERS, Reach, default_in, parameter_at
+from gpolicy.ganeti.parameter import Path, Reach
+from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, NodeSetPolicy
 from gpolicy.policy.promised import unlikely, written_out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context, Known, name_of, texts
 from gpolicy.checking.rule import Hit, Rule
@@ -44,14 +44,10 @@ class TemplateNotEnabled(Rule):
                 if template not in enabled.values:
                     message = f"{template} is not enabled on the cluster"
                     hint = f"add it to enabled_disk_templates, or allow only {', '.join(enabled.values)}"
-                    span = leaf.at(_index(leaf.document.root, template))
+                    written: Any = leaf.document.root  # the value itself is sorted
+                    span = leaf.at(written["ipolicy"]["disk-templates"].index(template))
                     missing = f"enabled {template}"
                     yield self.hit(declared, message, span, hint=hint, related=_where(enabled), missing=missing)
-
-
-def _index(root: dict[str, dict[str, list[str]]], template: str) -> int:
-    """Return the place of a template in the list as it is written (the value itself is sorted)."""
-    return root["ipolicy"]["disk-templates"].index(template)
 
 
 class LvmWithoutVolumeGroup(Rule):

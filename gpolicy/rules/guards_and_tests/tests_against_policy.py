@@ -244,10 +244,6 @@ def _capacity(number: str) -> str:
     return f'{_WITH_SIZES}  - {{name: a test, "on": {on}, capacity: {{}}, expect: {{specs: {{large: {number}}}}}}}\n'
 
 
-def _label(name: str) -> str:
-    return f"test/{name}"
-
-
 class NeverPassesTest(Rule):
     info = warning_rule("GP819", "test-never-passes")(
         summary="A test fails: what it expects is not so, or it cannot run.",
@@ -275,11 +271,11 @@ class NeverPassesTest(Rule):
     def _failure(self, outcome: Outcome) -> Hit:
         if outcome.error is not None:
             message = f"the test cannot run: {outcome.error}"
-            return self.hit(_label(outcome.name), message, outcome.place or outcome.span, hint=outcome.hint or "")
+            return self.hit(f"test/{outcome.name}", message, outcome.place or outcome.span, hint=outcome.hint or "")
         wrong = outcome.failures[0]
         why = f" ({wrong.detail})" if wrong.detail else ""
         message = f"the test fails: {wrong.title} is {wrong.found}{why}, but {wrong.expected} is expected"
-        return self.hit(_label(outcome.name), message, wrong.span, hint="correct the question, or what is expected")
+        return self.hit(f"test/{outcome.name}", message, wrong.span, hint="correct the question, or what is expected")
 
 
 class NeverFailsTest(Rule):
@@ -305,8 +301,10 @@ class NeverFailsTest(Rule):
                     bound = "at least 0" if wanted.most is None else f"at most {wanted.most:,}"
                     message = f"{expectation.title} is {bound} in any case"
                     hint = "expect a number, or 1 or more"
-                    yield self.hit(_label(scenario.name.value), message, expectation.span, hint=hint)
+                    yield self.hit(f"test/{scenario.name.value}", message, expectation.span, hint=hint)
         edits = any(scenario.stage.edits for scenario in context.policy.scenarios)
         for scenario, edit in context.forecast.idle_edits(context.policy) if edits else ():
             message = "this edit leaves the cluster of the test as it was"
-            yield self.hit(_label(scenario.name.value), message, edit.span, hint="remove it, or correct what it names")
+            yield self.hit(
+                f"test/{scenario.name.value}", message, edit.span, hint="remove it, or correct what it names"
+            )

@@ -39,17 +39,6 @@ from gpolicy.show.effective_policy import EffectiveObject, Origin, effective_vie
 
 RATIO: Final = "properties: {ipolicy.vcpu-ratio: {maximum: 1}}"
 GOLD: Final = f"{GROUP}ipolicy: {{vcpu-ratio: 1}}\n"
-
-
-def rule(schema: str, *, name: str = "dedicated-cpus", about: str = "kind: NodeGroup") -> str:
-    """Return a Rule document in YAML, behind another document."""
-    return (
-        f"---\ngpolicy: v1\nkind: Rule\nname: {name}\nfor: {{{about}}}\nschema: {{{schema}}}\n"
-        "message: gold is sold with dedicated CPUs\n"
-    )
-
-
-GOOD: Final = GOLD + rule(RATIO)
 _MOST_OF_ONE: Final = 20  # findings of one rule about one object
 _STEPS_OF_FINDING: Final = 200
 _LONGEST_VALUE: Final = 60
@@ -78,6 +67,17 @@ _MEASURES: Final = {
     **{f"{end}Properties": "key" for end in ("min", "max")},
 }
 _SHOW: Final = "`gpolicy show --format json` shows the values of each object as `effective`"
+
+
+def rule(schema: str, *, name: str = "dedicated-cpus", about: str = "kind: NodeGroup") -> str:
+    """Return a Rule document in YAML, behind another document."""
+    return (
+        f"---\ngpolicy: v1\nkind: Rule\nname: {name}\nfor: {{{about}}}\nschema: {{{schema}}}\n"
+        "message: gold is sold with dedicated CPUs\n"
+    )
+
+
+GOOD: Final = GOLD + rule(RATIO)
 
 
 class OfHouse(Rule):

@@ -282,9 +282,5 @@ class StateBeyondNode(Rule):
                     shown = [_shown(path[-1], value) for value in (number(leaf), has)]
                     message = f"{leaf.dotted} is {only}{shown[0]}, but node {name} reports {shown[1]}"
                     hint = "correct the figure, or declare it for fewer nodes"
-                    yield self.hit(_declarer(context, leaf), message, leaf.span, hint=hint)
-
-
-def _declarer(context: Context, leaf: Leaf) -> Declared:
-    """Return the object that declares a leaf."""
-    return next(item for item in context.policy.objects if item.leaves.get(leaf.path) is leaf)
+                    owner = next(item for item in context.policy.objects if item.leaves.get(leaf.path) is leaf)
+                    yield self.hit(owner, message, leaf.span, hint=hint)

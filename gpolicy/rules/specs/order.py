@@ -127,7 +127,11 @@ class SpecsWithoutOrder(Rule):
             if context.exclusive(declared):
                 continue  # the dedicated metric orders by disk-size (GP410)
             more, less = (
-                [name for name in FILLING if all(one[name] > two[name] for one, two in _ends(high, low))]
+                [
+                    name
+                    for name in FILLING
+                    if all(high.bound(end)[name] > low.bound(end)[name] for end in ("min", "max"))
+                ]
                 for high, low in ((first, second), (second, first))
             )
             if more and less:
@@ -141,10 +145,6 @@ def _apart(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
         for first, second in combinations(comparable(pairs), 2):
             if first.overlap(second) is None:
                 yield declared, first, second
-
-
-def _ends(one: Pair, other: Pair) -> tuple[tuple[dict[str, int], dict[str, int]], ...]:
-    return (dict(one.minimum), dict(other.minimum)), (dict(one.maximum), dict(other.maximum))
 
 
 class TieredCannotCount(Rule):
