@@ -240,7 +240,7 @@ def findings_in(
 
 
 def _fingerprints(findings: list[Finding], sources: Files) -> dict[Finding, str]:
-    from gpolicy.checking.fingerprint import unique_fingerprints  # noqa: PLC0415
+    from gpolicy.checking.baseline import unique_fingerprints  # noqa: PLC0415
 
     found = list(dict.fromkeys(findings))  # what two policies share is one finding
     return dict(zip(found, unique_fingerprints(found, sources, locate=repository_path), strict=True))

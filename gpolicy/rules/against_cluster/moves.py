@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.in_force import in_force
+from gpolicy.checking.node_limits import own_pool
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.volumes import own_pool
 from gpolicy.cluster.state import Instance
 from gpolicy.findings import NO_PLAN, Related, RuleParameter, Span, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path

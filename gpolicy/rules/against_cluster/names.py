@@ -8,9 +8,9 @@ from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_HYPERVISORS, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.in_force import in_force
+from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, pools_in
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.volumes import METAVG, VOLUME_GROUP, pools_in
 from gpolicy.findings import warning_rule
 from gpolicy.fit.fit_rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
 from gpolicy.ganeti.parameter import Path

@@ -8,10 +8,9 @@ from itertools import pairwise
 from typing import Final
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of, number
-from gpolicy.checking.node_limits import kept_by_node, kept_disk, total_disk, total_of
+from gpolicy.checking.node_limits import kept_by_node, kept_disk, terms_in, total_disk, total_of
 from gpolicy.checking.pairs import amount, comparable
 from gpolicy.checking.rule import Explains, Hit, Rule
-from gpolicy.checking.volumes import terms_in
 from gpolicy.findings import Related, Span, info_rule, warning_rule
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
 from gpolicy.rules.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES, bounds

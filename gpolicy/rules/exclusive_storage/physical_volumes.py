@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.in_force import in_force
+from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool, terms_in
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.volumes import METAVG, VOLUME_GROUP, own_pool, terms_in
 from gpolicy.cluster.volume_pools import matches
 from gpolicy.findings import Related, error_rule, info_rule, warning_rule
 from gpolicy.fit.desired import is_glob

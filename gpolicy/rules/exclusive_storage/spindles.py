@@ -7,9 +7,9 @@ from typing import Final
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of
 from gpolicy.checking.in_force import in_force
+from gpolicy.checking.node_limits import promised_size
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.checking.rule import Explains, Hit, Rule
-from gpolicy.checking.volumes import promised_size
 from gpolicy.findings import Related, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.units import SIZE_STEP_MIB

@@ -9,8 +9,8 @@ from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number, texts
 from gpolicy.checking.in_force import in_force, places
+from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.volumes import METAVG, VOLUME_GROUP, own_pool
 from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
 from gpolicy.fit.terms import volume_terms
 from gpolicy.ganeti.parameter import Path

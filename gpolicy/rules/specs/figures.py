@@ -10,10 +10,9 @@ from typing import Any, Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.node_limits import VCPU_RATIO, kept_by_node, kept_disk
+from gpolicy.checking.node_limits import VCPU_RATIO, kept_by_node, kept_disk, promised_size
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Explains, Hit, Rule
-from gpolicy.checking.volumes import promised_size
 from gpolicy.findings import Finding, Related, Span, warning_rule
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf, Policy
 from gpolicy.policy.source_file import Located
