@@ -73,9 +73,8 @@ class Examination:
         policy, settings, baseline = self.policy, self.settings, self.baseline
         if self.state is not None and settings.ganeti_version is None:
             settings = replace(settings, ganeti_version=release_of(self.state.software_version))
-        context = Context(
-            policy, self.state, settings, self.today, self.forecast, {rule.info.code: rule for rule in RULES}
-        )
+        by_code = {rule.info.code: rule for rule in RULES}
+        context = Context(policy, self.state, settings, self.today, self.forecast, by_code)
         rules = [rule for rule in RULES if _runs_in(rule, context) and not (self.to_plan and rule.said_by_plan)]
         known = KnownRules(rule.word for rule in policy.house_rules)
         waivers = Waivers(policy.waivers, known.find, self.today)
@@ -83,18 +82,15 @@ class Examination:
         sieve = _Sieve(settings, suppressions, waivers)
         sieve.take(_structure_hits(policy))
         for rule in sorted(rules, key=lambda rule: rule.runs_last):
-            if any(map(rule.silent_after.silences, sieve.kept)):
+            last = rule.runs_last
+            if last and any(map(rule.silent_after.silences, sieve.kept)):
                 rules.remove(rule)
-            else:
-                hits = (
-                    rule.check_after(context, tuple(sieve.kept)) if rule.runs_last else context.found_by(rule.info.code)
-                )
-                sieve.take(hit for hit in hits if not _is_said_better(rule, hit, context))
+                continue
+            hits = rule.check_after(context, tuple(sieve.kept)) if last else context.found_by(rule.info.code)
+            sieve.take(hit for hit in hits if not _is_said_better(rule, hit, context))
         sieve.take(self.fleet)
         accepted = sieve.accepted
-        codes = (
-            frozenset(rule.info.code for rule in rules if rule.knows_enough(context)) | _ALWAYS_RUN - settings.ignored
-        )
+        codes = {rule.info.code for rule in rules if rule.knows_enough(context)} | _ALWAYS_RUN - settings.ignored
 
         def ran(key: str) -> bool:
             is_house = key.startswith(HOUSE)

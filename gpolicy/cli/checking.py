@@ -30,9 +30,9 @@ from gpolicy.report.forms import OWN_FORMS, Display
 
 if TYPE_CHECKING:
     from gpolicy.checking.checking import Checked
-    from gpolicy.checking.overrides import Overrides
     from gpolicy.checking.repository import Checker
     from gpolicy.checking.rule import Hit
+    from gpolicy.checking.settings_tables import Overrides
     from gpolicy.cli.options import Clusters, OutputFile
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.house_rule import HouseRule

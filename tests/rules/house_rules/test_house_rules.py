@@ -10,9 +10,8 @@ import pytest
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.checking.consequences import one_for_each_missing
-from gpolicy.checking.overrides import Overrides, settings_of
 from gpolicy.checking.repository import Checker
-from gpolicy.checking.settings_tables import settings_for
+from gpolicy.checking.settings_tables import Overrides, settings_for, settings_of
 from gpolicy.checking.value_schema import DEEPEST, MOST_STEPS, Budget
 from gpolicy.errors import InputError, UsageError
 from gpolicy.findings import Finding, Severity
