@@ -1,7 +1,7 @@
 """The baseline: a file of the findings that a policy has when gpolicy is introduced, so that only new ones count.
 
-An entry is known by its rule, its file (from the baseline's directory) and a fingerprint that survives moved lines;
-of equal ones there is a count.
+An entry is known by its rule, its file (from the baseline's directory) and a fingerprint that survives moved lines:
+of the rule, the object and the text at its place. Of equal ones there is a count.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from gpolicy.checking.fingerprint import fingerprint
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Span, info_rule
 from gpolicy.opening import read_named, reason
 from gpolicy.policy.boundary import Boundary, boundary, relative_path
-from gpolicy.policy.source_file import Files
+from gpolicy.policy.source_file import Files, SourceFile, YamlMapping
 
 FORMAT_VERSION: Final = "1.0"
 _MAX_BYTES: Final = 64 * 1024**2
@@ -32,6 +31,10 @@ BASELINE_STALE: Final = info_rule("GP915", "baseline-stale")(
 
 Key = tuple[str, str, str]
 """The rule's key, file from the baseline's directory, fingerprint."""
+_WRITE: Final = "gpolicy check --write-baseline FILE writes one"
+_FINGERPRINT: Final = re.compile(r'"([0-9a-f]{32})"')
+_COMMENT: Final = re.compile(r"(?:^|\s)#.*")
+_LENGTH: Final = 32  # hex digits
 
 
 @dataclass(slots=True)
@@ -139,10 +142,6 @@ def read_baseline(path: Path, *, named: bool = True) -> Baseline:
     return result
 
 
-_WRITE: Final = "gpolicy check --write-baseline FILE writes one"
-_FINGERPRINT: Final = re.compile(r'"([0-9a-f]{32})"')
-
-
 def _first_marks(text: str) -> Iterator[re.Match[str]]:
     if len(text) < 1024**2:  # of a larger one nobody looks up the line
         yield from reversed(list(_FINGERPRINT.finditer(text)))
@@ -167,3 +166,47 @@ def _entry(entry: Any, number: int, path: Path) -> tuple[Key, int]:
         if words and isinstance(count, int) and not isinstance(count, bool) and 0 < count <= _MAX_COUNT:
             return (str(code), str(file), str(mark)), count
     raise InputError(f"{path}: findings[{number}] lacks rule, file, fingerprint or count", hint=_WRITE)
+
+
+def fingerprint(finding: Finding, files: Files) -> str:
+    """Return 32 hex digits that stay the same while the text of the finding's line does.
+
+    They hold neither the file's name nor the message, so a policy that is checked from another directory, or by a
+    later gpolicy with better words, has the same. Two equal mistakes in one document have one fingerprint: count them.
+    """
+    span = finding.span
+    file = files.get(span.file) if span else None
+    if span is None or file is None:
+        return _digest(finding.key, finding.message if span is None else "")
+    line = " ".join(_COMMENT.sub("", file.line(span.line)).split())
+    marked = file.written(span) if span.end_line == span.line else ""
+    return _digest(finding.key, _object_at(file, span.line), line, " ".join(marked.split()))
+
+
+def unique_fingerprints(findings: Iterable[Finding], files: Files, *, locate: Callable[[str], str] = str) -> list[str]:
+    """Return a fingerprint for each finding that no other has, for readers that know findings by it alone.
+
+    It also tells files apart, by the name that `locate` gives, and the second of two equal mistakes from the first.
+    """
+    seen: Counter[str] = Counter()
+    result = []
+    for finding in findings:
+        file = locate(finding.span.file) if finding.span else ""
+        plain = _digest(file, fingerprint(finding, files))
+        seen[plain] += 1
+        result.append(_digest(plain, str(seen[plain])) if seen[plain] > 1 else plain)
+    return result
+
+
+def _object_at(file: SourceFile, line: int) -> str:
+    """Return kind and name of the document around a line, as written."""
+    document = file.document_at(line)
+    if document is None or not isinstance(document.root, YamlMapping):
+        return ""
+    return " ".join(document.written((key,)) for key in document.root if key in ("kind", "name"))
+
+
+def _digest(*parts: str) -> str:
+    from hashlib import sha256  # noqa: PLC0415 (loads OpenSSL; most checks need no fingerprint)
+
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:_LENGTH]

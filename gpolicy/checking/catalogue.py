@@ -19,6 +19,29 @@ from gpolicy.policy import structure
 from gpolicy.policy.schema_rules import RULE_NAME
 
 _HOME: Final = "gpolicy.rules"
+DRIFT: Final = warning_rule("GP821", "drift")(
+    summary="The cluster differs from what the policy declares. `gpolicy drift` finds it.",
+    rationale="Somebody changed a value by hand. The next apply reverts it, or the policy should have it. A waiver"
+    " accepts it for a time: its `where` is an object (group/gold) or one value (group/gold:ipolicy.vcpu-ratio), and"
+    " may hold globs.",
+)
+"""No check finds it, `gpolicy drift` does. It stands among the rules so that a waiver can name it."""
+FAMILIES: Final = {
+    "GP0": "Structure: reading the files, YAML and schemas",
+    "GP1": "Parameters",
+    "GP2": "Specs",
+    "GP3": "Disk templates",
+    "GP4": "Exclusive storage",
+    "GP5": "Tags",
+    "GP6": "Groups, nodes and node sets",
+    "GP7": "Policy against cluster",
+    "GP8": "Guards, tests, drift and fleets",
+    "GP9": "Waivers, suppressions, the baseline and house rules",
+}
+"""What the rules of a range of codes are about."""
+_HOUSE_RULE: Final = re.compile(f"{HOUSE}{RULE_NAME[1:-1]}")
+_LIKE_A_CODE: Final = re.compile(r"gp[0-9oil]+")
+_DIGITS: Final = str.maketrans("oil", "011")
 
 
 def _modules() -> Iterator[ModuleType]:
@@ -46,14 +69,6 @@ RULES: Final = tuple(rule for rule in _ALL if isinstance(rule, Rule))
 FLEET_RULES: Final = tuple(rule for rule in _ALL if isinstance(rule, FleetRule))
 """The rules about several policies together, in the order of their codes."""
 
-DRIFT: Final = warning_rule("GP821", "drift")(
-    summary="The cluster differs from what the policy declares. `gpolicy drift` finds it.",
-    rationale="Somebody changed a value by hand. The next apply reverts it, or the policy should have it. A waiver"
-    " accepts it for a time: its `where` is an object (group/gold) or one value (group/gold:ipolicy.vcpu-ratio), and"
-    " may hold globs.",
-)
-"""No check finds it, `gpolicy drift` does. It stands among the rules so that a waiver can name it."""
-
 
 def catalogue(infos: Iterable[RuleInfo]) -> tuple[RuleInfo, ...]:
     """Return the infos of rules in the order of their codes. ValueError where two share a code or a name."""
@@ -79,22 +94,6 @@ CATALOGUE: Final = catalogue(
     )
 )
 """All rules in the order of their codes."""
-
-FAMILIES: Final = {
-    "GP0": "Structure: reading the files, YAML and schemas",
-    "GP1": "Parameters",
-    "GP2": "Specs",
-    "GP3": "Disk templates",
-    "GP4": "Exclusive storage",
-    "GP5": "Tags",
-    "GP6": "Groups, nodes and node sets",
-    "GP7": "Policy against cluster",
-    "GP8": "Guards, tests, drift and fleets",
-    "GP9": "Waivers, suppressions, the baseline and house rules",
-}
-"""What the rules of a range of codes are about."""
-
-
 _BY_WORD: Final = {word.lower(): info for info in CATALOGUE for word in (info.code, info.name)}
 
 
@@ -123,11 +122,6 @@ def house_rules_of(findings: Iterable[Finding]) -> tuple[RuleInfo, ...]:
         replace(shared, name=name, severity=found[name].severity, summary=f"A house rule: {name}.", bad="", good="")
         for name in sorted(found)
     )
-
-
-_HOUSE_RULE: Final = re.compile(f"{HOUSE}{RULE_NAME[1:-1]}")
-_LIKE_A_CODE: Final = re.compile(r"gp[0-9oil]+")
-_DIGITS: Final = str.maketrans("oil", "011")
 
 
 def _code_hint(word: str) -> str:

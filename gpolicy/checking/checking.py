@@ -13,8 +13,9 @@ from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule
 from gpolicy.checking.consequences import without_consequences
 from gpolicy.checking.context import Context
 from gpolicy.checking.fleet import Fleet
+from gpolicy.checking.forecast import Forecast
 from gpolicy.checking.idle_globs import idle_globs
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Hit, Rule, Same
 from gpolicy.checking.selection import KnownRules
 from gpolicy.checking.settings import DEFAULT, Settings
 from gpolicy.checking.suppressing import Suppressions
@@ -26,6 +27,10 @@ from gpolicy.policy.model import Policy
 
 WAIVER, COMMENT, BASELINE = "waiver", "comment", "baseline"
 """What may accept a finding."""
+NO_FORECAST: Final = Forecast()
+_ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
+ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if can_be_waived(info))
+"""Codes of the rules whose findings a waiver, a comment or a baseline may accept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,76 +43,91 @@ class Checked:
     accepted: list[Accepted]
 
 
-def check_policy(
-    policy: Policy,
-    *,
-    state: ClusterState | None = None,
-    today: date,
-    settings: Settings = DEFAULT,
-    fleet: Iterable[Hit] = (),
-) -> list[Finding]:
-    """Return everything that is wrong with `policy` and not accepted, sorted by place. See `examine`."""
-    return examine(policy, state=state, today=today, settings=settings, fleet=fleet).findings
-
-
-def examine(
-    policy: Policy,
-    *,
-    state: ClusterState | None = None,
-    today: date,
-    settings: Settings = DEFAULT,
-    baseline: Baseline | None = None,
-    fleet: Iterable[Hit] = (),
-    to_plan: bool = False,
-    to_accept: bool = False,
-) -> Checked:
-    """Check `policy`: return findings about its structure and of the rules, less those that something accepts.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examination:
+    """One policy that was read, and by what it is examined. Examinations need nothing from one another.
 
     Rules run on what could be read; those that judge by what is absent only when everything could. With `state`
     the rules that need a cluster run as well, and in place of their twins that can do without. `today` decides which
-    waivers are still in force. `fleet` is what this policy shows only beside others (`gpolicy.rules.fleet.fleet`). With
-    `to_plan` the caller makes a plan or compares: what its guards say is not said here. With `to_accept` the caller
-    accepts all that is found, also what only follows from other findings. An exception in a rule is a fault of gpolicy
-    and not caught.
+    waivers are still in force. `fleet` is what this policy shows only beside others. `forecast` tells what its tests
+    find and what its plan would do; without it the rules about these find nothing. With `to_plan` the caller makes a
+    plan or compares: what its guards say is not said here. With `to_accept` the caller accepts all that is found, also
+    what only follows from other findings.
     """
-    if state is not None and settings.ganeti_version is None:
-        settings = replace(settings, ganeti_version=release_of(state.software_version))
-    context = Context(policy, state, settings, today)
-    rules = [rule for rule in RULES if _runs_in(rule, context) and not (to_plan and rule.said_by_plan)]
-    known = KnownRules(rule.word for rule in policy.house_rules)
-    waivers = Waivers(policy.waivers, known.find, today)
-    suppressions = Suppressions(policy, known.named, can_be_waived)
-    sieve = _Sieve(settings, suppressions, waivers)
-    sieve.take(_structure_hits(policy))
-    for rule in sorted(rules, key=lambda rule: rule.runs_last):
-        if rule.runs_last and rule.is_explained_by(sieve.kept):
-            rules.remove(rule)
-        else:
-            sieve.take(rule.check_after(context, tuple(sieve.kept)) if rule.runs_last else rule.check(context))
-    sieve.take(fleet)
-    accepted = sieve.accepted
-    codes = frozenset(rule.info.code for rule in rules if rule.knows_enough(context)) | _ALWAYS_RUN - settings.ignored
 
-    def ran(key: str) -> bool:
-        is_house = key.startswith(HOUSE)
-        return HOUSE_CODE in codes and key not in settings.ignored if is_house else key in codes
+    policy: Policy
+    today: date
+    state: ClusterState | None = None
+    settings: Settings = DEFAULT
+    baseline: Baseline | None = None
+    fleet: Iterable[Hit] = ()
+    forecast: Forecast = NO_FORECAST
+    to_plan: bool = False
+    to_accept: bool = False
 
-    about = [*waivers.findings, *suppressions.findings, *idle_globs(settings, policy)]
-    if context.whole and not policy.is_part:  # else what is accepted may be found in the rest
-        labels = [item.label for item in policy.objects]
-        about += [*waivers.unused(ran, labels, policy.paths), *suppressions.unused(ran)]
-    counting = (finding for finding in about if settings.counts(finding))
-    found = by_place(settings.with_severity(finding) for finding in (*sieve.kept, *counting))
-    if baseline is not None:
-        found, old, met = baseline.split(found, policy.files, ACCEPTABLE)
-        accepted += [Accepted(finding, BASELINE) for finding in old]
-        if context.whole and not policy.is_part:
-            stale = baseline.stale(met, policy.paths, ran)
-            found += [settings.with_severity(finding) for finding in stale if settings.counts(finding)]
-            found.sort(key=Finding.sort_key)
-    if not to_accept:
-        found = without_consequences(found, settings)  # of what is accepted nothing follows
-    return Checked(policy, settings, found, sorted(accepted, key=lambda item: item.finding.sort_key()))
+    def run(self) -> Checked:
+        """Return findings about the structure of the policy and of the rules, less those that something accepts.
+
+        An exception in a rule is a fault of gpolicy and not caught.
+        """
+        policy, settings, baseline = self.policy, self.settings, self.baseline
+        if self.state is not None and settings.ganeti_version is None:
+            settings = replace(settings, ganeti_version=release_of(self.state.software_version))
+        by_code = {rule.info.code: rule for rule in RULES}
+        context = Context(policy, self.state, settings, self.today, self.forecast, by_code)
+        rules = [rule for rule in RULES if _runs_in(rule, context) and not (self.to_plan and rule.said_by_plan)]
+        known = KnownRules(rule.word for rule in policy.house_rules)
+        waivers = Waivers(policy.waivers, known.find, self.today)
+        suppressions = Suppressions(policy, known.named, can_be_waived)
+        sieve = _Sieve(settings, suppressions, waivers)
+        sieve.take(_structure_hits(policy))
+        for rule in sorted(rules, key=lambda rule: rule.runs_last):
+            last = rule.runs_last
+            if last and any(map(rule.silent_after.silences, sieve.kept)):
+                rules.remove(rule)
+                continue
+            hits = rule.check_after(context, tuple(sieve.kept)) if last else context.found_by(rule.info.code)
+            sieve.take(hit for hit in hits if not _is_said_better(rule, hit, context))
+        sieve.take(self.fleet)
+        accepted = sieve.accepted
+        codes = {rule.info.code for rule in rules if rule.knows_enough(context)} | _ALWAYS_RUN - settings.ignored
+
+        def ran(key: str) -> bool:
+            is_house = key.startswith(HOUSE)
+            return HOUSE_CODE in codes and key not in settings.ignored if is_house else key in codes
+
+        about = [*waivers.findings, *suppressions.findings, *idle_globs(settings, policy)]
+        if context.whole and not policy.is_part:  # else what is accepted may be found in the rest
+            labels = [item.label for item in policy.objects]
+            about += [*waivers.unused(ran, labels, policy.paths), *suppressions.unused(ran)]
+        counting = (finding for finding in about if settings.counts(finding))
+        found = by_place(settings.with_severity(finding) for finding in (*sieve.kept, *counting))
+        if baseline is not None:
+            found, old, met = baseline.split(found, policy.files, ACCEPTABLE)
+            accepted += [Accepted(finding, BASELINE) for finding in old]
+            if context.whole and not policy.is_part:
+                stale = baseline.stale(met, policy.paths, ran)
+                found += [settings.with_severity(finding) for finding in stale if settings.counts(finding)]
+                found.sort(key=Finding.sort_key)
+        if not self.to_accept:
+            found = without_consequences(found, settings)  # of what is accepted nothing follows
+        return Checked(policy, settings, found, sorted(accepted, key=lambda item: item.finding.sort_key()))
+
+
+def check_policy(
+    policy: Policy,
+    *,
+    today: date,
+    state: ClusterState | None = None,
+    settings: Settings = DEFAULT,
+    fleet: Iterable[Hit] = (),
+    forecast: Forecast = NO_FORECAST,
+) -> list[Finding]:
+    """Return everything that is wrong with `policy` and not accepted, sorted by place. See `Examination`."""
+    examination = Examination(
+        policy=policy, today=today, state=state, settings=settings, fleet=fleet, forecast=forecast
+    )
+    return examination.run().findings
 
 
 def check_fleet(policies: Sequence[Policy]) -> list[list[Hit]]:
@@ -120,9 +140,21 @@ def check_fleet(policies: Sequence[Policy]) -> list[list[Hit]]:
     return found
 
 
-_ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
-ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if can_be_waived(info))
-"""Codes of the rules whose findings a waiver, a comment or a baseline may accept."""
+def _is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
+    """Return whether another rule says the same as a hit of `rule`, and more exactly."""
+    for shared, codes in rule.better:
+        asked = context.without_cluster if shared is Same.LABEL else context
+        others = [other for code in codes for other in asked.found_by(code)]
+        match shared:
+            case Same.LABEL:
+                is_said = hit.label in {other.label for other in others}
+            case Same.PLACE:
+                is_said = hit.finding.span in {other.finding.span for other in others} - {None}
+            case guard:
+                is_said = hit.guard == guard and others != []
+        if is_said:
+            return True
+    return False
 
 
 def _runs_in(rule: Rule, context: Context) -> bool:

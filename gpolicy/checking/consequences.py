@@ -11,18 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from gpolicy.checking.catalogue import RULES
 from gpolicy.checking.settings import Settings
 from gpolicy.findings import BASE_FILE, Finding, Related, Severity, Span
 from gpolicy.printable import count
 
-_CAUSES: Final = ("GP191", "GP612", "GP616", "GP152", "GP222", "GP419", "GP114", "GP408", "GP407", "GP414")
-"""Rules that tell what is most likely mistyped. Of two at one place, the first counts."""
-_SWITCHES: Final = frozenset({"GP408", "GP407", "GP414"})
-"""They tell that exclusive storage is on or off by mistake. It may be meant: what only informs stays."""
-_SEVERAL_PLACES: Final = frozenset({"GP419", *_SWITCHES})
-"""Their cause may also be the other value that they name."""
-_OF_SPECS: Final = "GP226"
-"""The rule that tells which findings follow from one figure: it names them one by one."""
+_EXPLAINS: Final = {rule.info.code: rule.explains for rule in RULES if rule.explains is not None}
+"""How the findings of some rules explain others, by code."""
+_ORDER: Final = {code: explains.order for code, explains in _EXPLAINS.items() if explains.order is not None}
 _FOLLOWING: Final = ("GP1", "GP2", "GP4", "GP6", "GP818")
 """Families of rules whose findings may follow from a cause; structure, clusters, guards and tests speak of others.
 
@@ -34,6 +30,8 @@ _USING: Final = "GP8"
 """The family of guards and tests, which use what others declare."""
 _TAGS: Final = "GP5"
 """The family that knows more of a tag than that it is mistyped."""
+MOST_PLACES: Final = 50
+"""The greatest number of places that one finding shows; the others are counted."""
 
 
 def without_consequences(found: Sequence[Finding], settings: Settings) -> list[Finding]:
@@ -46,18 +44,17 @@ def without_consequences(found: Sequence[Finding], settings: Settings) -> list[F
     """
     unread = {finding.span for finding in found if finding.code in _UNREAD and finding.span is not None}
     found = [finding for finding in found if finding.code in _UNREAD or finding.span not in unread]
-    rank = {code: place for place, code in enumerate(_CAUSES)}
     causes: dict[Span | None, Finding] = {}
-    for finding in sorted(found, key=lambda finding: rank.get(finding.code, len(rank))):
-        if finding.code in rank and finding.span is not None:
-            about = (related.span for related in finding.related) if finding.code in _SEVERAL_PLACES else ()
+    for finding in sorted((item for item in found if item.code in _ORDER), key=lambda item: _ORDER[item.code]):
+        if finding.span is not None:
+            about = (related.span for related in finding.related) if _EXPLAINS[finding.code].also_related else ()
             for span in (finding.span, *about):
                 causes.setdefault(span, finding)
     better = {finding.span for finding in found if finding.severity is Severity.ERROR or finding.code.startswith(_TAGS)}
     named: dict[tuple[Span | None, str], Finding] = {
         (related.span, related.message): finding
         for finding in found
-        if finding.code == _OF_SPECS
+        if _names_each(finding)
         for related in finding.related
     }
     left_out: set[Finding] = set()
@@ -66,7 +63,7 @@ def without_consequences(found: Sequence[Finding], settings: Settings) -> list[F
         cause = _first_cause(finding, causes, named)
         if cause is not None:
             following[cause].append(finding)
-        elif finding.code in rank and finding.severity is not Severity.ERROR and finding.span in better:
+        elif finding.code in _ORDER and finding.severity is not Severity.ERROR and finding.span in better:
             left_out.add(finding)
     raised: dict[Finding, Finding] = {}
     for cause, same in following.items():
@@ -101,7 +98,7 @@ def _cause(
     finding: Finding, causes: Mapping[Span | None, Finding], named: Mapping[tuple[Span | None, str], Finding]
 ) -> Finding | None:
     """Return the finding that another one follows from; itself if it is a cause, None if it stands for itself."""
-    if finding.code == _OF_SPECS:
+    if _names_each(finding):
         return causes.get(finding.span)
     figure = named.get((finding.span, finding.message))
     if figure is not None:
@@ -110,12 +107,14 @@ def _cause(
         return None
     spans = (finding.span, *(related.span for related in finding.related))
     found = [causes[span] for span in spans if span in causes]
-    cause = min(found, key=lambda cause: _CAUSES.index(cause.code), default=None)
-    return None if cause and cause.code in _SWITCHES and finding.severity is Severity.INFO else cause
+    cause = min(found, key=lambda cause: _ORDER[cause.code], default=None)
+    may_be_meant = cause is not None and _EXPLAINS[cause.code].may_be_meant
+    return None if may_be_meant and finding.severity is Severity.INFO else cause
 
 
-MOST_PLACES: Final = 50
-"""The greatest number of places that one finding shows; the others are counted."""
+def _names_each(finding: Finding) -> bool:
+    """Return whether a finding names what follows from it, one by one."""
+    return finding.code in _EXPLAINS and _EXPLAINS[finding.code].one_by_one
 
 
 def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Finding]]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
+from gpolicy.checking.forecast import Forecast
 from gpolicy.checking.members import Members
 from gpolicy.checking.pairs import Pair, pairs_of
 from gpolicy.checking.settings import Settings
@@ -23,6 +24,7 @@ from gpolicy.policy.source_file import Pointer
 
 if TYPE_CHECKING:
     from gpolicy.checking.node_limits import Excess
+    from gpolicy.checking.rule import Hit, Rule
 
 _Result = TypeVar("_Result")
 
@@ -54,13 +56,16 @@ class Context:
 
     A leaf in which the structure check found an error is left out: what it holds is not what was written. The
     effective value in a group is its own, or else what the *policy* declares for the cluster; where neither says
-    anything there is none, and Ganeti's default is never assumed. What several rules ask is worked out once.
+    anything there is none, and Ganeti's default is never assumed. What several rules ask is worked out once. `rules`
+    are those that others ask, by their codes; `forecast` tells of tests and of the plan.
     """
 
     policy: Policy
     state: ClusterState | None
     settings: Settings
     today: date
+    forecast: Forecast = field(default_factory=Forecast)
+    rules: Mapping[str, Rule] = field(default_factory=dict)
 
     @property
     def version(self) -> str:
@@ -100,6 +105,21 @@ class Context:
         if work not in self._done:
             self._done[work] = work(self)
         return cast(_Result, self._done[work])
+
+    def found_by(self, code: str) -> Sequence[Hit]:
+        """Return what a rule finds, whether it counts or not; however often it is asked, it runs once."""
+        if code not in self._found:
+            self._found[code] = tuple(self.rules[code].check(self))
+        return self._found[code]
+
+    @cached_property
+    def _found(self) -> dict[str, tuple[Hit, ...]]:
+        return {}
+
+    @cached_property
+    def without_cluster(self) -> Context:
+        """The same policy as rules see it where no cluster is given."""
+        return self if self.state is None else replace(self, state=None)
 
     @cached_property
     def _done(self) -> dict[object, Any]:

@@ -25,6 +25,8 @@ _ESCAPES: Final = frozenset("dDwWsStnr")
 Fits = Callable[[str], object]
 Spend = Callable[[int], None]
 """Is told how many steps are taken, and may raise to end the match."""
+Build = Callable[[int], int]
+"""Makes the states of a part of a pattern before the state that follows it, and returns the first of them."""
 
 
 class PatternError(ValueError):
@@ -95,8 +97,6 @@ class LinearPattern:
 
 
 _SPLIT, _BEGIN, _END, _ACCEPT = range(4)
-Build = Callable[[int], int]
-"""Makes the states of a part of a pattern before the state that follows it, and returns the first of them."""
 
 
 class _Parser:

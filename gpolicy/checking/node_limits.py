@@ -1,4 +1,4 @@
-"""What a node of a group can give to one instance at most: as promised, or as the observed nodes have it."""
+"""What the nodes of a group give: their volumes, and the bounds of specs that are above what the largest node has."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Final
 from gpolicy.checking.context import DISK_TEMPLATES, Context, number, texts
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import Pair, amount, comparable
-from gpolicy.checking.volumes import VOLUME_GROUP, own_pool, promised_size, terms_in
+from gpolicy.cluster.volume_pools import VolumePool, VolumePools, volume_pools
 from gpolicy.findings import Related
+from gpolicy.fit.terms import volume_terms
 from gpolicy.ganeti.vocabulary import HYPERVISORS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gpolicy.checking.context import Context
     from gpolicy.cluster.state import Node, Resources
     from gpolicy.cluster.terms import VolumeTerms
     from gpolicy.findings import Span
     from gpolicy.ganeti.parameter import Path
+    from gpolicy.ganeti.volume_arithmetic import VolumeSize
     from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
     from gpolicy.policy.source_file import Located
 
@@ -27,6 +30,8 @@ VCPU_RATIO: Final[Path] = ("ipolicy", "vcpu-ratio")
 _ON_VOLUMES: Final = frozenset({"plain", "drbd"})
 _SPARED: Final = frozenset({"memory-size", "disk-size"})
 """Of these the allocator requires some to stay free."""
+VOLUME_GROUP: Path = ("volume_group_name",)
+METAVG: Path = ("diskparams", "drbd", "metavg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,3 +231,30 @@ def kept_disk(context: Context, group: GroupPolicy) -> tuple[Leaf, ...]:
         return ()
     paths = [("disk_state", "plain", str(volume_group.value), name) for name in ("disk_reserved", "disk_overhead")]
     return tuple(leaf for path in paths if (leaf := context.effective(group, path)) is not None)
+
+
+def terms_in(context: Context, group: GroupPolicy) -> VolumeTerms:
+    """Return what counts of the volumes of a group."""
+    return volume_terms(context.policy.cluster, group)
+
+
+def promised_size(context: Context, group: GroupPolicy, hardware: Hardware) -> VolumeSize | None:
+    """Return how the promised volumes of a group count; None where no size is promised, or nothing of it counts."""
+    sizes = [size.value for size in hardware.pv_sizes]
+    found = terms_in(context, group).volume_size(min(sizes)) if sizes else None
+    return found if found is not None and found.usable > 0 else None
+
+
+def pools_in(context: Context, group: GroupPolicy, node: Node) -> VolumePools | None:
+    """Return the pools of a node that is to be in `group`; None if its volumes were not read."""
+    if node.physical_volumes is None:
+        return None
+    own = in_force(context, context.policy.cluster or group, VOLUME_GROUP)
+    name = own.value if own is not None and isinstance(own.value, str) else None
+    return volume_pools(node.physical_volumes, terms_in(context, group), name)
+
+
+def own_pool(context: Context, group: GroupPolicy, node: Node) -> VolumePool:
+    """Return the volumes of a node in the cluster's volume group; an empty pool if they were not read."""
+    pools = pools_in(context, group, node)
+    return pools.own if pools is not None else VolumePool()

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
-from gpolicy.checking.baseline import Baseline, baseline_text, key_of, read_baseline
-from gpolicy.checking.checking import ACCEPTABLE, Checked, check_fleet, examine
+from gpolicy.checking.baseline import baseline_text, key_of, read_baseline
+from gpolicy.checking.checking import ACCEPTABLE, NO_FORECAST, Checked, Examination, check_fleet
 from gpolicy.checking.consequences import one_for_each_missing
-from gpolicy.checking.overrides import NONE, Overrides, settings_of, settings_of_each
+from gpolicy.checking.forecast import Forecast
 from gpolicy.checking.rule import Hit
-from gpolicy.checking.settings import Settings
+from gpolicy.checking.settings_tables import NONE, Overrides, settings_of, settings_of_each
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UsageError
 from gpolicy.findings import Accepted, Finding, Severity, by_place
@@ -23,34 +23,6 @@ from gpolicy.policy.boundary import boundary
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Files, SourceFile
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Examination:
-    """One policy that was read, and by what it is examined. `fleet`: what it shows only beside the others of the run.
-
-    Examinations need nothing from one another.
-    """
-
-    policy: Policy
-    settings: Settings
-    baseline: Baseline | None
-    fleet: Sequence[Hit]
-    state: ClusterState | None
-    today: date
-    to_accept: bool = False
-
-    def run(self) -> Checked:
-        """Return what is found."""
-        return examine(
-            self.policy,
-            state=self.state,
-            today=self.today,
-            settings=self.settings,
-            baseline=self.baseline,
-            fleet=self.fleet,
-            to_accept=self.to_accept,
-        )
 
 
 class Checker:
@@ -69,11 +41,13 @@ class Checker:
         today: date,
         baseline: bool = True,
         fleet: Mapping[Path, Sequence[Hit]] | None = None,
+        forecast: Forecast = NO_FORECAST,
     ) -> None:
         self._roots = roots
         self._fleet = fleet
         self._state = state
         self._today = today
+        self._forecast = forecast
         self._to_accept = not baseline
         self._settings = settings_of_each(roots, overrides)
         files = dict.fromkeys(settings.baseline for settings in self._settings if settings.baseline and baseline)
@@ -96,6 +70,7 @@ class Checker:
                 fleet=fleet.get(real_path(root), ()),
                 state=self._state,
                 today=self._today,
+                forecast=self._forecast,
                 to_accept=self._to_accept,
             )
             for root, policy, settings in zip(self._roots, policies, self._settings, strict=True)
@@ -116,15 +91,33 @@ def check_together(roots: Sequence[Path], policies: Sequence[Policy]) -> dict[Pa
 
 
 def check_by_settings(
-    policy: Policy, state: ClusterState | None, *, today: date, fleet: Sequence[Hit] = ()
+    policy: Policy,
+    state: ClusterState | None,
+    *,
+    today: date,
+    forecast: Forecast,
+    fleet: Sequence[Hit] = (),
+    only_errors: bool = False,
 ) -> list[Finding]:
     """Return what is found, by the settings of its repository, in a policy from disk that other verbs work with.
 
-    `fleet` is what it shows beside others.
+    `fleet` is what it shows beside others. `only_errors`: the caller asks for errors alone. Rules that need a forecast
+    only warn, unless the settings say otherwise.
     """
     settings = settings_of(policy.root or Path())
+    if only_errors and not settings.severities:
+        forecast = NO_FORECAST
     baseline = read_baseline(settings.baseline, named=False) if settings.baseline else None
-    checked = examine(policy, state=state, today=today, settings=settings, baseline=baseline, fleet=fleet, to_plan=True)
+    checked = Examination(
+        policy=policy,
+        state=state,
+        today=today,
+        settings=settings,
+        baseline=baseline,
+        fleet=fleet,
+        forecast=forecast,
+        to_plan=True,
+    ).run()
     return list(one_for_each_missing(checked.findings))
 
 

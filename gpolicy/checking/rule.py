@@ -4,20 +4,64 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import ClassVar
 
 from gpolicy.checking.context import Context
-from gpolicy.findings import Finding, Fix, Related, RuleInfo, Span
+from gpolicy.findings import Finding, Fix, Related, RuleInfo, Severity, Span
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Declared
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A finding and the label of what it is about, for waivers: cluster, or group/NAME, node-set/, guard/, test/."""
+    """A finding and the label of what it is about, for waivers: cluster, or group/NAME, node-set/, guard/, test/.
+
+    `guard`: the built-in guard that it repeats.
+    """
 
     label: str
     finding: Finding
+    guard: str = ""
+
+
+class Same(Enum):
+    """What the hits of two rules share that say the same; those of one label are found without the cluster."""
+
+    LABEL = "label"
+    PLACE = "place"
+
+
+@dataclass(frozen=True, slots=True)
+class Explains:
+    """The findings of a rule tell what is most likely wrong, and others at the same place only follow from it.
+
+    Of two such findings at one place, the one of the least `order` counts. `also_related`: the cause may also be the
+    other value that they name. `may_be_meant`: what only informs stays. `one_by_one`: without `order`, they name what
+    follows from them as related places.
+    """
+
+    order: int | None = None
+    also_related: bool = False
+    may_be_meant: bool = False
+    one_by_one: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SilentAfter:
+    """After which findings a rule that runs last is not asked: of `codes`, and errors of the families `errors`.
+
+    With `missing` also whatever these families say of names that nothing has.
+    """
+
+    errors: tuple[str, ...] = ()
+    missing: bool = False
+    codes: tuple[str, ...] = ()
+
+    def silences(self, finding: Finding) -> bool:
+        """Return whether a finding is one of these."""
+        is_bad = finding.severity is Severity.ERROR or (self.missing and finding.missing != "")
+        return finding.code in self.codes or (is_bad and finding.code.startswith(self.errors))
 
 
 class Rule:
@@ -27,7 +71,11 @@ class Rule:
     with one a rule of the cluster's own (GP7xx) finds the same mistake. `said_by_plan`: the rule does not run where a
     plan follows, which says the same by its guards. `needs_whole_policy`: the rule judges by
     what is absent; it does not run when a part of the policy could not be read. `runs_last`: the rule works out what
-    the whole policy comes to; it runs after the others, and not at all if they found the cause.
+    the whole policy comes to; it runs after the others.
+
+    One mistake makes one finding. By these the checker leaves out what only follows from another finding:
+    `explains` what follows from those of this rule; `silent_after` those after which it is not asked; `better` the
+    codes of rules that say the same more exactly, by what the hits share: `Same`, or the guard that they repeat.
     """
 
     info: ClassVar[RuleInfo]
@@ -38,6 +86,9 @@ class Rule:
     unless_declared: ClassVar[tuple[Path, ...]] = ()
     needs_whole_policy: ClassVar[bool] = False
     runs_last: ClassVar[bool] = False
+    explains: ClassVar[Explains | None] = None
+    silent_after: ClassVar[SilentAfter] = SilentAfter()
+    better: ClassVar[tuple[tuple[Same | str, tuple[str, ...]], ...]] = ()
 
     def check(self, context: Context) -> Iterator[Hit]:
         """Yield what is wrong. Must not raise: an exception here is a fault of gpolicy and ends the run."""
@@ -46,10 +97,6 @@ class Rule:
     def check_after(self, context: Context, found: Sequence[Finding]) -> Iterator[Hit]:  # noqa: ARG002
         """Yield what is wrong, after other rules found this much. Asked of rules that run last."""
         return self.check(context)
-
-    def is_explained_by(self, found: Sequence[Finding]) -> bool:  # noqa: ARG002
-        """Return whether other rules found why this one would find something. Asked of rules that run last."""
-        return False
 
     def knows_enough(self, context: Context) -> bool:
         """Return whether the rule can find all that it is for: no state is missing that could show more."""
@@ -66,7 +113,8 @@ class Rule:
         related: tuple[Related, ...] = (),
         fix: Fix | None = None,
         missing: str = "",
+        guard: str = "",
     ) -> Hit:
         """Return a finding of this rule about `subject` (an object, or its label)."""
         label = subject if isinstance(subject, str) else subject.label
-        return Hit(label, self.info.finding(message, span, hint=hint, related=related, fix=fix, missing=missing))
+        return Hit(label, self.info.finding(message, span, hint=hint, related=related, fix=fix, missing=missing), guard)

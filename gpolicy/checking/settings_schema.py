@@ -17,6 +17,12 @@ from gpolicy.settings.named_clusters import KEYS, LABEL, NAME
 FILE_NAME: Final = "gpolicy-toml.json"
 
 _FAMILY: Final = "^[Gg][Pp][0-9]{0,2}$"
+_RULE: Final = "A rule by its code or name, or a family by the beginning of its codes."
+_HOUSE_RULE: Final = {
+    "type": "string",
+    "pattern": f"^{HOUSE}{RULE_NAME.removeprefix('^')}",
+    "description": "A house rule, by the name of its Rule document: house/NAME.",
+}
 
 
 def settings_schema() -> dict[str, Any]:
@@ -27,20 +33,11 @@ def settings_schema() -> dict[str, Any]:
         "description": "Settings of `gpolicy check`: which rules count, their severities and their parameters; the"
         " clusters that verbs know by name; and the waves of a roll-out.",
         "type": "object",
-        "properties": {
-            "check": _check(),
-            "rules": _parameters(),
-            "clusters": _clusters(),
-            "rollout": _rollout(),
-        },
+        "properties": {"check": _check(), "rules": _parameters(), "clusters": _clusters(), "rollout": _rollout()},
         "additionalProperties": False,
         "definitions": {
             "ignorable": {
-                "anyOf": [
-                    {"enum": _words(info for info in CATALOGUE if not info.stays)},
-                    _family(),
-                    _HOUSE_RULE,
-                ],
+                "anyOf": [{"enum": _words(info for info in CATALOGUE if not info.stays)}, _family(), _HOUSE_RULE],
                 "description": f"{_RULE} Errors that no plan can have (see `gpolicy explain`) stay.",
             },
             "rule": {
@@ -53,14 +50,6 @@ def settings_schema() -> dict[str, Any]:
         },
     }
     return share_shapes(schema)
-
-
-_RULE: Final = "A rule by its code or name, or a family by the beginning of its codes."
-_HOUSE_RULE: Final = {
-    "type": "string",
-    "pattern": f"^{HOUSE}{RULE_NAME.removeprefix('^')}",
-    "description": "A house rule, by the name of its Rule document: house/NAME.",
-}
 
 
 def _family() -> dict[str, Any]:
@@ -178,11 +167,7 @@ def _numbers(info: RuleInfo) -> dict[str, Any]:
 
 
 def _list(definition: str, description: str) -> dict[str, Any]:
-    return {
-        "type": "array",
-        "description": description,
-        "items": {"$ref": f"#/definitions/{definition}"},
-    }
+    return {"type": "array", "description": description, "items": {"$ref": f"#/definitions/{definition}"}}
 
 
 def _words(rules: Any) -> list[str]:

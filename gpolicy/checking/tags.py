@@ -20,6 +20,12 @@ from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 
 HTOOLS: Final = "htools:"
 _WILDCARD: Final = re.compile(r"[*?\[]")
+_MOST_PROMISED: Final = 100_000
+"""Nodes of groups that are looked at one by one; those of further groups are taken for unknown."""
+_MOST_COMPARED: Final = 500_000
+"""Entries of node sets, compared with each pattern."""
+_Owner = TypeVar("_Owner")
+_LETTERS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +145,6 @@ def tagged_entries(policy: Policy, known: Collection[str]) -> Iterator[TaggedNod
         if entry not in known and not unlikely(entry):
             home = next(groups.taking_in(entry), "")
             yield TaggedNode(entry, sets.tags(entry, home), several=is_glob(entry))
-
-
-_MOST_PROMISED: Final = 100_000
-"""Nodes of groups that are looked at one by one; those of further groups are taken for unknown."""
-_MOST_COMPARED: Final = 500_000
-"""Entries of node sets, compared with each pattern."""
-
-
-_Owner = TypeVar("_Owner")
-_LETTERS: Final = 8
 
 
 @dataclass(slots=True)

@@ -24,6 +24,24 @@ SCHEMAS: Final = ("items", "contains", "additionalProperties", "propertyNames", 
 SCHEMAS_BY_NAME: Final = ("properties", "patternProperties")
 SCHEMA_LISTS: Final = ("allOf", "anyOf", "oneOf")
 REFERENCE: Final = "#/definitions/"
+_NUMBER: Final = (int, float)
+_SIMPLE: Final[dict[str, tuple[type | tuple[type, ...], Callable[[Any, Any], bool]]]] = {
+    "type": (object, lambda names, value: any(TYPES[n](value) for n in ([names] if isinstance(names, str) else names))),
+    "enum": (object, lambda choices, value: any(equal(value, choice) for choice in choices)),
+    "const": (object, lambda constant, value: equal(value, constant)),
+    "minimum": (_NUMBER, lambda least, value: value >= least),
+    "maximum": (_NUMBER, lambda most, value: value <= most),
+    "exclusiveMinimum": (_NUMBER, lambda bound, value: value > bound),
+    "exclusiveMaximum": (_NUMBER, lambda bound, value: value < bound),
+    "multipleOf": (_NUMBER, lambda part, value: value % part == 0),
+    "minLength": (str, lambda least, value: len(value) >= least),
+    "maxLength": (str, lambda most, value: len(value) <= most),
+    "minItems": (list, lambda least, value: len(value) >= least),
+    "maxItems": (list, lambda most, value: len(value) <= most),
+    "minProperties": (dict, lambda least, value: len(value) >= least),
+    "maxProperties": (dict, lambda most, value: len(value) <= most),
+}
+"""Keywords that need no other schema: the Python type that they are about, and whether a value has what they ask."""
 
 
 class TooCostlyError(Exception):
@@ -249,26 +267,6 @@ class _Judge:
 
     def _on_if(self, argument: Any, value: Any, path: Pointer, schema: Schema) -> Iterator[Breach]:
         yield from self.breaches(schema.get("then" if self._fits(argument, value) else "else", True), value, path)
-
-
-_NUMBER: Final = (int, float)
-_SIMPLE: Final[dict[str, tuple[type | tuple[type, ...], Callable[[Any, Any], bool]]]] = {
-    "type": (object, lambda names, value: any(TYPES[n](value) for n in ([names] if isinstance(names, str) else names))),
-    "enum": (object, lambda choices, value: any(equal(value, choice) for choice in choices)),
-    "const": (object, lambda constant, value: equal(value, constant)),
-    "minimum": (_NUMBER, lambda least, value: value >= least),
-    "maximum": (_NUMBER, lambda most, value: value <= most),
-    "exclusiveMinimum": (_NUMBER, lambda bound, value: value > bound),
-    "exclusiveMaximum": (_NUMBER, lambda bound, value: value < bound),
-    "multipleOf": (_NUMBER, lambda part, value: value % part == 0),
-    "minLength": (str, lambda least, value: len(value) >= least),
-    "maxLength": (str, lambda most, value: len(value) <= most),
-    "minItems": (list, lambda least, value: len(value) >= least),
-    "maxItems": (list, lambda most, value: len(value) <= most),
-    "minProperties": (dict, lambda least, value: len(value) >= least),
-    "maxProperties": (dict, lambda most, value: len(value) <= most),
-}
-"""Keywords that need no other schema: the Python type that they are about, and whether a value has what they ask."""
 
 
 def _weight(value: Any) -> int:

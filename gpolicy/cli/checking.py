@@ -30,9 +30,9 @@ from gpolicy.report.forms import OWN_FORMS, Display
 
 if TYPE_CHECKING:
     from gpolicy.checking.checking import Checked
-    from gpolicy.checking.overrides import Overrides
     from gpolicy.checking.repository import Checker
     from gpolicy.checking.rule import Hit
+    from gpolicy.checking.settings_tables import Overrides
     from gpolicy.cli.options import Clusters, OutputFile
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.house_rule import HouseRule
@@ -138,12 +138,21 @@ def seen_together(targets: Targets) -> Targets:
 
 def _checker(paths: Sequence[Path], target: Target, request: CheckRequest) -> Checker:
     from gpolicy.checking.repository import Checker  # noqa: PLC0415 (other verbs need no rules)
+    from gpolicy.forecast.telling import FORECAST  # noqa: PLC0415
 
     named = [root for path in paths for root in policy_roots(path)]
     roots = list({real_path(root): root for root in reversed(named)}.values())[::-1]  # each once, by its first name
     state = read_for(roots, target)
     baseline = request.write_baseline is None
-    return Checker(roots, state, request.overrides, today=reader_today(), baseline=baseline, fleet=target.together)
+    return Checker(
+        roots,
+        state,
+        request.overrides,
+        today=reader_today(),
+        baseline=baseline,
+        fleet=target.together,
+        forecast=FORECAST,
+    )
 
 
 def reader_today() -> date:
@@ -231,7 +240,7 @@ def findings_in(
 
 
 def _fingerprints(findings: list[Finding], sources: Files) -> dict[Finding, str]:
-    from gpolicy.checking.fingerprint import unique_fingerprints  # noqa: PLC0415
+    from gpolicy.checking.baseline import unique_fingerprints  # noqa: PLC0415
 
     found = list(dict.fromkeys(findings))  # what two policies share is one finding
     return dict(zip(found, unique_fingerprints(found, sources, locate=repository_path), strict=True))
@@ -254,21 +263,28 @@ def _write_baseline(checked: list[Checked], path: Path, request: CheckRequest) -
 
 
 def policy_with_findings(
-    path: Path, state: ClusterState | None = None, together: Mapping[Path, Sequence[Hit]] | None = None
+    path: Path,
+    state: ClusterState | None = None,
+    together: Mapping[Path, Sequence[Hit]] | None = None,
+    *,
+    only_errors: bool = False,
 ) -> tuple[Policy, list[Finding]]:
     """Return the one policy at `path`, and what check finds in it. Raise UsageError if there are several.
 
-    `together` is what several policies show together (`seen_together`).
+    `together` is what several policies show together (`seen_together`); `only_errors`: errors are all that is asked.
     """
     roots = policy_roots(path)
     if len(roots) > 1:
         raise UsageError(f"{path} holds {len(roots)} policies: {', '.join(map(str, roots))}", hint="name one of them")
     from gpolicy.checking.repository import check_by_settings  # noqa: PLC0415
+    from gpolicy.forecast.telling import FORECAST  # noqa: PLC0415
 
     with working(f"checking {path}"):
         policy = load_policy(roots[0])
-        fleet = (together or {}).get(real_path(roots[0]), ())
-        return policy, check_by_settings(policy, state, today=reader_today(), fleet=fleet)
+        fleet, today = (together or {}).get(real_path(roots[0]), ()), reader_today()
+        return policy, check_by_settings(
+            policy, state, today=today, forecast=FORECAST, fleet=fleet, only_errors=only_errors
+        )
 
 
 def errors_among(findings: Iterable[Finding]) -> list[Finding]:
@@ -291,7 +307,7 @@ def show(path: Path, display: Display, *, origin: bool) -> int:
     from gpolicy.report.show_json import show_data  # noqa: PLC0415
     from gpolicy.show.effective_policy import effective_view  # noqa: PLC0415
 
-    policy, found = policy_with_findings(path)
+    policy, found = policy_with_findings(path, only_errors=True)
     if errors := errors_among(found):
         show_errors(errors, policy.files)
         return int(ExitCode.FINDINGS)

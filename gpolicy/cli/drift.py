@@ -46,7 +46,7 @@ def drift(
 
 def compare(target: Target, request: WriteRequest | None = None) -> Report:
     """Return the differences of a cluster from its policy as a report; with a request, write them into the policy."""
-    from gpolicy.checking.overrides import settings_of  # noqa: PLC0415
+    from gpolicy.checking.settings_tables import settings_of  # noqa: PLC0415
     from gpolicy.drift.comparing import find_drift  # noqa: PLC0415
     from gpolicy.report.drift_answer import drift_answer  # noqa: PLC0415
     from gpolicy.report.drift_json import drift_data  # noqa: PLC0415

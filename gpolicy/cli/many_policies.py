@@ -12,8 +12,7 @@ from gpolicy.cli.terminal import StatusLine, working
 from gpolicy.printable import count
 
 if TYPE_CHECKING:
-    from gpolicy.checking.checking import Checked
-    from gpolicy.checking.repository import Examination
+    from gpolicy.checking.checking import Checked, Examination
     from gpolicy.findings import Accepted, Finding
 
 MANY_OBJECTS: Final = 2000

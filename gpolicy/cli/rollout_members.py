@@ -19,7 +19,7 @@ from gpolicy.apply.journal_file import read_journal
 from gpolicy.apply.plan_run import Intention
 from gpolicy.apply.preconditions import RefusedError, nothing_done, right_cluster
 from gpolicy.apply.runner import StopRequests
-from gpolicy.checking.overrides import settings_of
+from gpolicy.checking.settings_tables import settings_of
 from gpolicy.cli.applying import ApplyRequest, read_for, run_plan, runner_for, tell_end, tell_error
 from gpolicy.cli.checking import policy_with_findings, reader_today
 from gpolicy.cli.consent import consent_lines

@@ -13,6 +13,7 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Finding, Severity
 from gpolicy.fit.desired import Desired
+from gpolicy.forecast.telling import FORECAST
 from gpolicy.opening import real_path
 from gpolicy.plan.change import MEMBERSHIP, TAGS
 from gpolicy.plan.diff import Difference, diff
@@ -50,8 +51,12 @@ class Looked:
 
 def look(policy: Policy, state: ClusterState, today: date) -> Looked:
     """Compare and check a policy."""
-    beside = [item for item in check_by_settings(policy, state, today=today) if item.severity is Severity.ERROR]
-    alone = [item for item in check_by_settings(policy, None, today=today) if item.severity in _BAD]
+    beside = [
+        item
+        for item in check_by_settings(policy, state, today=today, forecast=FORECAST)
+        if item.severity is Severity.ERROR
+    ]
+    alone = [item for item in check_by_settings(policy, None, today=today, forecast=FORECAST) if item.severity in _BAD]
     return Looked(policy=policy, difference=diff(policy, state), findings=(*beside, *alone))
 
 

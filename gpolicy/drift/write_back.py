@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-from gpolicy.checking.overrides import settings_of
+from gpolicy.checking.settings_tables import settings_of
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift, DriftReport, find_drift
 from gpolicy.drift.object_units import ObjectUnits

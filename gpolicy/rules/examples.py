@@ -6,6 +6,7 @@ from typing import Final
 
 CLUSTER: Final = "gpolicy: v1\nkind: Cluster\nname: c.example.org\n"
 GROUP: Final = "gpolicy: v1\nkind: NodeGroup\nname: gold\n"
+SILVER: Final = GROUP.replace("gold", "silver")
 
 
 def bounds(memory: str, cpus: str, disk: str, spindles: str = "1 12") -> str:
@@ -21,3 +22,20 @@ def bounds(memory: str, cpus: str, disk: str, spindles: str = "1 12") -> str:
 def spec(name: str, memory: str, cpus: str, disk: str, spindles: str = "1 12") -> str:
     """Return a named pair as an entry of `minmax`."""
     return f"    - name: {name}\n      {bounds(memory, cpus, disk, spindles)}"
+
+
+SIZES: Final = "Partitioned Ganeti, Constrained instance sizes"
+LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
+SMALL: Final = spec("small", "1G 12G", "1 3", "10G 90G")
+
+
+def group_with(*pairs: str) -> str:
+    return f"{GROUP}ipolicy:\n  minmax:\n{''.join(pairs)}"
+
+
+GOOD_SPECS: Final = group_with(LARGE, SMALL)
+DEDICATED: Final = "gpolicy: v1\nkind: NodeGroup\nname: dedicated\n"
+EXCLUSIVE: Final = f"{DEDICATED}ndparams: {{exclusive_storage: true}}\n"
+HARDWARE: Final = "hardware: {memory: 256G, cpus: 32, pv_count: 12, pv_size: 1T}\n"
+WHOLE_NODES: Final = "ipolicy:\n  vcpu-ratio: 1\n  disk-templates: [plain]\n  minmax:\n    - name: "
+FULL: Final = "full\n      " + bounds("248G 250G", "30 30", "11000G 11930G", "12 12")

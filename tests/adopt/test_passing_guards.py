@@ -12,6 +12,7 @@ from gpolicy.adopt.adopting import adopt
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
+from gpolicy.forecast.telling import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.projection import prospect
 from gpolicy.policy.loading import load_policy
@@ -30,7 +31,7 @@ def adopted(state: ClusterState, directory: Path) -> tuple[Policy, str]:
     policy = load_policy(directory)
     verdicts, _ = verdicts_on(prospect(policy, state))
     assert [item for item in verdicts if not item.ok] == []
-    found = check_policy(policy, state=state, today=date(2026, 1, 1))
+    found = check_policy(policy, state=state, today=date(2026, 1, 1), forecast=FORECAST)
     assert [item for item in found if item.span and item.span.file.endswith(GUARDS_FILE)] == []
     return policy, " ".join(files[GUARDS_FILE].replace("\n#", "").split())
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.checking.baseline import Baseline, baseline_text, key_of, read_baseline
-from gpolicy.checking.checking import BASELINE, Checked, check_policy, examine
+from gpolicy.checking.checking import BASELINE, Checked, Examination, check_policy
 from gpolicy.checking.repository import Checker, new_baseline
 from gpolicy.checking.settings import Settings
 from gpolicy.errors import InputError
@@ -34,7 +34,7 @@ def checked(directory: Path, baseline: Baseline, text: str | None = None, settin
     if text is not None:
         (directory / "policies" / "p.yaml").write_text(text, encoding="utf-8")
     policy = load_policy(directory / "policies")
-    return examine(policy, today=TODAY, settings=settings or Settings(), baseline=baseline)
+    return Examination(policy=policy, today=TODAY, settings=settings or Settings(), baseline=baseline).run()
 
 
 def test_findings_in_the_baseline_are_accepted(tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_missing_file_is_reported_and_an_unchecked_one_is_not(tmp_path: Path) 
     assert codes(checked(tmp_path, baseline).findings) == ["GP915", "GP915"]
     (tmp_path / "policies" / "p.yaml").write_text(TEXT)
     policy = load_policy(tmp_path / "policies" / "other.yaml")
-    assert examine(policy, today=TODAY, baseline=baseline).findings == []
+    assert Examination(policy=policy, today=TODAY, baseline=baseline).run().findings == []
 
 
 def test_errors_of_structure_and_findings_about_waivers_are_never_accepted(tmp_path: Path) -> None:
@@ -121,10 +121,10 @@ def test_the_directory_that_gpolicy_runs_in_does_not_matter(tmp_path: Path, monk
     write(tmp_path)
     monkeypatch.chdir(tmp_path / "policies")
     baseline = read_baseline(Path("../baseline.json"))
-    assert examine(load_policy(Path()), today=TODAY, baseline=baseline).findings == []
+    assert Examination(policy=load_policy(Path()), today=TODAY, baseline=baseline).run().findings == []
     monkeypatch.chdir(tmp_path)
     baseline = read_baseline(Path("baseline.json"))
-    assert examine(load_policy(Path("policies/p.yaml")), today=TODAY, baseline=baseline).findings == []
+    assert Examination(policy=load_policy(Path("policies/p.yaml")), today=TODAY, baseline=baseline).run().findings == []
 
 
 GOOD = {"rule": "GP201", "file": "p.yaml", "fingerprint": "0" * 32, "count": 1}

@@ -37,16 +37,8 @@ def test_findings_are_sorted_by_place(tmp_path: Path) -> None:
 
 
 def test_a_rule_that_raises_is_not_swallowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Broken:
+    class Broken(Rule):
         info = RuleInfo(code="GP199", name="broken", severity=Severity.INFO, summary="", rationale="", source="a test")
-        needs_state = False
-        only_without_state = False
-        finds_more_with_state = False
-        needs_whole_policy = False
-        runs_last = False
-
-        def knows_enough(self, _: Context) -> bool:
-            return True
 
         def check(self, _: Context) -> Iterator[Hit]:
             raise ZeroDivisionError
@@ -196,6 +188,7 @@ class Watched(Context):
 
 def test_a_rule_that_uses_the_state_documents_it(tmp_path: Path) -> None:
     rules = [rule for rule in RULES if not rule.needs_state]
+    by_code = {rule.info.code: rule for rule in RULES}
     asking = set()
     for number, text in enumerate(text for rule in RULES for text in (rule.info.bad, rule.info.good)):
         directory = tmp_path / f"{number}"
@@ -205,8 +198,11 @@ def test_a_rule_that_uses_the_state_documents_it(tmp_path: Path) -> None:
         for rule in rules:
             if rule.info.code in asking:
                 continue
+            of_all = rules if rule.runs_last and rule.finds_more_with_state else ()
+            before = (other.check(Context(policy, None, DEFAULT, TODAY)) for other in of_all if not other.runs_last)
+            found = [hit.finding for hits in before for hit in hits]
             Watched.asked = False
-            list(rule.check(Watched(policy, None, DEFAULT, TODAY)))
+            list(rule.check_after(Watched(policy, None, DEFAULT, TODAY, rules=by_code), found))
             if Watched.asked:
                 asking.add(rule.info.code)
     assert asking == {rule.info.code for rule in rules if rule.finds_more_with_state}

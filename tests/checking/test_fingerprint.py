@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpolicy.checking.fingerprint import fingerprint, unique_fingerprints
+from gpolicy.checking.baseline import fingerprint, unique_fingerprints
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.yaml_reader import read_yaml
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.checking.checking import check_policy
-from gpolicy.checking.overrides import Overrides, settings_of
+from gpolicy.checking.settings_tables import Overrides, settings_of
 from gpolicy.errors import UsageError
 from gpolicy.policy.loading import load_policy
 from tests.rules.run_rules import TODAY, cluster

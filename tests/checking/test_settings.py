@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from gpolicy.checking.catalogue import CATALOGUE
 from gpolicy.checking.checking import check_policy
-from gpolicy.checking.overrides import Overrides, settings_of_each
 from gpolicy.checking.selection import ignored_codes, rules_named, selects_nothing, severities_by_code
 from gpolicy.checking.settings import DEFAULT, Settings
-from gpolicy.checking.settings_tables import read_settings, settings_for
+from gpolicy.checking.settings_tables import Overrides, read_settings, settings_for, settings_of_each
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
 from gpolicy.policy.loading import load_policy

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.checking.checking import COMMENT, WAIVER, check_policy, examine
+from gpolicy.checking.checking import COMMENT, WAIVER, Examination, check_policy
 from gpolicy.checking.settings import Settings
 from gpolicy.findings import Finding
 from gpolicy.policy.loading import load_policy
@@ -127,7 +127,7 @@ def test_accepted_findings_are_listed_with_the_reason(tmp_path: Path) -> None:
     )
     text = f"{HEAD}  spindle_count: 0\n  ssh_port: 0  # gpolicy: ignore[GP106] - behind a gateway\n{waiver}"
     (tmp_path / "p.yaml").write_text(text, encoding="utf-8")
-    checked = examine(load_policy(tmp_path), today=TODAY)
+    checked = Examination(policy=load_policy(tmp_path), today=TODAY).run()
     assert checked.findings == []
     told = [(item.finding.code, item.by, item.reason) for item in checked.accepted]
     assert told == [("GP107", WAIVER, "no spindles yet"), ("GP106", COMMENT, "behind a gateway")]

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Identity, Instance, Node, Unreadable
+from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.plan.change import Change
@@ -79,7 +80,7 @@ def complaints(*documents: str) -> list[str]:
     with TemporaryDirectory() as directory:
         file = FilePath(directory, "policy.yaml")
         file.write_text("\n---\n".join(texts), encoding="utf-8")
-        found = check_policy(load_policy(file), today=date(2026, 1, 1))
+        found = check_policy(load_policy(file), today=date(2026, 1, 1), forecast=FORECAST)
     return [f"{finding.severity} {finding.name}: {finding.message}" for finding in found]
 
 

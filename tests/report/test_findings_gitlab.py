@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
-from gpolicy.checking.fingerprint import unique_fingerprints
+from gpolicy.checking.baseline import unique_fingerprints
 from gpolicy.findings import Finding, Severity
 from gpolicy.report.findings_gitlab import findings_gitlab
 from tests.report.findings_samples import FINDINGS, OVERLAP, PLACE, WITHOUT_PLACE

@@ -10,6 +10,7 @@ from pathlib import Path
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Instance, Node, Resources
 from gpolicy.findings import Finding
+from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Values
 from gpolicy.policy.loading import load_policy
 
@@ -19,7 +20,7 @@ TODAY = date(2026, 6, 15)
 def check(text: str, directory: Path, *, state: ClusterState | None = None, today: date = TODAY) -> list[Finding]:
     """Return all findings about a policy of one file, `policy.yaml` in `directory`."""
     (directory / "policy.yaml").write_text(text, encoding="utf-8")
-    return check_policy(load_policy(directory), state=state, today=today)
+    return check_policy(load_policy(directory), state=state, today=today, forecast=FORECAST)
 
 
 def codes(findings: Iterable[Finding]) -> list[str]:

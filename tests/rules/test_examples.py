@@ -19,6 +19,7 @@ from gpolicy.cli.checking import settings_mistakes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import find_drift
 from gpolicy.findings import RuleInfo, Severity
+from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.yaml_reader import MAX_DEPTH
 from gpolicy.rules.examples import bounds
@@ -94,7 +95,9 @@ def stale_baseline(wrong: bool, directory: Path) -> list[str]:
 def idle_glob(wrong: bool, directory: Path) -> list[str]:
     (directory / "policy.yaml").write_text(TEXT.replace("ssh_port: 0", "ssh_port: 22"))
     glob = PerFile(glob="polcy.yaml" if wrong else "policy.yaml", codes=frozenset({"GP201"}), directory=directory)
-    return codes(check_policy(load_policy(directory), today=TODAY, settings=Settings(per_file=(glob,))))
+    return codes(
+        check_policy(load_policy(directory), today=TODAY, forecast=FORECAST, settings=Settings(per_file=(glob,)))
+    )
 
 
 def other_release(wrong: bool, directory: Path) -> list[str]:

@@ -12,6 +12,7 @@ from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.sources import SourceOptions, read_state
 from gpolicy.cluster.state import ClusterState, Disk, Resources, Unreadable
 from gpolicy.findings import Severity
+from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.policy.loading import load_policy
 from gpolicy.rules.examples import bounds
@@ -166,7 +167,7 @@ def test_std_and_homes_are_left_alone_where_a_group_is_not_declared(tmp_path: Pa
 
 def test_the_worked_example_suits_its_snapshot() -> None:
     state = read_state(f"snapshot:{POLICIES / 'two-groups.snapshot.json'}", SourceOptions())
-    found = check_policy(load_policy(POLICIES / "two-groups"), state=state, today=date(2026, 6, 15))
+    found = check_policy(load_policy(POLICIES / "two-groups"), state=state, today=date(2026, 6, 15), forecast=FORECAST)
     serious = [item for item in found if item.severity is not Severity.INFO]
     assert serious[0].message == "guard no-shrink would stop the plan"  # as the tutorial shows
     assert codes(serious[1:]) == ["GP750", "GP750"]  # as its plan shows: racks are new to this cluster

@@ -10,6 +10,7 @@ import pytest
 
 from gpolicy.checking.repository import check_by_settings
 from gpolicy.cluster.state import ClusterState
+from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.loading import load_policy
 from tests.rules.run_rules import TODAY, check, cluster, with_instance
 
@@ -111,5 +112,5 @@ def test_a_new_tag_of_a_node_strands_its_instances(tmp_path: Path) -> None:
 def test_the_plan_shows_its_own_figures(tmp_path: Path) -> None:
     state = observed(IN_RACKS, "nlocation:rack")
     assert found(f"{GROUP}{RACKS}{racks(n2='rack:a')}", tmp_path, state)
-    planning = check_by_settings(load_policy(tmp_path), state, today=TODAY)
+    planning = check_by_settings(load_policy(tmp_path), state, today=TODAY, forecast=FORECAST)
     assert "GP750" not in [item.code for item in planning]

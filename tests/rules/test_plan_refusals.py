@@ -14,6 +14,7 @@ from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterState, Node
 from gpolicy.findings import Severity
+from gpolicy.forecast.telling import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.plan import make_plan
 from gpolicy.plan.projection import prospect
@@ -127,7 +128,7 @@ def _refuses(directory: Path, state: ClusterState) -> list[str]:
 
 
 def _finds(directory: Path, state: ClusterState) -> set[tuple[str, str]]:
-    found = check_policy(load_policy(directory), state=state, today=TODAY)
+    found = check_policy(load_policy(directory), state=state, today=TODAY, forecast=FORECAST)
     return {(item.code, item.message) for item in found if item.severity is not Severity.INFO}
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.ganeti.parameter import Values
-from gpolicy.rules.examples import CLUSTER, GROUP, bounds
-from gpolicy.rules.exclusive_storage.examples import EXCLUSIVE, WHOLE_NODES
+from gpolicy.rules.examples import CLUSTER, EXCLUSIVE, GROUP, WHOLE_NODES, bounds
 from tests.rules.observed_clusters import with_volumes
 from tests.rules.run_rules import check, cluster, codes
 

@@ -11,6 +11,7 @@ from gpolicy.adopt.soundness import policy_of
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.sources import read_state
 from gpolicy.findings import Severity
+from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.volume_arithmetic import largest_disk, volumes_needed
 from gpolicy.plan.plan import make_plan
 from gpolicy.policy.loading import load_policy
@@ -32,7 +33,11 @@ TODAY = date(2026, 1, 1)
 def test_it_passes_check(path: Path) -> None:
     policy = load_policy(path)
     assert policy.cluster is not None
-    found = [finding for finding in check_policy(policy, today=TODAY) if finding.severity is not Severity.INFO]
+    found = [
+        finding
+        for finding in check_policy(policy, today=TODAY, forecast=FORECAST)
+        if finding.severity is not Severity.INFO
+    ]
     assert found == []
 
 
@@ -47,7 +52,11 @@ def test_editors_find_the_schema(path: Path) -> None:
 def test_the_demo_changes_objects_of_every_kind_and_breaks_no_built_in_guard() -> None:
     state = read_state(f"snapshot:{DEMO}")
     policy = load_policy(POLICIES / "two-groups")
-    found = [item for item in check_policy(policy, state=state, today=TODAY) if item.severity is not Severity.INFO]
+    found = [
+        item
+        for item in check_policy(policy, state=state, today=TODAY, forecast=FORECAST)
+        if item.severity is not Severity.INFO
+    ]
     ours = [item.message for item in found if item.code != "GP750"]
     assert ours == ["guard no-shrink would stop the plan"]  # the policy's own guard
     assert len(found) > 1  # and what the new tags make of places, which the remedy of the plan cures

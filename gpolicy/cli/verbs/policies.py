@@ -104,7 +104,7 @@ def check(  # noqa: PLR0913 (one parameter an option)
     A comment accepts a finding on its line: # gpolicy: ignore[GP201] and the reason. Settings for everybody belong in
     gpolicy.toml: see docs/guides/check.md.
     """
-    from gpolicy.checking.overrides import Overrides  # noqa: PLC0415
+    from gpolicy.checking.settings_tables import Overrides  # noqa: PLC0415
     from gpolicy.cli import checking  # noqa: PLC0415
 
     display, also = displays_of("check", form, output, budget)

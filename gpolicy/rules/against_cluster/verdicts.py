@@ -1,64 +1,61 @@
-"""GP748 and GP749: who would newly violate the policy by the plan that it leads to, and whether its guards pass it."""
+"""GP748 to GP750: whether guards pass the plan, and what would newly violate the policy or lie wrong by its tags."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, MINMAX, Context
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Finding, Severity, Span, warning_rule
+from gpolicy.checking.rule import Hit, Rule, Same, SilentAfter
+from gpolicy.findings import Span, warning_rule
+from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.guard import Measure
 from gpolicy.printable import named, some
 from gpolicy.rules.examples import GROUP, bounds
+from gpolicy.rules.tags.domains import LOCATION
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
-    from gpolicy.cluster.state import ClusterState, Group, Instance
+    from gpolicy.checking.tags import Tag
+    from gpolicy.cluster.state import ClusterState
     from gpolicy.fit.desired import Desired
     from gpolicy.ganeti.parameter import Path
-    from gpolicy.impact.impact import Impact
+    from gpolicy.impact.location_change import LocationChange
     from gpolicy.impact.violation_change import ViolationChange
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.projection import Prospect
     from gpolicy.policy.guard import Guard
     from gpolicy.policy.model import Declared
 
+_PATHS: Final = (MINMAX, DISK_TEMPLATES)
+_CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
+"""What says that a value is not allowed, by the name of the value; of all others the spec pairs do."""
+_MOST_TAGS: Final = 3
 
-def prospect_of(context: Context) -> Prospect:
-    """Return what the plan that the policy leads to would do to the observed cluster."""
-    from gpolicy.plan.projection import prospect  # noqa: PLC0415 (most checks look at no cluster)
 
-    if context.state is None:
-        raise ValueError("without a cluster there is no plan")
-    return prospect(context.policy, context.state)
+def prospect_of(context: Context) -> Prospect | None:
+    """Return what the plan that the policy leads to would do to the observed cluster, if that can be told."""
+    return context.forecast.prospect(context.policy, context.state) if context.state else None
 
 
 class PlanRule(Rule):
     """A rule about the plan that a policy leads to. It is not asked where an error stands in the way of a plan."""
 
-    needs_state = True
-    needs_whole_policy = True
-    said_by_plan = True
-    runs_last = True
-
-    def is_explained_by(self, found: Sequence[Finding]) -> bool:
-        """Return whether there is no plan."""
-        return any(finding.severity is Severity.ERROR for finding in found)
+    needs_state = needs_whole_policy = said_by_plan = runs_last = True
+    silent_after = SilentAfter(errors=("GP",))
 
 
 def _all_verdicts(context: Context) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
-    from gpolicy.impact.declared_guards import verdicts_on  # noqa: PLC0415 (most checks look at no cluster)
-
-    return verdicts_on(context.once(prospect_of))
+    prospect = context.once(prospect_of)
+    return context.forecast.verdicts(prospect) if prospect else ((), ())
 
 
 def _verdicts(context: Context) -> list[tuple[Guard, GuardResult]]:
     """Return the guards of the policy, each with its verdict on the plan."""
     declared, _ = context.once(_all_verdicts)
-    return list(zip(context.policy.guards, declared, strict=True))
+    return list(zip(context.policy.guards, declared, strict=False))
 
 
 def _guarded(most: int) -> str:
@@ -90,11 +87,6 @@ class GuardStopsPlan(PlanRule):
 
 def _sized(memory: str) -> str:
     return f"{GROUP}ipolicy:\n  minmax:\n    - name: some\n      {bounds(memory, '1 16', '1G 1T', '1 8')}"
-
-
-_PATHS: Final = (MINMAX, DISK_TEMPLATES)
-_CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}
-"""What says that a value is not allowed, by the name of the value; of all others the spec pairs do."""
 
 
 class InstancesViolate(PlanRule):
@@ -139,26 +131,24 @@ class _Violating:
     cure: str
 
 
-def _violations(context: Context) -> Impact:
-    from gpolicy.impact.declared_guards import impact_of  # noqa: PLC0415 (most checks look at no cluster)
-
-    return impact_of(context.once(prospect_of), "violations")
+def _violations(context: Context) -> ViolationChange | None:
+    """Return what the plan changes about the instances and nodes that violate the policy; None without a change."""
+    prospect = context.once(prospect_of)
+    if prospect is None or not prospect.difference.changes:
+        return None
+    return context.forecast.impact(prospect, "violations").violations
 
 
 def _uncertain(context: Context) -> str:
     """Return what may newly violate the policy, and why that is not known; nothing where all is known."""
-    if not context.once(prospect_of).difference.changes:
-        return ""
-    known = context.once(_violations).violations
+    known = context.once(_violations)
     return "; ".join(f"{name}: {why}" for name, why in known.uncertain().items()) if known else ""
 
 
 def _violating(context: Context) -> list[_Violating]:
     """Return what would newly violate the policy."""
-    if context.state is None or context.desired is None or not context.once(prospect_of).difference.changes:
-        return []
-    known = context.once(_violations).violations
-    if known is None:
+    known = context.once(_violations)
+    if known is None or context.state is None or context.desired is None:
         return []
     refused = (
         _Violating(group, span, f"group {group} would no longer allow {some(names)}", "allow their sizes")
@@ -200,7 +190,8 @@ def _refused(
             continue
         instance = state.instances[item.instance]
         switched = after.exclusive_storage != state.on_exclusive_storage(instance)
-        own = _own_pair(context, declared, state.groups[before], instance, after) or after
+        pairs = [(pair.minimum, pair.maximum) for pair in context.pairs(declared)]
+        own = context.forecast.breached_pair(pairs, state.groups[before], instance, after) or after
         breaches = [breach for breach in after.breaches if breach.beyond is None]
         for breach in (*breaches, *(breach for breach in own.breaches if breach.beyond is not None)):
             is_switch = switched and breach.parameter == "spindle-use"
@@ -215,38 +206,6 @@ def _refused(
     ]
 
 
-def _own_pair(
-    context: Context, declared: Declared, group: Group, instance: Instance, after: PolicyViolation
-) -> PolicyViolation | None:
-    """Return what an instance breaches of the declared pair that now stands for the one it conforms to.
-
-    Ganeti names the pair with the fewest breaches, which may be one that nobody changed.
-    """
-    from gpolicy.analysis.violations import AllowedSizes, bounds_of, verdict_on  # noqa: PLC0415 (as above)
-
-    pairs, old = context.pairs(declared), bounds_of(group.effective.get(MINMAX))
-
-    def breaches(bounds: tuple[Mapping[str, int], Mapping[str, int]]) -> PolicyViolation | None:
-        alone = AllowedSizes(after.group, (bounds,), (), (None,))
-        exclusive = after.exclusive_storage
-        violation = verdict_on(instance, alone, exclusive=exclusive, memory=instance.maxmem).violation
-        numbers = [breach for breach in violation.breaches if breach.beyond is not None] if violation else []
-        return replace(violation, breaches=tuple(numbers)) if violation and numbers else None
-
-    number = next((number for number, bounds in enumerate(old) if breaches(bounds) is None), None)
-    if number is None or not pairs:
-        return None
-    was = old[number]
-
-    def unlike(place: int) -> tuple[int, bool]:
-        new = (pairs[place].minimum, pairs[place].maximum)
-        return sum(was[end].get(name) != new[end][name] for end in (0, 1) for name in new[end]), place != number
-
-    place = min(range(len(pairs)), key=unlike)
-    found = breaches((pairs[place].minimum, pairs[place].maximum))
-    return replace(found, pair=place + 1) if found is not None else None
-
-
 def _place(
     context: Context, declared: Declared, path: Path, violation: PolicyViolation, breach: ParameterBreach
 ) -> Span | None:
@@ -256,3 +215,100 @@ def _place(
         return pairs[violation.pair - 1].at("min" if breach.beyond < 0 else "max", breach.parameter)
     leaves = (context.effective(declared, each) for each in (path, *_PATHS))
     return next((leaf.span for leaf in leaves if leaf is not None), None)
+
+
+def _in_racks(first: str, second: str) -> str:
+    sets = "".join(
+        f'---\ngpolicy: v1\nkind: NodeSet\nname: {name}\nnodes: [{name}.example.org]\ntags: ["rack:{rack}"]\n'
+        for name, rack in (("node1", first), ("node2", second), ("node3", "c"))
+    )
+    return f"{GROUP}---\ngpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\n{sets}"
+
+
+class PlacedAgainstTags(PlanRule):
+    info = warning_rule("GP750", "placed-against-tags")(
+        summary="The policy's tags make the place of an instance wrong: both of its nodes in one failure domain, two"
+        " instances with one exclusion tag together, or nowhere to go.",
+        rationale="Tags move no instance. Until somebody does, a failure of the domain takes both copies of the disks,"
+        " instances that are to be apart fail together, or Ganeti's tools find no node for one. `gpolicy plan` shows"
+        " each of them, and the moves that cure it.",
+        source=LOCATION,
+        bad=_in_racks("a", "a"),
+        good=_in_racks("a", "b"),
+    )
+
+    better = ((Same.PLACE, ("GP507", "GP518", "GP519")),)  # they say the same of all instances
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        if not context.tags and not context.policy.owned:
+            return
+        prospect = context.once(prospect_of)
+        known = context.forecast.impact(prospect, "location").location if prospect else None
+        found: dict[tuple[str, Span | None], dict[str, list[_Wrong]]] = defaultdict(lambda: defaultdict(list))
+        rules = [tag for tag in context.tags if tag.level is Level.CLUSTER and tag.family and tag.suffix]
+        for wrong in _newly_wrong(known) if known else ():
+            found[_place_of_tag(context, rules, wrong)][wrong.words].append(wrong)
+        for (label, span), kinds in found.items():
+            hint = "correct the tags; if they are right, gpolicy plan shows the moves that cure it"
+            yield self.hit(label, "; ".join(_sentence(words, items) for words, items in kinds.items()), span, hint=hint)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wrong:
+    """What is newly wrong with the place of instances: a sentence about them, the tags, and nodes with these tags.
+
+    `domain`: the failure domain whose values are too few.
+    """
+
+    words: str
+    instances: tuple[str, ...]
+    tags: tuple[str, ...]
+    nodes: tuple[str, ...] = ()
+    domain: str | None = None
+
+
+def _newly_wrong(change: LocationChange) -> Iterator[_Wrong]:
+    for shared in change.shared_domains.new:
+        words = "both nodes of {names} would be in one failure domain ({tags})"
+        yield _Wrong(words, (shared.instance,), shared.tags, (shared.primary_node, shared.secondary_node))
+    for on_node in change.exclusion_conflicts.new:
+        words = "{names} would each be on a node with another of its exclusion tag ({tags})"
+        yield _Wrong(words, on_node.instances, (on_node.tag,))
+    for conflict in change.domain_conflicts.new:
+        if len(conflict.nodes) > 1:  # else they are on one node
+            words = "{names} would each be in a failure domain with another of its exclusion tag ({tags})"
+            yield _Wrong(words, conflict.instances, (conflict.domain, conflict.tag), conflict.nodes)
+    for excess in change.unsatisfiable.new:
+        places = "nodes" if excess.domain_kind is None else f"values of {excess.domain_kind}"
+        words = f"group {excess.group} would have too few {places} to keep all with {{tags}} apart ({{names}})"
+        yield _Wrong(words, excess.instances, (excess.tag,), domain=excess.domain_kind)
+    for stranded in change.stranded.new:
+        lacking = sorted({tag for _, tags in stranded.targets for tag in tags})
+        words = "no other node would take {names} (for want of {tags})"
+        yield _Wrong(words, (stranded.instance,), tuple(lacking), (stranded.primary_node,))
+    for missing in change.desired_missing.new:
+        words = f"no node of group {missing.group} would be where {{names}} should be ({{tags}})"
+        yield _Wrong(words, (missing.instance,), (missing.tag,))
+
+
+def _sentence(words: str, items: list[_Wrong]) -> str:
+    names = some(sorted({name for item in items for name in item.instances}))
+    tags = some(sorted({tag for item in items for tag in item.tags}), _MOST_TAGS)
+    return words.replace("{names}", names).replace("{tags}", tags)
+
+
+def _place_of_tag(context: Context, rules: Sequence[Tag], wrong: _Wrong) -> tuple[str, Span | None]:
+    """Return the object and the place of the tag that makes it wrong: a new one of the cluster, else of a node."""
+    old = context.state.cluster.tags if context.state else frozenset()
+    tags = (*wrong.tags, *([f"{wrong.domain}:"] if wrong.domain else []))
+    about = [rule for rule in rules if any(tag.startswith(rule.suffix) for tag in tags)]
+    about.sort(key=lambda rule: rule.text in old)
+    if about and about[0].text not in old:
+        return about[0].label, about[0].span
+    had = context.state.nodes if context.state else {}
+    for node in (node for nodes in context.tagged_nodes.values() for node in nodes if node.name in wrong.nodes):
+        for tag in wrong.tags:
+            place = node.tags.get(tag)
+            if place is not None and tag not in had[node.name].tags:
+                return place
+    return (about[0].label, about[0].span) if about else ("cluster", None)

@@ -8,19 +8,21 @@ from itertools import pairwise
 from typing import Final
 
 from gpolicy.checking.context import EXCLUSIVE_STORAGE, MINMAX, Context, name_of, number
-from gpolicy.checking.node_limits import kept_by_node, kept_disk, total_disk, total_of
+from gpolicy.checking.node_limits import kept_by_node, kept_disk, terms_in, total_disk, total_of
 from gpolicy.checking.pairs import amount, comparable
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.volumes import terms_in
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import Related, Span, info_rule, warning_rule
 from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
-from gpolicy.rules.examples import bounds
-from gpolicy.rules.exclusive_storage.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES
-from gpolicy.rules.exclusive_storage.mode import exclusive_hit
-from gpolicy.rules.exclusive_storage.spindles import exclusive_groups
+from gpolicy.rules.examples import DEDICATED, EXCLUSIVE, FULL, HARDWARE, WHOLE_NODES, bounds
+from gpolicy.rules.shared import exclusive_groups, exclusive_hit
 
 _DEDICATED: Final = "Partitioned Ganeti, Dedicated CPUs and Dedicated RAM"
 _GOOD: Final = EXCLUSIVE + HARDWARE + WHOLE_NODES + FULL
+SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
+"""Names of specs that say how many of them a node is to hold."""
+_METRIC: Final = "Allocation for Partitioned Ganeti, Dedicated Allocation Metric"
+_COMPUTING: Final = "    - name: computing\n      " + bounds("100G 120G", "16 16", "100G 200G")
+_STORAGE: Final = "    - name: storage\n      " + bounds("10G 20G", "4 4", "1T 2T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,7 @@ class NothingForTheNode(Rule):
                         hint += "" if share.spare else " or less"
                         if not share.kept and share.parameter == "memory-size":
                             hint = "lower the maximum; say in hv_state what the node keeps (mem_node)"
-                        span = pair.at("max", share.parameter)
-                        yield self.hit(group, message, span, hint=hint, related=share.places)
+                        yield self.hit(group, message, pair.at("max", share.parameter), hint=hint, related=share.places)
 
 
 def _for_whom(share: Share, wanted: int) -> str:
@@ -122,10 +123,6 @@ def _observed_kept(context: Context, group: GroupPolicy) -> int:
 def times_in_words(number: int) -> str:
     """Return `once`, `2 times`, …"""
     return "once" if number == 1 else f"{number} times"
-
-
-SHARES: Final = {"full": 1, "whole": 1, "half": 2, "third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8}
-"""Names of specs that say how many of them a node is to hold."""
 
 
 class ShareFitsLessOften(Rule):
@@ -172,6 +169,7 @@ class NodeKeepsEverything(Rule):
         bad=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 256G}}\n",
         good=f"{DEDICATED}{HARDWARE}hv_state:\n  kvm: {{mem_node: 6G, mem_hv: 1G, cpu_node: 2}}\n",
     )
+    explains = Explains(order=6, also_related=True)
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -205,11 +203,6 @@ def _kept(context: Context, group: GroupPolicy) -> Iterator[tuple[str, int, Span
         yield "cpu-count", hardware.cpus.value, hardware.cpus.span, cpus
     if disk is not None and not context.exclusive(group) and (disks := kept_disk(context, group)):
         yield "disk-size", disk, hardware.pv_sizes[0].span, disks
-
-
-_METRIC: Final = "Allocation for Partitioned Ganeti, Dedicated Allocation Metric"
-_COMPUTING: Final = "    - name: computing\n      " + bounds("100G 120G", "16 16", "100G 200G")
-_STORAGE: Final = "    - name: storage\n      " + bounds("10G 20G", "4 4", "1T 2T")
 
 
 class DedicatedCpuRatio(Rule):

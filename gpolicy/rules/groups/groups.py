@@ -1,22 +1,35 @@
-"""GP601, GP608 to GP610 and GP616: the groups themselves: names, renames, removal, and a home for each size."""
+"""GP601, GP608 to GP610 and GP614 to GP618: the groups themselves, the bases that they extend, and their limits."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from os.path import normpath
+from pathlib import PurePath
 from typing import Final
 
-from gpolicy.checking.context import MINMAX, Context
+from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, name_of, texts
 from gpolicy.checking.pairs import Pair, comparable
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import NO_PLAN, Related, error_rule, warning_rule
 from gpolicy.fit.fit_rules import RENAME_CLASH
 from gpolicy.ganeti.parameter import Path
+from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.model import GroupPolicy
-from gpolicy.policy.source_file import Located
-from gpolicy.rules.examples import CLUSTER, GROUP, spec
+from gpolicy.policy.promised import promised_nodes
+from gpolicy.policy.source_file import Located, YamlDocument
+from gpolicy.printable import count
+from gpolicy.rules.examples import CLUSTER, GROUP, SILVER, spec
 
-_SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
+_ALLOC_POLICY: Final[Path] = ("alloc_policy",)
+_CLOSED: Final = "unallocable"
+_SPECS: Final = "ipolicy:\n  minmax:\n"
+_LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
+_OWN_SPECS: Final = f"gpolicy: v1\nkind: NodeGroup\nname: silver\n{_SPECS}{spec('small', '1G 12G', '1 3', '10G 90G')}"
+_BASE: Final = "gpolicy: v1\nkind: NodeGroup\nname: common\ntemplate: true\nalloc_policy: preferred\n"
+_HINT: Final = "write `template: true` if it is no group of its own"
+_SET: Final = f'{GROUP}extends: common\nnodes: ["node*.example.org"]\n'
+_FAILURES: Final = "max_node_failures"
 
 
 class UuidName(Rule):
@@ -32,8 +45,7 @@ class UuidName(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
             if re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", group.name.lower()):
-                message = f"{group.name} looks like a UUID"
-                yield self.hit(group, message, group.span, hint="name the group with a word")
+                yield self.hit(group, f"{group.name} looks like a UUID", group.span, hint="name the group with a word")
 
 
 class GroupNameUnlikely(Rule):
@@ -43,8 +55,9 @@ class GroupNameUnlikely(Rule):
         " its name in a path: a slash ends it, and blanks at its ends get lost on command lines.",
         source="Ganeti 3.0, RAPI /2/groups/NAME",
         bad=f"{GROUP}---\ngpolicy: v1\nkind: NodeGroup\nname: Gold\n",
-        good=f"{GROUP}---\n{_SILVER}",
+        good=f"{GROUP}---\n{SILVER}",
     )
+    explains = Explains(order=3)
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -88,7 +101,7 @@ class RenameImpossible(Rule):
         " groups take one another's names in a circle.",
         rationale="A rename takes one group from its old name to its new one, so the old name must be free afterwards.",
         source="Ganeti 3.0, gnt-group rename",
-        bad=f"{GROUP}renamed_from: silver\n---\n{_SILVER}",
+        bad=f"{GROUP}renamed_from: silver\n---\n{SILVER}",
         good=f"{GROUP}renamed_from: silver\n",
     )
     finds_more_with_state = True
@@ -161,15 +174,6 @@ class RemovedWithContent(Rule):
                 yield self.hit(group, message, place, hint=hint, related=related)
 
 
-_ALLOC_POLICY: Final[Path] = ("alloc_policy",)
-_CLOSED: Final = "unallocable"
-
-
-_SPECS: Final = "ipolicy:\n  minmax:\n"
-_LARGE: Final = spec("large", "16G 64G", "4 16", "100G 1T")
-_OWN_SPECS: Final = f"gpolicy: v1\nkind: NodeGroup\nname: silver\n{_SPECS}{spec('small', '1G 12G', '1 3', '10G 90G')}"
-
-
 class UnallocableWithoutHome(Rule):
     info = warning_rule("GP610", "unallocable-without-home")(
         summary="A group is unallocable, but no other declared group takes the cluster's specs, or any instance.",
@@ -179,8 +183,7 @@ class UnallocableWithoutHome(Rule):
         bad=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: unallocable\n---\n{_OWN_SPECS}",
         good=f"{CLUSTER}{_SPECS}{_LARGE}---\n{GROUP}alloc_policy: last_resort\n---\n{_OWN_SPECS}",
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         if context.members.has_undeclared_groups:
@@ -214,3 +217,129 @@ def _is_closed(context: Context, group: GroupPolicy) -> bool:
 
 def _has_home(pair: Pair, homes: list[Pair]) -> bool:
     return any(pair.overlap(other) is not None for other in homes)
+
+
+class BaseUnused(Rule):
+    info = warning_rule("GP614", "base-unused")(
+        summary="No document extends a document with `template: true`.",
+        rationale="A template does not describe an object itself: its values reach the cluster only through a document"
+        " that extends it.",
+        bad=f"{_BASE}---\n{GROUP}",
+        good=f"{_BASE}---\n{GROUP}extends: common\n",
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        if not context.policy.objects:
+            return  # a file of bases for other policies
+        documents = [item for item in context.policy.documents if isinstance(item.root, dict)]
+        for document in documents:
+            root = document.root
+            if root.get("template") is True and not any(_extends(other, document) for other in documents):
+                message = f"no {root['kind']} extends {root['name']}: its values reach no cluster"
+                hint = "leave `template` out to make it an object of its own, or extend it"
+                label = {"Cluster": "cluster", "NodeGroup": f"group/{root['name']}"}
+                subject = label.get(root["kind"], f"node-set/{root['name']}")
+                yield self.hit(subject, message, document.value_span(("template",)), hint=hint)
+
+
+class BaseTakenForGroup(Rule):
+    info = warning_rule("GP618", "base-taken-for-group")(
+        summary="A group without nodes is extended by others, and it is the only one that names no nodes, or stands in"
+        " a file outside the policy.",
+        rationale="It is declared like a base, but without `template: true`, so gpolicy creates a group of its name, or"
+        " takes the file for a policy of its own.",
+        bad=f"{_BASE.replace('template: true', 'tags: []')}---\n{_SET}",
+        good=f"{_BASE}---\n{_SET}",
+    )
+    needs_whole_policy = finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        paths = set(context.policy.paths)
+        for group in context.groups:
+            outside = {
+                id(leaf.document): leaf.document for leaf in group.leaves.values() if leaf.document.file not in paths
+            }
+            for base in outside.values():
+                is_group = base.root["kind"] == "NodeGroup" and "nodes" not in base.root
+                if is_group and base.root.get("template") is not True:
+                    message = f"group {base.root['name']} of another file has no nodes, and {name_of(group)} extends it"
+                    yield self.hit(group, message, group.document.value_span(("extends",)), hint=_HINT)
+        bare = [group for group in context.groups if group.nodes is None and group.renamed_from is None]
+        if len(bare) != 1 or (context.state and bare[0].name in context.state.groups):
+            return
+        others = [group.document for group in context.groups if group is not bare[0]]
+        if any(_extends(other, bare[0].document) for other in others):
+            message = f"group {bare[0].name} has no nodes, and other groups extend it"
+            yield self.hit(bare[0], message, bare[0].span, hint=_HINT)
+
+
+def _extends(document: YamlDocument, base: YamlDocument) -> bool:
+    """Return whether a document names `base`: by its name, or by its file."""
+    if document is base or document.root["kind"] != base.root["kind"]:
+        return False
+    written = document.root.get("extends", ())
+    for word in [written] if isinstance(written, str) else written:
+        file, _, name = str(word).partition("#")
+        if not file.endswith(SUFFIXES):
+            file, name = "", word
+        here = not file or normpath(PurePath(document.file).parent / file) == normpath(base.file)
+        if here and name in ("", base.root["name"]):
+            return True
+    return False
+
+
+class LimitsNeverHold(Rule):
+    info = warning_rule("GP615", "limits-never-hold")(
+        summary="The limits of a group let as many nodes fail as it has.",
+        rationale="Then no node is left to take over, so nothing fits under these limits: `gpolicy capacity` counts 0,"
+        " and `gpolicy place` refuses every instance that is not mirrored. The limits of the cluster hold for each"
+        " group that has none. gpolicy looks at groups that name their nodes; with a wildcard (* or ?) their number is"
+        " unknown without `--state`.",
+        source="Resource model, max_node_failures",
+        bad=f'{GROUP}nodes: ["node[1-2].example.org"]\nlimits: {{max_node_failures: 2}}\n',
+        good=f'{GROUP}nodes: ["node[1-3].example.org"]\nlimits: {{max_node_failures: 2}}\n',
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for group in context.groups:
+            own, nodes = group.limits.get(_FAILURES), _node_count(context, group)
+            failures = own or (context.policy.cluster.limits.get(_FAILURES) if context.policy.cluster else None)
+            policy = context.own(group, ("alloc_policy",))
+            is_closed = own is None and policy is not None and policy.value == "unallocable"  # a spare node
+            if failures is not None and nodes and failures.value >= nodes and not is_closed:
+                has = f"{name_of(group)} has {count(nodes, 'node')}"
+                message = f"max_node_failures is {failures.value}, and {has}: none is left"
+                hint = f"write at most {nodes - 1}" if own else f"lower it, or give {name_of(group)} limits of its own"
+                yield self.hit(group, message, failures.span, hint=hint)
+
+
+class MirrorsWithoutPartner(Rule):
+    info = warning_rule("GP617", "mirrors-without-partner")(
+        summary="A group is to have DRBD disks, but has only one node.",
+        rationale="A DRBD disk needs a second node of the same group: no instance with such disks can be created.",
+        source="Ganeti 3.0, creation of instances",
+        bad=f"{GROUP}nodes: [node1.example.org]\nipolicy: {{disk-templates: [drbd]}}\n",
+        good=f"{GROUP}nodes: [node1.example.org, node2.example.org]\nipolicy: {{disk-templates: [drbd]}}\n",
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for group in context.groups:
+            own, enabled = context.own(group, DISK_TEMPLATES), context.enabled_templates()
+            leaf = own or context.cluster_leaf(DISK_TEMPLATES)
+            templates = {*texts(leaf)} if leaf else {*enabled.values} if enabled else set()
+            is_meant = own is not None or not templates - {"drbd", "diskless"}  # else the others are there for it
+            if "drbd" in templates and is_meant and _node_count(context, group) == 1:
+                message = f"{name_of(group)} has one node: no instance with DRBD disks can be created there"
+                hint = "allow templates that need no second node, or add nodes"
+                yield self.hit(group, message, own.span if own else group.span, hint=hint)
+
+
+def _node_count(context: Context, group: GroupPolicy) -> int | None:
+    """Return how many nodes of a group can have instances; None where nobody knows."""
+    if context.state is not None:
+        return len(context.members.hosts_in(group))
+    names = promised_nodes(group)
+    return None if names is None else len(names)

@@ -13,7 +13,9 @@ from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import GROUP
-from gpolicy.rules.unknown_names import NameRule
+from gpolicy.rules.shared import NameRule
+
+_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 
 
 class NodeSetEmpty(Rule):
@@ -32,9 +34,6 @@ class NodeSetEmpty(Rule):
             elif not nodes.leaves and nodes.tags is None:
                 message = f"the node set {nodes.name} has no values and no tags"
                 yield self.hit(nodes, message, nodes.span, hint="add what its nodes are to have, or remove it")
-
-
-_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
 
 
 class NodeSetHidesGroup(Rule):

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import translate
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.node_patterns import share_nodes
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import AMBIGUOUS, Related, Span, error_rule, warning_rule
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy import edits
 from gpolicy.policy.misspelt import MOST_GUESSES, is_typing_slip, name_meant
-from gpolicy.policy.model import Declared, GroupPolicy, NodeSetPolicy
+from gpolicy.policy.model import Declared, GroupPolicy
 from gpolicy.policy.promised import unlikely, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
-from gpolicy.rules.examples import GROUP
-from gpolicy.rules.unknown_names import nodes_like
+from gpolicy.rules.examples import GROUP, SILVER
+from gpolicy.rules.shared import WILDCARD, nodes_like, unknown_in_sets
 
-_SILVER: Final = "gpolicy: v1\nkind: NodeGroup\nname: silver\n"
+_BRACKETS: Final = re.compile(r"\[[^][]*+\]")
+_ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
+_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
+_EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
+MOST_LOOKED_AT: Final = 1_000_000
+MOST_COMPARED: Final = 50_000
+"""Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
+MOST_NAMES: Final = 500_000
+"""Names that patterns are written out to, to compare them."""
+_MANY: Final = 2
+_STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
+_DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
+_MOST_DOMAINS: Final = 20
 
 
 class NodeNamedTwice(Rule):
@@ -34,8 +44,8 @@ class NodeNamedTwice(Rule):
         rationale="A node is in exactly one group, and the policy does not say in which. With a cluster at hand the"
         " same mistake is GP702.",
         source="Ganeti's data model",
-        bad=f"{GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node1.example.org]\n",
-        good=f"{GROUP}nodes: [node1.example.org]\n---\n{_SILVER}nodes: [node2.example.org]\n",
+        bad=f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [node1.example.org]\n",
+        good=f"{GROUP}nodes: [node1.example.org]\n---\n{SILVER}nodes: [node2.example.org]\n",
     )
     only_without_state = True
 
@@ -87,8 +97,7 @@ class PatternStopsShort(Rule):
         bad=f'{GROUP}nodes: ["node[2-9].example.org"]\n',
         good=f'{GROUP}nodes: ["node[1-9].example.org"]\n',
     )
-    needs_state = True
-    needs_whole_policy = True
+    needs_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         state, desired = context.state, context.desired
@@ -120,26 +129,14 @@ class PatternStopsShort(Rule):
                 yield self.hit(group, message, entry.span, hint=hint)
 
 
-_BRACKETS: Final = re.compile(r"\[[^][]*+\]")
-_ALL_THAT_COME: Final = re.compile("-9|[a-z]-[a-z]|!")
-_SET: Final = "gpolicy: v1\nkind: NodeSet\nname: fast\nndparams: {cpu_speed: 2}\n"
-_EMPTY_RANGE: Final = re.compile(r"\[([0-9a-z])-([0-9a-z])\]")
-MOST_LOOKED_AT: Final = 1_000_000
-MOST_COMPARED: Final = 50_000
-"""Pairs of patterns that are looked at, and that are compared: each with each of some 300 groups."""
-MOST_NAMES: Final = 500_000
-"""Names that patterns are written out to, to compare them."""
-_WILDCARD: Final = re.compile(r"[*?\[]")
-
-
 class PatternsOverlap(Rule):
     info = warning_rule("GP611", "patterns-overlap")(
         summary="Patterns of two groups, or of two node sets with different values, match the same nodes.",
         rationale="A node is in exactly one group, and has one value. A name wins over a pattern, but nothing decides"
         " between two patterns: if the cluster has such a node, the policy cannot be applied (GP702, GP703).",
         source="Ganeti's data model",
-        bad=f'{GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: ["node[1-4].example.org"]\n',
-        good=f'{GROUP}nodes: ["node*"]\n---\n{_SILVER}nodes: [node1.example.org]\n',
+        bad=f'{GROUP}nodes: ["node*"]\n---\n{SILVER}nodes: ["node[1-4].example.org"]\n',
+        good=f'{GROUP}nodes: ["node*"]\n---\n{SILVER}nodes: [node1.example.org]\n',
     )
     only_without_state = True
 
@@ -173,10 +170,8 @@ class PatternsOverlap(Rule):
                 both = f"{place.value} and {entry.value} of {name_of(one)} match the same nodes"
                 if place.value == entry.value:
                     both = f"{place.value} is also a pattern of {name_of(one)}"
-                message = f"{both}{about}"
                 related = (Related(entry.span, f"{one.name} is here"),)
-                hint = "narrow one of them"
-                yield self.hit(other, message, place.span, hint=hint, related=related)
+                yield self.hit(other, f"{both}{about}", place.span, hint="narrow one of them", related=related)
 
     def _named_elsewhere(self, entries: Sequence[tuple[Declared, Located[str]]]) -> Iterator[Hit]:
         """Yield the names of one group that a pattern of another lists one by one, as node[1-4] does."""
@@ -211,7 +206,7 @@ def _could_meet(patterns: list[str], groups: list[str]) -> tuple[list[tuple[int,
 
     No others share nodes. False with them: there are more than are looked at.
     """
-    letters = [_WILDCARD.split(pattern) for pattern in patterns]
+    letters = [WILDCARD.split(pattern) for pattern in patterns]
     ends = ["" if "[" in pattern else parts[-1] for pattern, parts in zip(patterns, letters, strict=True)]
     begins = sorted((parts[0], place) for place, parts in enumerate(letters))
     pairs: list[tuple[int, int]] = []
@@ -242,6 +237,7 @@ class PatternUnlikely(Rule):
         good=f'{GROUP}nodes: ["node[1-4].example.org"]\n',
         fix="Reverses an empty range: 4-1 becomes 1-4.",
     )
+    explains = Explains(order=2)
 
     def check(self, context: Context) -> Iterator[Hit]:
         groups = [(group, group.nodes or ()) for group in context.groups]
@@ -311,10 +307,6 @@ class DomainMistyped(Rule):
                 return
 
 
-_MANY: Final = 2
-_STEM: Final = re.compile("[a-z]{4,}(?=[^a-z])", re.IGNORECASE)
-
-
 def _stems_meant(context: Context) -> Iterator[tuple[GroupPolicy, Located[str], str, str]]:
     """Yield nodes whose first letters occur once and are almost others: the group, the name, the letters, those meant.
 
@@ -331,10 +323,6 @@ def _stems_meant(context: Context) -> Iterator[tuple[GroupPolicy, Located[str], 
         known = [word for word in others if is_typing_slip(stem, word)]
         if len(known) == 1 and stem not in of_group:
             yield group, entry, stem, known[0]
-
-
-_DOMAIN: Final = re.compile(r"(?:\[[^][]*+\]|[^.\[\]])++\.(.+)")
-_MOST_DOMAINS: Final = 20
 
 
 def _domains_meant(context: Context, entries: list[str]) -> dict[str, tuple[str, str]]:
@@ -380,8 +368,7 @@ class NodeSetNodeUnknown(Rule):
         bad=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [nod1.example.org]\n',
         good=f'{GROUP}nodes: ["node*.example.org"]\n---\n{_SET}nodes: [node1.example.org]\n',
     )
-    only_without_state = True
-    needs_whole_policy = True
+    only_without_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         in_sets = {entry.value for nodes in context.policy.node_sets for entry in nodes.nodes}
@@ -406,60 +393,3 @@ class NodeSetNodeUnknown(Rule):
                 hint = f"Did you mean `{near}`? Or is it the group that misspells the name? Write the same in both"
             related = (only_here[near],) if near else ()
             yield self.hit(nodes, message, unknown[0].span, hint=hint, related=related, missing=missing)
-
-
-def unknown_in_sets(
-    context: Context, live: Iterable[str] | None = None
-) -> Iterator[tuple[NodeSetPolicy, list[Located[str]]]]:
-    """Yield the node sets that name nodes which no group has, with these names; none where that is not known.
-
-    `live` are the nodes of the cluster; without them those of the policy's groups count.
-    """
-    entries = [entry.value for group in context.groups for entry in group.nodes or ()]
-    if live is not None:
-        known = _Known(list(live))
-    elif entries and all(group.nodes is not None for group in context.groups) and not any(map(unlikely, entries)):
-        known = _Known(entries)
-    else:
-        return  # the node may be one that a pattern with a slip means
-    for nodes in context.policy.node_sets:
-        named = (entry for entry in nodes.nodes if not unlikely(entry.value))  # else GP612
-        unknown = [entry for entry in named if not known.may_have(entry.value)]
-        if unknown:
-            yield nodes, unknown
-
-
-class _Known:
-    """The nodes that groups name: definite names, in order, and the patterns that are not definite."""
-
-    def __init__(self, entries: list[str]) -> None:
-        definite = {entry: written_out(entry) for entry in dict.fromkeys(entries)}
-        self._entries = definite.keys()
-        self._definite = {name for names in definite.values() for name in names or ()}
-        self._names = sorted(self._definite)
-        patterns = [entry for entry, names in definite.items() if names is None]
-        self._matchers = [re.compile(translate(pattern)).match for pattern in patterns]  # many are tried for each entry
-        self._ends = list(map(_begin_and_end, patterns))
-
-    def may_have(self, entry: str) -> bool:
-        """Return whether a node that `entry`, a name or a pattern, stands for may be in a group."""
-        if entry in self._entries or any(match(entry) for match in self._matchers):
-            return True
-        begin, end = _begin_and_end(entry)
-        if not is_glob(entry):
-            return entry in self._definite
-        match, place = re.compile(translate(entry)).match, bisect_left(self._names, begin)
-        while place < len(self._names) and self._names[place].startswith(begin):
-            if match(self._names[place]):
-                return True
-            place += 1
-        return any(
-            (first.startswith(begin) or begin.startswith(first)) and (last.endswith(end) or end.endswith(last))
-            for first, last in self._ends
-        )
-
-
-def _begin_and_end(pattern: str) -> tuple[str, str]:
-    """Return the letters that all names that a pattern matches begin and end with."""
-    parts = _WILDCARD.split(pattern)
-    return parts[0], "" if "[" in pattern else parts[-1]

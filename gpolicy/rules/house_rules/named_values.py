@@ -1,17 +1,19 @@
-"""The values that the schema of a house rule names, and those that its objects can have."""
+"""The objects that house rules look at, the values that their schemas name, and those that the objects can have."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from gpolicy.checking.value_schema import children, referred
+from gpolicy.checking.value_schema import SchemaReader, children, referred
 from gpolicy.cluster.terms import STATES
 from gpolicy.ganeti.parameter import Level, Parameter, Type
 from gpolicy.ganeti.parameters import parameter_at, parameters_of
 from gpolicy.policy.house_rule import HouseRule
+from gpolicy.policy.model import ClusterPolicy, Declared, Policy
 from gpolicy.policy.schema_files import schema_of
-from gpolicy.policy.source_file import Pointer
+from gpolicy.policy.source_file import Located, Pointer
 
 _FACTS: Final = {"Cluster": (), "NodeGroup": ("nodes",), "NodeSet": ("nodes", "group")}
 KINDS: Final = tuple(_FACTS)
@@ -125,3 +127,34 @@ def _demands_nothing(parameter: Parameter | None, keyword: str, bound: object) -
         return False
     beyond = {"maximum": bound > sensible.most, "minimum": bound < min(sensible.least, 0)}
     return beyond.get(keyword, False)
+
+
+def sound_rules(policy: Policy) -> list[HouseRule]:
+    """Return the house rules whose schema has no mistake; of several with one name the first."""
+    first = {rule.word: rule for rule in reversed(policy.house_rules)}
+    return [rule for rule in policy.house_rules if first[rule.word] is rule and not SchemaReader(rule.schema).mistakes]
+
+
+def subjects(house_rule: HouseRule, policy: Policy) -> Iterator[Declared]:
+    """Yield the objects that a house rule looks at."""
+    for item in objects_of(policy, house_rule.kind.value):
+        by_name = not house_rule.names or fits_any(item.name, house_rule.names)
+        by_tag = not house_rule.tags or any(fits_any(tag.value, house_rule.tags) for tag in tags_of(item, policy))
+        if by_name and by_tag:
+            yield item
+
+
+def objects_of(policy: Policy, kind: str) -> Iterator[Declared]:
+    """Yield the objects of a kind that are to exist."""
+    removed = {group.label for group in policy.groups.values() if group.removed is not None}
+    return (item for item in policy.objects if item.document.root["kind"] == kind and item.label not in removed)
+
+
+def fits_any(word: str, globs: Iterable[Located[str]]) -> bool:
+    """Return whether a word is one of `globs`, or fits one."""
+    return any(glob.value == word or fnmatchcase(word, glob.value) for glob in globs)
+
+
+def tags_of(item: Declared, policy: Policy) -> Sequence[Located[str]]:
+    """Return the tags that an object is to have; the cluster's come from all documents."""
+    return (policy.cluster_tags if isinstance(item, ClusterPolicy) else item.tags) or ()

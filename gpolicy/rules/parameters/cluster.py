@@ -1,4 +1,4 @@
-"""GP104, GP108, GP109, GP149, GP160, GP163, GP164, GP192 and GP193: parameters that only the cluster has."""
+"""GP10x, GP16x and others: parameters that only the cluster has, and the tools that compress moved instances."""
 
 from __future__ import annotations
 
@@ -10,15 +10,29 @@ from gpolicy.checking.context import Context, number, texts
 from gpolicy.checking.in_force import places, together
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import REFUSED, Related, error_rule, warning_rule
+from gpolicy.findings import REFUSED, Fix, Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
+from gpolicy.policy.edits import fix, replace_value
 from gpolicy.policy.guard import Measure
+from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.policy.model import Leaf
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
-from gpolicy.rules.parameters.values import IMAGES
+from gpolicy.rules.shared import IMAGES
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
+_LONGEST_PATTERN: Final = 200
+_MOST_REPEATS: Final = 3
+_REPEAT: Final = re.compile(r"[*+?{]")
+_REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
+"""What makes matching take exponential time: a repeat in a group that is repeated."""
+HOST_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*")
+_TOOLS: Final = frozenset(
+    {
+        *("gzip", "gzip-fast", "gzip-slow", "bzip2", "lbzip2", "lz4", "lzop", "pbzip2", "pigz", "xz", "pixz"),
+        *("zstd", "zstdmt", "lzip", "plzip", "pxz", "lzma", "brotli"),
+    }
+)
 
 
 class ImageLocation(Rule):
@@ -160,13 +174,6 @@ def _covers(pattern: str, volume: str) -> bool:
         return False  # GP109
 
 
-_LONGEST_PATTERN: Final = 200
-_MOST_REPEATS: Final = 3
-_REPEAT: Final = re.compile(r"[*+?{]")
-_REPEATED_GROUP: Final = re.compile(r"\)[*+?{]")
-"""What makes matching take exponential time: a repeat in a group that is repeated."""
-
-
 class BackendDefaultsOutside(Rule):
     info = warning_rule("GP163", "backend-defaults-outside")(
         summary="An instance with the cluster's backend defaults fits no spec.",
@@ -233,9 +240,6 @@ class JobLimits(Rule):
                 yield self.hit(declared, message, place, hint=f"write {running.value} or more", related=related)
 
 
-HOST_NAME: Final = re.compile(r"(?!-)[A-Za-z0-9_-]{1,63}(?<!-)(\.(?!-)[A-Za-z0-9_-]{1,63}(?<!-))*")
-
-
 class ClusterName(Rule):
     info = warning_rule("GP164", "cluster-name-impossible")(
         summary="The name of the cluster is not a host name in lower case.",
@@ -256,9 +260,8 @@ class ClusterName(Rule):
                 if HOST_NAME.fullmatch(name) and not is_word
                 else "it is not a host name"
             )
-            message = f"no cluster can be called {name!r}: {reason}"
             hint = "write the name that `gnt-cluster info` shows"
-            yield self.hit(cluster, message, cluster.span, hint=hint)
+            yield self.hit(cluster, f"no cluster can be called {name!r}: {reason}", cluster.span, hint=hint)
 
 
 class PoolOfOne(Rule):
@@ -304,3 +307,67 @@ class BalanceOff(Rule):
                 )
                 related = (Related(wanted[0], "wanted here"),)
                 yield self.hit(declared, message, leaf.span, hint="write true, or leave it out", related=related)
+
+
+class CompressionWithoutGzip(Rule):
+    info = error_rule("GP105", "compression-without-gzip", REFUSED)(
+        summary="compression_tools does not name gzip.",
+        rationale="Both ends of an instance move rely on gzip. Ganeti refuses a list without it.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}compression_tools: [lzop]\n",
+        good=f"{CLUSTER}compression_tools: [gzip, lzop]\n",
+        fix="Adds gzip to the list.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(("compression_tools",)):
+            if "gzip" not in texts(leaf):
+                message = "compression_tools lacks gzip"
+                yield self.hit(declared, message, leaf.span, hint="add gzip", fix=self._with_gzip(leaf))
+
+    def _with_gzip(self, leaf: Leaf) -> Fix | None:
+        tools = ["gzip", *texts(leaf)]
+        if not all(re.fullmatch(r"[a-z][a-z0-9-]*", tool) for tool in tools):
+            return None
+        edits = replace_value(leaf.document, leaf.pointer, f"[{', '.join(tools)}]")
+        return fix("add gzip", edits)
+
+
+class CompressionToolMisspelt(Rule):
+    info = warning_rule("GP187", "compression-tool-misspelt")(
+        summary="A compression tool has almost the name of a usual one.",
+        rationale="Ganeti takes any name, and looks for the program only when an instance moves.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}compression_tools: [gzip, gzipfast]\n",
+        good=f"{CLUSTER}compression_tools: [gzip, gzip-fast, our-own]\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(("compression_tools",)):
+            for index, tool in enumerate(texts(leaf)):
+                near = [known for known in _TOOLS if len(tool) > 2 and is_one_slip(tool, known)]
+                if len(near) == 1 and tool not in _TOOLS:
+                    message = f"{tool} is no usual compression tool"
+                    yield self.hit(declared, message, leaf.at(index), hint=f"Did you mean `{near[0]}`?")
+
+
+class CompressionToolName(Rule):
+    info = error_rule("GP165", "compression-tool-name", REFUSED)(
+        summary="A name in compression_tools is not a plain program name.",
+        rationale="Ganeti accepts letters, digits, dashes and underscores: the name of a program in the search path of"
+        " both ends, without path or options. `none` means no compression.",
+        source="Ganeti 3.0.2, run",
+        bad=f"{CLUSTER}compression_tools: [gzip, /usr/bin/zstd]\n",
+        good=f"{CLUSTER}compression_tools: [gzip, zstd]\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(("compression_tools",)):
+            for index, tool in enumerate(texts(leaf)):
+                place = leaf.document.value_span((*leaf.pointer, index))
+                if tool == "none":
+                    message = "none means no compression: it is not a tool"
+                    yield self.hit(declared, message, place, hint="leave it out: it can always be chosen")
+                elif not re.fullmatch(r"[A-Za-z0-9_-]+", tool):
+                    message = f"{tool!r} cannot be the name of a compression tool"
+                    yield self.hit(declared, message, place, hint="write the program's name: letters, digits, - and _")

@@ -1,4 +1,4 @@
-"""GP175 and GP176: hypervisor parameters that Ganeti stores together, although one makes the other useless.
+"""GP176: hypervisor parameters that Ganeti stores together, although one makes the other useless.
 
 What each does was read from the commands and files that Ganeti 3.0.2 starts instances with.
 """
@@ -15,53 +15,14 @@ from gpolicy.checking.in_force import InForce, in_force, places
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import warning_rule
 from gpolicy.ganeti.parameter import Path
-from gpolicy.ganeti.parameters import default_in, kvm, parameter_at
-from gpolicy.ganeti.releases import release_key
+from gpolicy.ganeti.parameters import kvm, parameter_at
 from gpolicy.ganeti.values import as_word
 from gpolicy.ganeti.vocabulary import DATA_COLLECTORS
 from gpolicy.policy.model import ClusterPolicy
 from gpolicy.rules.examples import CLUSTER
-from gpolicy.rules.parameters.hypervisors import CONTRADICTIONS, SPICE
+from gpolicy.rules.shared import default_of
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
-
-
-class NeedsAnother(Rule):
-    info = warning_rule("GP175", "hypervisor-parameter-needs-another")(
-        summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
-        rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
-        " whether the cluster has another value: with `--state` it does, and GP170 and GP171 report what is refused.",
-        source="Ganeti 3.0.2, run: the checks of its hypervisors",
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user, security_domain: kvm}}\n",
-    )
-    finds_more_with_state = True
-    needs_whole_policy = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        pairs = [(kvm(item.first), kvm(item.second), item.refused) for item in self._contradictions(context)]
-        pairs += [(path, kvm("spice_bind"), lambda value, bind: bool(value) and not bind) for path in SPICE]
-        for first, second, refused in pairs:
-            for declared, leaf in context.explicit_at(first, second):
-                other = second if leaf.path == first else first
-                if in_force(context, declared, other) is not None:
-                    continue
-                default = _default(context, other)
-                values = (leaf.value, default) if leaf.path == first else (default, leaf.value)
-                if refused(*values):
-                    shown = "empty" if default == "" else as_word(default)
-                    message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
-                    message += ", which is Ganeti's default"
-                    yield self.hit(declared, message, leaf.span, hint=f"declare {other[-1]} as well")
-
-    def _contradictions(self, context: Context) -> Iterator[Any]:
-        version = release_key(context.version)
-        return (item for item in CONTRADICTIONS if version >= release_key(item.since))
-
-
-def _default(context: Context, path: Path) -> Any:
-    parameter = parameter_at(path)
-    return default_in(parameter, context.version) if parameter is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +42,11 @@ class _Mismatch:
     unless: tuple[Path, Any] | None = None
 
 
+def _both(hypervisor: str, first: str, second: str) -> tuple[Path, Path]:
+    """Return the paths of two parameters of a hypervisor."""
+    return ("hvparams", hypervisor, first), ("hvparams", hypervisor, second)
+
+
 def _ignored(
     hypervisor: str, names: str, other: str, value: object, hint: str, *, by_default: bool = False
 ) -> Iterator[_Mismatch]:
@@ -96,10 +62,6 @@ def _unread(path: Path, value: object) -> Callable[[Any, Any], bool]:
     parameter = parameter_at(path)
     unset = ("", parameter.default if parameter is not None else "")
     return lambda own, other: own not in unset and other == value
-
-
-def _on_other_disks(root: str) -> bool:
-    return re.match("/dev/([sh]|xv)d", root) is not None
 
 
 _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
@@ -125,24 +87,21 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         by_default=True,
     ),
     _Mismatch(
-        ("hvparams", "xen-pvm", "use_bootloader"),
-        ("hvparams", "xen-pvm", "bootloader_path"),
+        *_both("xen-pvm", "use_bootloader", "bootloader_path"),
         lambda use, path: use is True and path == "",
         "no instance starts: use_bootloader needs bootloader_path, which is empty",
         "name the boot loader, such as /usr/lib/xen/bin/pygrub",
         by_default=True,
     ),
     _Mismatch(
-        kvm("boot_order"),
-        kvm("floppy_image_path"),
+        *_both("kvm", "boot_order", "floppy_image_path"),
         lambda order, image: order == "floppy" and image == "",
         "instances are to boot from a floppy disk, but floppy_image_path is empty",
         "name an image, or boot from disk",
         by_default=True,
     ),
     _Mismatch(
-        ("hvparams", "xen-hvm", "boot_order"),
-        ("hvparams", "xen-hvm", "cdrom_image_path"),
+        *_both("xen-hvm", "boot_order", "cdrom_image_path"),
         lambda order, image: set(order) == {"d"} and image == "",
         "instances are to boot from a CD-ROM, but cdrom_image_path is empty",
         "name an image, or boot from disk",
@@ -156,8 +115,7 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         "write the same: xl, since Xen 4.5",
     ),
     _Mismatch(
-        kvm("boot_order"),
-        kvm("kernel_path"),
+        *_both("kvm", "boot_order", "kernel_path"),
         lambda order, kernel: order != "disk" and kernel != "",
         "boot_order is not used: kernel_path names a kernel to boot",
         'write kernel_path: "", or boot_order: disk',
@@ -173,53 +131,46 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         for name in ("vhost_net", "virtio_net_queues")
     ),
     _Mismatch(
-        kvm("virtio_net_queues"),
-        kvm("vnet_hdr"),
+        *_both("kvm", "virtio_net_queues", "vnet_hdr"),
         lambda queues, headers: queues > 1 and headers is False,
         "virtio_net_queues makes networks faster, and vnet_hdr false slower: no work is left to the network card",
         "write vnet_hdr: true, or leave it out",
     ),
     _Mismatch(
-        kvm("scsi_controller_type"),
-        kvm("disk_type"),
+        *_both("kvm", "scsi_controller_type", "disk_type"),
         lambda controller, disk: controller != "lsi" and not disk.startswith("scsi"),
         "scsi_controller_type is not used: disk_type is not one of SCSI",
         "write a disk_type such as scsi-hd, or leave it out",
     ),
     _Mismatch(
-        kvm("root_path"),
-        kvm("disk_type"),
-        lambda root, disk: disk == "paravirtual" and _on_other_disks(root),
+        *_both("kvm", "root_path", "disk_type"),
+        lambda root, disk: disk == "paravirtual" and re.match("/dev/([sh]|xv)d", root) is not None,
         "the kernel does not find root_path: disks of disk_type paravirtual are /dev/vda, /dev/vdb, …",
         "write /dev/vda1, or another disk_type",
         by_default=True,
         unless=(kvm("kernel_path"), ""),
     ),
     _Mismatch(
-        kvm("kernel_args"),
-        kvm("serial_console"),
+        *_both("kvm", "kernel_args", "serial_console"),
         lambda arguments, console: console is False and "console=ttyS" in arguments,
         "kernel_args send the console to a serial line, but serial_console is false",
         "write serial_console: true, or leave console=ttyS0 out",
         unless=(kvm("kernel_path"), ""),
     ),
     _Mismatch(
-        ("hvparams", "xen-pvm", "root_path"),
-        ("hvparams", "xen-pvm", "blockdev_prefix"),
+        *_both("xen-pvm", "root_path", "blockdev_prefix"),
         lambda root, prefix: bool(re.match("/dev/[shv]d", root)) and not root.startswith(f"/dev/{prefix}"),
         "the kernel does not find root_path: blockdev_prefix gives disks another name",
         "write both alike: /dev/xvda1 and xvd",
     ),
     _Mismatch(
-        kvm("cpu_type"),
-        kvm("kvm_flag"),
+        *_both("kvm", "cpu_type", "kvm_flag"),
         lambda cpu, flag: cpu.partition(",")[0] == "host" and flag == "disabled",
         "no instance starts: cpu_type host needs hardware virtualisation, which kvm_flag disables",
         "write kvm_flag: enabled, or another cpu_type",
     ),
     _Mismatch(
-        kvm("security_domain"),
-        kvm("security_model"),
+        *_both("kvm", "security_domain", "security_model"),
         lambda domain, model: domain == "root" and model == "user",
         "security_domain is root: instances run as root, as with security_model none",
         "name a user without rights",
@@ -233,8 +184,7 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         by_default=True,
     ),
     _Mismatch(
-        ("hvparams", "xen-pvm", "root_path"),
-        ("hvparams", "xen-pvm", "kernel_args"),
+        *_both("xen-pvm", "root_path", "kernel_args"),
         lambda root, arguments: root == "" and "root=" not in arguments,
         "root_path is empty, and kernel_args name no root device either: the kernel finds no file system",
         "write root_path: /dev/xvda1, or root=DEVICE in kernel_args",
@@ -242,15 +192,13 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         unless=(("hvparams", "xen-pvm", "use_bootloader"), True),
     ),
     _Mismatch(
-        kvm("kernel_args"),
-        kvm("root_path"),
+        *_both("kvm", "kernel_args", "root_path"),
         lambda arguments, root: any(word.startswith("root=") and word[5:] != root for word in arguments.split()),
         "kernel_args names another root device than root_path, which Ganeti passes on as well",
         "name the device in root_path alone",
     ),
     _Mismatch(
-        ("hvparams", "xen-hvm", "nic_type"),
-        ("hvparams", "xen-hvm", "vif_type"),
+        *_both("xen-hvm", "nic_type", "vif_type"),
         lambda nic, vif: vif == "vif" and nic not in ("paravirtual", "rtl8139"),
         "nic_type is not used: with vif_type vif no card is emulated",
         "write vif_type: ioemu, or nic_type: paravirtual",
@@ -263,10 +211,6 @@ _MISMATCHES: Final[tuple[_Mismatch, ...]] = (
         "write enabled_user_shutdown: true",
     ),
 )
-
-
-def _hypervisors_of(item: _Mismatch) -> set[str]:
-    return {path[1] for path in (item.first, item.second) if path[0] == "hvparams"}
 
 
 class HypervisorMismatch(Rule):
@@ -291,7 +235,8 @@ class HypervisorMismatch(Rule):
             other = in_force(context, declared, item.unless[0]) if item.unless is not None else None
             if other is not None and item.unless is not None and other.value == item.unless[1]:
                 continue
-            if item.by_default and used.isdisjoint(_hypervisors_of(item)):
+            hypervisors = {path[1] for path in (item.first, item.second) if path[0] == "hvparams"}
+            if item.by_default and used.isdisjoint(hypervisors):
                 continue
             first, second = (self._value(context, declared, item, path) for path in (item.first, item.second))
             is_own = context.own(declared, item.first) is not None or not item.by_default
@@ -304,7 +249,7 @@ class HypervisorMismatch(Rule):
     def _value(self, context: Context, declared: ClusterPolicy, item: _Mismatch, path: Path) -> InForce | None:
         value = in_force(context, declared, path)
         if value is None and item.by_default and path == item.second and not _shows_hypervisors(context):
-            return InForce(path, _default(context, path))
+            return InForce(path, default_of(context, path))
         return value
 
 

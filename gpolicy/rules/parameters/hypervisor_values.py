@@ -20,33 +20,7 @@ from gpolicy.printable import count
 from gpolicy.rules.examples import CLUSTER, GROUP, bounds
 
 _SOURCE: Final = "Ganeti 3.0.2, how it starts instances; gnt-instance(8)"
-
-
-class ConsoleOpen(Rule):
-    info = warning_rule("GP177", "console-open")(
-        summary="Consoles of instances are open to every network without a password.",
-        rationale="VNC or SPICE listens on all addresses of the node, and the file of its password is empty (which is"
-        " KVM's default in Ganeti). Whoever reaches the node then sits at the instance's screen and keyboard.",
-        source=_SOURCE,
-        bad=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0}}\n",
-        good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0, vnc_password_file: /etc/ganeti/vnc-password}}\n",
-    )
-    finds_more_with_state = True
-    _PASSWORDS: Final = {kvm("vnc_bind_address"): "vnc_password_file", kvm("spice_bind"): "spice_password_file"}
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        for declared, leaf in context.explicit_at(*self._PASSWORDS):
-            name = self._PASSWORDS[leaf.path]
-            password = in_force(context, declared, kvm(name))
-            if leaf.value in _EVERY_ADDRESS and (password is None or password.value == ""):
-                message = f"{leaf.path[-1]} {leaf.value} opens consoles to every network, and {name} is "
-                message += "empty" if password is not None else "not declared"
-                yield self.hit(declared, message, leaf.span, hint=f"write {name}, or the address 127.0.0.1")
-
-
 _EVERY_ADDRESS: Final = frozenset({"0.0.0.0", "::", "::0"})  # noqa: S104 (what is warned of)
-
-
 _OF_KVM: Final = {
     **dict.fromkeys(("m", "smp"), "a backend parameter (maxmem, vcpus)"),
     **dict.fromkeys(("name", "uuid", "pidfile", "daemonize", "monitor", "qmp", "S", "D", "incoming"), "nothing else"),
@@ -74,7 +48,6 @@ _OF_KVM: Final = {
     **dict.fromkeys(("display", "nographic"), "vnc_bind_address or spice_bind"),
 }
 """Options of KVM that Ganeti itself writes, and the parameter that it takes them from."""
-
 _KVM_OPTIONS: Final = frozenset(_OF_KVM) | {
     *("accel", "action", "add-fd", "audio", "audiodev", "blockdev", "bios", "chardev", "compat", "cpu", "d"),
     *("debugcon", "device", "drive", "enable-fips", "fsdev", "full-screen", "fw_cfg", "gdb", "global", "hda"),
@@ -85,6 +58,39 @@ _KVM_OPTIONS: Final = frozenset(_OF_KVM) | {
     *("win2k-hack", "xen-attach", "xen-domid", "acpitable", "balloon"),
 }
 """Options of QEMU. Each release knows more, so one is only unknown if it looks like one of these."""
+_MASKS: Final[tuple[Path, ...]] = tuple(
+    parameter.path for parameter in PARAMETERS if parameter.path[0] == "hvparams" and parameter.path[2] == "cpu_mask"
+)
+_MOST_DIGITS: Final = 6
+_CPU_RANGE: Final = re.compile(rf" *([0-9]{{1,{_MOST_DIGITS}}})(?:-([0-9]{{1,{_MOST_DIGITS}}}))? *")
+_UP_TO_4: Final = "ipolicy:\n  minmax:\n    - name: small\n      " + bounds("1G 8G", "1 4", "10G 90G")
+_ON_IDE: Final = 4
+_TOPOLOGY: Final = ("cpu_sockets", "cpu_cores", "cpu_threads")
+_REAL_DEVICES: Final = frozenset({"scsi-block", "scsi-generic", "scsi-cd"})
+_WITH_DEVICES: Final = frozenset({"blockdev", "ext", "diskless"})
+_RESCUE: Final = re.compile(r"single|emergency|rescue|[1S]|init=/.*sh")
+
+
+class ConsoleOpen(Rule):
+    info = warning_rule("GP177", "console-open")(
+        summary="Consoles of instances are open to every network without a password.",
+        rationale="VNC or SPICE listens on all addresses of the node, and the file of its password is empty (which is"
+        " KVM's default in Ganeti). Whoever reaches the node then sits at the instance's screen and keyboard.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{vnc_bind_address: 0.0.0.0, vnc_password_file: /etc/ganeti/vnc-password}}\n",
+    )
+    finds_more_with_state = True
+    _PASSWORDS: Final = {kvm("vnc_bind_address"): "vnc_password_file", kvm("spice_bind"): "spice_password_file"}
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(*self._PASSWORDS):
+            name = self._PASSWORDS[leaf.path]
+            password = in_force(context, declared, kvm(name))
+            if leaf.value in _EVERY_ADDRESS and (password is None or password.value == ""):
+                message = f"{leaf.path[-1]} {leaf.value} opens consoles to every network, and {name} is "
+                message += "empty" if password is not None else "not declared"
+                yield self.hit(declared, message, leaf.span, hint=f"write {name}, or the address 127.0.0.1")
 
 
 class KvmExtra(Rule):
@@ -130,12 +136,6 @@ def _split(text: str, version: str) -> tuple[list[str], str]:
     return words, "quotes, or blanks beside one another: Ganeti splits it at each blank" if wrong else ""
 
 
-_MASKS: Final[tuple[Path, ...]] = tuple(
-    parameter.path for parameter in PARAMETERS if parameter.path[0] == "hvparams" and parameter.path[2] == "cpu_mask"
-)
-_MOST_DIGITS: Final = 6
-
-
 class CpuMaskUnlikely(Rule):
     info = warning_rule("GP179", "cpu-mask-unlikely")(
         summary="cpu_mask names CPUs that no node has, less than half of them, or one mask for each of several virtual"
@@ -171,9 +171,6 @@ class CpuMaskUnlikely(Rule):
                 yield self.hit(declared, message, leaf.span, hint=f"write 0-{has - 1}, or all", related=related)
 
 
-_CPU_RANGE: Final = re.compile(rf" *([0-9]{{1,{_MOST_DIGITS}}})(?:-([0-9]{{1,{_MOST_DIGITS}}}))? *")
-
-
 def _cpus_in(mask: str) -> int:
     """Return how many CPUs a mask names; 0 where it is no list of CPUs and ranges."""
     parts = [_CPU_RANGE.fullmatch(part) for part in mask.split(",")]
@@ -203,9 +200,6 @@ def _fewest_cpus(context: Context) -> tuple[int, Span | None, str]:
     return min(found, key=lambda item: item[0], default=(0, None, ""))
 
 
-_UP_TO_4: Final = "ipolicy:\n  minmax:\n    - name: small\n      " + bounds("1G 8G", "1 4", "10G 90G")
-
-
 class KvmTopology(Rule):
     info = warning_rule("GP180", "kvm-topology")(
         summary="No instance of a spec has the CPUs that cpu_sockets, cpu_cores and cpu_threads of KVM make together.",
@@ -233,9 +227,6 @@ class KvmTopology(Rule):
                 yield self.hit(declared, message, pair.at("max", "cpu-count"), hint=hint, related=related)
 
 
-_ON_IDE: Final = 4
-
-
 class DisksBeyondBus(Rule):
     info = warning_rule("GP188", "disks-beyond-bus")(
         summary="A spec allows more disks than the type of disks of KVM can have.",
@@ -259,17 +250,9 @@ class DisksBeyondBus(Rule):
                 yield self.hit(declared, message, pair.at("max", "disk-count"), hint=hint, related=related)
 
 
-_TOPOLOGY: Final = ("cpu_sockets", "cpu_cores", "cpu_threads")
-
-
 def _given(context: Context, name: str) -> Leaf | None:
     leaf = context.cluster_leaf(kvm(name))
     return leaf if leaf is not None and leaf.value else None
-
-
-_REAL_DEVICES: Final = frozenset({"scsi-block", "scsi-generic", "scsi-cd"})
-_WITH_DEVICES: Final = frozenset({"blockdev", "ext", "diskless"})
-_RESCUE: Final = re.compile(r"single|emergency|rescue|[1S]|init=/.*sh")
 
 
 class DefaultOfOneInstance(Rule):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force, places, together
@@ -19,13 +19,32 @@ from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import PARAMETERS, kvm
 from gpolicy.ganeti.releases import release_key
 from gpolicy.ganeti.tables.hypervisors import SERIAL_SPEEDS
+from gpolicy.ganeti.values import as_word
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.shared import default_of
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
 _SOURCE: Final = "Ganeti 3.0.2, run: the checks of its hypervisors; gnt-instance(8)"
+_SPICE: Final = tuple(
+    parameter.path
+    for parameter in PARAMETERS
+    if parameter.path[:2] == ("hvparams", "kvm")
+    and parameter.path[2].startswith("spice_")
+    and parameter.default in ("", 0, False)
+    and parameter.path[2] != "spice_bind"
+)
+"""Parameters of SPICE that Ganeti refuses without an address: those that are empty or off by themselves."""
+_CPU_RANGE: Final = re.compile(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)")
+_MASKS: Final[tuple[Path, ...]] = tuple(
+    parameter.path for parameter in PARAMETERS if parameter.path[0] == "hvparams" and parameter.path[2] == "cpu_mask"
+)
+_MOST_LETTERS: Final = 15  # of the name of a network interface in Linux
+_LOOPBACK: Final = "127.0.0.1"
+_OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
+"""Its form is part of the parameter table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +59,7 @@ class _Contradiction:
     since: str = "2.15"
 
 
-CONTRADICTIONS: Final = (
+_CONTRADICTIONS: Final = (
     _Contradiction(
         "security_domain",
         "security_model",
@@ -113,24 +132,13 @@ class HypervisorContradiction(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for item in CONTRADICTIONS:
+        for item in _CONTRADICTIONS:
             if release_key(context.version) < release_key(item.since):
                 continue
             for declared, (first, second) in together(context, kvm(item.first), kvm(item.second)):
                 if item.refused(first.value, second.value):
                     place, related, note = places(context, declared, first, second)
                     yield self.hit(declared, f"{item.message}{note}", place, hint=item.hint, related=related)
-
-
-SPICE: Final = tuple(
-    parameter.path
-    for parameter in PARAMETERS
-    if parameter.path[:2] == ("hvparams", "kvm")
-    and parameter.path[2].startswith("spice_")
-    and parameter.default in ("", 0, False)
-    and parameter.path[2] != "spice_bind"
-)
-"""Parameters of SPICE that Ganeti refuses without an address: those that are empty or off by themselves."""
 
 
 class SpiceWithoutBind(Rule):
@@ -144,7 +152,7 @@ class SpiceWithoutBind(Rule):
     finds_more_with_state = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        for path in SPICE:
+        for path in _SPICE:
             for declared, (parameter, bind) in together(context, path, kvm("spice_bind")):
                 if parameter.value and not bind.value:
                     place, related, note = places(context, declared, parameter, bind)
@@ -168,14 +176,7 @@ class SerialSpeed(Rule):
             console = in_force(context, declared, kvm("serial_console"))
             if number(leaf) not in SERIAL_SPEEDS and not (console and console.value is False):
                 message = f"serial_speed is {leaf.value}, which is not the speed of a serial line"
-                hint = f"write one of {', '.join(map(str, SERIAL_SPEEDS))}"
-                yield self.hit(declared, message, leaf.span, hint=hint)
-
-
-_CPU_RANGE: Final = re.compile(r"(?<![0-9_])([0-9_]++) *+- *+\+?([0-9_]++)")
-_MASKS: Final[tuple[Path, ...]] = tuple(
-    parameter.path for parameter in PARAMETERS if parameter.path[0] == "hvparams" and parameter.path[2] == "cpu_mask"
-)
+                yield self.hit(declared, message, leaf.span, hint=f"write one of {', '.join(map(str, SERIAL_SPEEDS))}")
 
 
 class CpuRangeReversed(Rule):
@@ -199,9 +200,6 @@ def _magnitude(digits: str) -> tuple[int, str]:
     """Return what orders whole numbers of any length: Python reads none of thousands of digits."""
     significant = digits.replace("_", "").lstrip("0")
     return len(significant), significant
-
-
-_MOST_LETTERS: Final = 15  # of the name of a network interface in Linux
 
 
 class BindAddressUnlikely(Rule):
@@ -237,11 +235,6 @@ def _may_be_interface(text: str) -> bool:
     return form is not None and not is_host
 
 
-_LOOPBACK: Final = "127.0.0.1"
-_OF_XEN: Final[Path] = ("hvparams", "xen-hvm", "vnc_bind_address")
-"""Its form is part of the parameter table."""
-
-
 def _node_count(context: Context) -> int | None:
     """Return how many nodes the cluster has; None where nobody knows."""
     if context.state is not None:
@@ -268,3 +261,35 @@ def _address(text: Value) -> IPv4Address | IPv6Address | None:
         return ip_address(str(text))
     except ValueError:
         return None
+
+
+class NeedsAnother(Rule):
+    info = warning_rule("GP175", "hypervisor-parameter-needs-another")(
+        summary="A parameter of KVM goes only with a value of another one, which the policy does not declare.",
+        rationale="With Ganeti's default for the other parameter, Ganeti refuses the command. gpolicy does not know"
+        " whether the cluster has another value: with `--state` it does, and GP170 and GP171 report what is refused.",
+        source="Ganeti 3.0.2, run: the checks of its hypervisors",
+        bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user}}\n",
+        good=f"{CLUSTER}hvparams:\n  kvm: {{security_model: user, security_domain: kvm}}\n",
+    )
+    finds_more_with_state = needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        pairs = [(kvm(item.first), kvm(item.second), item.refused) for item in self._contradictions(context)]
+        pairs += [(path, kvm("spice_bind"), lambda value, bind: bool(value) and not bind) for path in _SPICE]
+        for first, second, refused in pairs:
+            for declared, leaf in context.explicit_at(first, second):
+                other = second if leaf.path == first else first
+                if in_force(context, declared, other) is not None:
+                    continue
+                default = default_of(context, other)
+                values = (leaf.value, default) if leaf.path == first else (default, leaf.value)
+                if refused(*values):
+                    shown = "empty" if default == "" else as_word(default)
+                    message = f"{leaf.path[-1]} {as_word(leaf.value)} does not go with {other[-1]} {shown}"
+                    message += ", which is Ganeti's default"
+                    yield self.hit(declared, message, leaf.span, hint=f"declare {other[-1]} as well")
+
+    def _contradictions(self, context: Context) -> Iterator[Any]:
+        version = release_key(context.version)
+        return (item for item in _CONTRADICTIONS if version >= release_key(item.since))

@@ -1,4 +1,4 @@
-"""GP161, GP162, GP166 to GP169, GP183, GP184 and GP190: the network of the cluster and of its instances."""
+"""GP16x, GP18x and others: the network of the cluster, of its nodes and of its instances; parameters of nodes."""
 
 from __future__ import annotations
 
@@ -7,16 +7,30 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import places, together
+from gpolicy.checking.in_force import in_force, places, together
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import REFUSED, error_rule, warning_rule
+from gpolicy.findings import REFUSED, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip
-from gpolicy.rules.examples import CLUSTER
-from gpolicy.rules.parameters.nodes import OVS_LINK, OVS_NAME
+from gpolicy.rules.examples import CLUSTER, GROUP
+from gpolicy.rules.shared import HELPER, MOST_BITS
 
 _SOURCE: Final = "Ganeti 3.0, gnt-cluster(8) and the checks of its modify command"
+_MODE: Final[Path] = ("nicparams", "mode")
+_LINK: Final[Path] = ("nicparams", "link")
+_VLAN: Final[Path] = ("nicparams", "vlan")
+_MOST_VLAN: Final = 4094
+_BRIDGE_NAME: Final = re.compile(r"(xen-?|vir)?br([0-9]+|[-_.]\w+)|bridge\w*|ovsbr\w*|vmbr[0-9]+")
+_CARD: Final = re.compile(r"(eth|bond|team)[0-9]+|en[ops][0-9][0-9a-z]*|enx[0-9a-f]{12}")
+"""Names of network cards, and of several cards as one: not of bridges."""
+_MOST_BYTES: Final = 15
+OVS_NAME: Final[Path] = ("ndparams", "ovs_name")
+OVS_LINK: Final[Path] = ("ndparams", "ovs_link")
+_INTERFACES: Final[tuple[Path, ...]] = (("master_netdev",), OVS_NAME, OVS_LINK, _LINK)
+_MASTER: Final[Path] = ("master_netdev",)
+OVS: Final[Path] = ("ndparams", "ovs")
+_OVS_SOURCE: Final = "Ganeti 3.0, gnt-node(8) add, and Open vSwitch support"
 
 
 class MacPrefixMulticast(Rule):
@@ -37,9 +51,6 @@ class MacPrefixMulticast(Rule):
                 yield self.hit(declared, message, leaf.span, hint="write an even first octet, such as aa or 52")
 
 
-MOST_BITS: Final = 128  # of an IPv6 address
-
-
 class NetmaskRange(Rule):
     info = error_rule("GP162", "netmask-range", REFUSED)(
         summary="master_netmask is not a prefix length.",
@@ -55,11 +66,6 @@ class NetmaskRange(Rule):
             if number(leaf) > MOST_BITS:
                 message = f"master_netmask is {leaf.value}: no address has so many bits"
                 yield self.hit(declared, message, leaf.span, hint="write the prefix length, such as 24")
-
-
-_MODE: Final[Path] = ("nicparams", "mode")
-_LINK: Final[Path] = ("nicparams", "link")
-_VLAN: Final[Path] = ("nicparams", "vlan")
 
 
 class BridgeMissing(Rule):
@@ -80,9 +86,6 @@ class BridgeMissing(Rule):
                 yield self.hit(declared, message, place, hint="write the name of the bridge", related=related)
 
 
-_MOST_VLAN: Final = 4094
-
-
 class VlanForm(Rule):
     info = warning_rule("GP167", "vlan-form")(
         summary="vlan does not have the form of a VLAN setting.",
@@ -99,9 +102,8 @@ class VlanForm(Rule):
             numbers = [int(digits) for digits in re.findall("[0-9]{1,9}", text)]
             formed = re.fullmatch(r"\.?[0-9]{1,4}|(\.[0-9]{1,4})?(:[0-9]{1,4})+", text)
             if text and not (formed and all(1 <= number <= _MOST_VLAN for number in numbers)):
-                message = f"vlan is {text!r}, which is not a VLAN setting"
                 hint = 'write "n" for an access port, ":n:m" for a trunk, ".n:m" for both; 1 to 4094'
-                yield self.hit(declared, message, leaf.span, hint=hint)
+                yield self.hit(declared, f"vlan is {text!r}, which is not a VLAN setting", leaf.span, hint=hint)
 
 
 class VlanIgnored(Rule):
@@ -124,11 +126,6 @@ class VlanIgnored(Rule):
                 yield self.hit(declared, message, place, hint=hint, related=related)
 
 
-_BRIDGE_NAME: Final = re.compile(r"(xen-?|vir)?br([0-9]+|[-_.]\w+)|bridge\w*|ovsbr\w*|vmbr[0-9]+")
-_CARD: Final = re.compile(r"(eth|bond|team)[0-9]+|en[ops][0-9][0-9a-z]*|enx[0-9a-f]{12}")
-"""Names of network cards, and of several cards as one: not of bridges."""
-
-
 class RoutedBridge(Rule):
     info = warning_rule("GP169", "routed-bridge")(
         summary="Network interfaces are routed, but their link is a bridge or a card, or cannot be a routing table.",
@@ -148,10 +145,6 @@ class RoutedBridge(Rule):
                 place, related, note = places(context, declared, link, mode)
                 message = f"link {link.value} is no routing table, but mode routed wants one{note}"
                 yield self.hit(declared, message, place, hint="write the table, or mode: bridged", related=related)
-
-
-_MOST_BYTES: Final = 15
-_INTERFACES: Final[tuple[Path, ...]] = (("master_netdev",), OVS_NAME, OVS_LINK, _LINK)
 
 
 def _card_meant(name: str) -> str:
@@ -236,8 +229,7 @@ class LinkIsNoSwitch(Rule):
         good=f"{CLUSTER}nicparams: {{mode: openvswitch, link: switch1}}\nndparams: {{ovs: true, ovs_name: switch1,"
         " ovs_link: eth1}\n",
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         switches = sorted({str(leaf.value) for _, leaf in context.explicit_at(OVS_NAME)})
@@ -247,3 +239,111 @@ class LinkIsNoSwitch(Rule):
                 message = f"no node has the Open vSwitch bridge {link.value}, by ovs_name{note}"
                 hint = did_you_mean_one_of(str(link.value), "bridges", switches)
                 yield self.hit(declared, message, place, hint=hint, related=related)
+
+
+class PathNotAbsolute(Rule):
+    info = warning_rule("GP140", "path-not-absolute")(
+        summary="A program is not an absolute path.",
+        rationale="Ganeti runs the out-of-band program without a shell: with a relative path or with arguments every"
+        " power command fails. Where drbd is enabled, Ganeti refuses such a DRBD helper (GP305).",
+        source="Ganeti 3.0, run: oob_program is stored unchecked",
+        bad=f'{GROUP}ndparams: {{oob_program: "ipmi-power --quiet"}}\n',
+        good=f"{GROUP}ndparams: {{oob_program: /usr/local/sbin/ipmi-power}}\n",
+    )
+    _PATHS: Final[tuple[Path, ...]] = (("ndparams", "oob_program"), HELPER)
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(*self._PATHS):
+            text = str(leaf.value)
+            if leaf.path == HELPER and (enabled := context.enabled_templates()) and "drbd" in enabled.values:
+                continue  # GP305
+            if text and not text.startswith("/"):
+                message = f"{leaf.dotted} is {text!r}, which is not an absolute path"
+                yield self.hit(declared, message, leaf.span, hint="write the whole path, starting with /")
+            elif " " in text:
+                message = f"{leaf.dotted} is {text!r}: Ganeti runs it as it is written, without arguments"
+                yield self.hit(declared, message, leaf.span, hint="write a script that adds the arguments")
+
+
+class OvsIncomplete(Rule):
+    info = warning_rule("GP142", "ovs-incomplete")(
+        summary="Open vSwitch is on, but its bridge has no name or no network interface, or both are the same, or the"
+        " interface has the cluster's own address.",
+        rationale="When a node is added, Ganeti creates the bridge ovs_name and connects it to the interface ovs_link."
+        " Without a name there is no bridge; without a link its instances reach nothing outside the node. An interface"
+        " in a bridge has no address of its own, so the master's address on it would be cut off.",
+        source=_OVS_SOURCE,
+        bad=f'{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: ""}}\n',
+        good=f"{GROUP}ndparams: {{ovs: true, ovs_name: switch1, ovs_link: eth1}}\n",
+    )
+    finds_more_with_state = needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared in context.cluster_and_groups:
+            switch = in_force(context, declared, OVS)
+            if switch is None or switch.value is not True:
+                continue
+            for path, lack in ((OVS_NAME, "no name"), (OVS_LINK, "no interface: its instances reach only each other")):
+                value = in_force(context, declared, path)
+                is_own = context.own(declared, path) or context.own(declared, OVS)
+                if value is not None and value.value == "" and is_own:
+                    place, related, note = places(context, declared, value, switch)
+                    message = f"the Open vSwitch bridge has {lack}{note}"
+                    yield self.hit(declared, message, place, hint=f"write {path[-1]}", related=related)
+            own_switch = context.own(declared, OVS)
+            if own_switch is not None and context.state is None and not context.declares(OVS_LINK):
+                message = "the Open vSwitch bridge has no interface: ovs_link is not declared"
+                yield self.hit(declared, message, own_switch.span, hint="write ovs_link")
+        for declared, (name, link) in together(context, OVS_NAME, OVS_LINK):
+            if name.value == link.value != "":
+                place, related, note = places(context, declared, link, name)
+                message = f"the bridge and the interface that it uses are both {name.value}{note}"
+                yield self.hit(declared, message, place, hint="name a network interface of the node", related=related)
+        for declared, (master, link) in together(context, _MASTER, OVS_LINK):
+            switch = in_force(context, declared, OVS)
+            if master.value == link.value != "" and switch is not None and switch.value is True:
+                place, related, note = places(context, declared, link, master)
+                message = f"the bridge takes the interface {link.value}, which has the master's address{note}"
+                yield self.hit(declared, message, place, hint="name another interface in one of them", related=related)
+
+
+class OvsIgnored(Rule):
+    info = warning_rule("GP143", "ovs-parameter-ignored")(
+        summary="ovs_name or ovs_link is set, but Open vSwitch is off.",
+        rationale="Ganeti reads them only when it adds a node, and only if ovs is true.",
+        source=_OVS_SOURCE,
+        bad=f"{GROUP}ndparams: {{ovs: false, ovs_link: eth1}}\n",
+        good=f"{GROUP}ndparams: {{ovs: true, ovs_link: eth1}}\n",
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared in context.cluster_and_groups:
+            switch = in_force(context, declared, OVS)
+            for path, default in ((OVS_NAME, "switch1"), (OVS_LINK, "")):
+                leaf = context.own(declared, path)
+                if (
+                    leaf is not None
+                    and switch is not None
+                    and switch.value is False
+                    and leaf.value not in ("", default)
+                ):
+                    message = f"{path[-1]} is not used: ovs is false"
+                    yield self.hit(declared, message, leaf.span, hint="leave it out, or turn ovs on")
+
+
+class OvsOnNodeAdd(Rule):
+    info = info_rule("GP144", "ovs-on-node-add")(
+        summary="Open vSwitch is turned on, but only nodes that are added later get the bridge.",
+        rationale="Ganeti creates the bridge while it adds a node, and reads the parameter at no other time. On"
+        " existing nodes you have to create the bridge yourself.",
+        source=_OVS_SOURCE,
+        bad=f"{CLUSTER}ndparams: {{ovs: true, ovs_link: eth1}}\n",
+        good=f"{CLUSTER}ndparams: {{ovs: false}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf in context.explicit_at(OVS):
+            if leaf.value is True:
+                message = "only nodes that are added later get an Open vSwitch bridge"
+                yield self.hit(declared, message, leaf.span, hint="create it by hand on existing nodes")

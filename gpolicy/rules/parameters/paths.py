@@ -20,6 +20,7 @@ from gpolicy.guessing import did_you_mean_one_of
 from gpolicy.policy.misspelt import is_one_slip, name_meant, surely_meant
 from gpolicy.policy.model import Leaf
 from gpolicy.rules.examples import CLUSTER
+from gpolicy.rules.shared import FILES
 
 _FILE: Final[Path] = ("file_storage_dir",)
 _SHARED: Final[Path] = ("shared_file_storage_dir",)
@@ -29,6 +30,43 @@ FORBIDDEN: Final = (
 )
 """Where Ganeti keeps no disks (checked against its own list)."""
 _OF_GANETI: Final = ("/var/lib/ganeti", "/var/log/ganeti", "/run/ganeti", "/var/run/ganeti", "/usr/share/ganeti")
+_OPEN: Final = ("/tmp", "/var/tmp", "/dev/shm", "/home")  # noqa: S108 (what is warned of)
+_OPEN_SCHEMES: Final = ("http", "ftp", "tftp")
+_DIRECTORIES: Final = frozenset({"file_storage_dir", "shared_file_storage_dir", "mem_path", "vnc_x509_path"})
+_KNOWN_DIRECTORIES: Final = frozenset(
+    {"/", "/etc/ganeti", "/media", "/mnt", "/opt", "/run", "/srv", "/usr", "/usr/lib/ganeti", "/usr/lib/xen"}
+    | {"/usr/local", "/usr/share", "/var", "/var/lib", "/var/lib/ganeti", *FORBIDDEN, *_OPEN}
+)
+_NO_CONTENT: Final = frozenset({"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
+_FAIL: Final = frozenset({"false", "nologin"})
+_OTHER_PROGRAMS: Final[dict[str, tuple[re.Pattern[str], str]]] = {
+    "kvm_path": (re.compile("qemu-(?!system-|kvm)|(virsh|xl|xm|kvm-ok)$"), "starts no instance"),
+    "oob_program": (
+        re.compile("(ipmitool|ipmipower|ipmiutil|ssh|wakeonlan|etherwake)$"),
+        "does not speak Ganeti's protocol for such programs",
+    ),
+}
+"""By parameter: how names of programs begin that do something else, and what they do not do."""
+_PROGRAMS: Final = frozenset(parameter.path for parameter in PARAMETERS if parameter.reach is Reach.PROGRAM)
+_USUAL: Final = {
+    parent: frozenset(names.split())
+    for parent, names in {
+        "": "bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys tmp usr var",
+        "/usr": "bin games include lib lib32 lib64 libexec local sbin share src",
+        "/usr/local": "bin etc lib libexec sbin share src",
+        "/var": "cache lib local lock log mail opt run spool tmp",
+    }.items()
+}
+"""What usually stands in the first directories of a path."""
+_OWN_WORDS: Final = frozenset({"gnt", "lab", "ops"})
+"""Directories of people's own that are one letter away from a usual one."""
+_WORDS: Final = ("ganeti", "hugepages", "images")
+"""Directories of usual names."""
+_FOR_ANYTHING: Final = frozenset({"/bin/true", "/usr/bin/true"})
+_SHORTEST: Final = 2
+_INTERFACE: Final = re.compile("(br|xenbr|vmbr|bond|eth|en[ops]|vlan)[0-9][0-9.a-z]*")
+_ALLOCATOR: Final[Path] = ("default_iallocator",)
+_TAKES: Final = {option.long: option.takes for option in HAIL_OPTIONS}
 
 
 def _below(path: str, tops: tuple[str, ...]) -> str | None:
@@ -79,13 +117,6 @@ class StorageDirectoriesSame(Rule):
                 yield self.hit(declared, message, place, hint="write a directory of its own for each", related=related)
 
 
-FILES: Final[tuple[Path, ...]] = tuple(
-    parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM)
-)
-_OPEN: Final = ("/tmp", "/var/tmp", "/dev/shm", "/home")  # noqa: S108 (what is warned of)
-_OPEN_SCHEMES: Final = ("http", "ftp", "tftp")
-
-
 class PathUnsafe(Rule):
     info = warning_rule("GP147", "path-unsafe")(
         summary="Root on the nodes is to use a file that others can replace, or a path that is not what it seems.",
@@ -111,24 +142,6 @@ class PathUnsafe(Rule):
                 reason, hint = f"it leads to {normpath(text)}", f"write {normpath(text)}"
             if reason:
                 yield self.hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint=hint)
-
-
-_DIRECTORIES: Final = frozenset({"file_storage_dir", "shared_file_storage_dir", "mem_path", "vnc_x509_path"})
-_KNOWN_DIRECTORIES: Final = frozenset(
-    {"/", "/etc/ganeti", "/media", "/mnt", "/opt", "/run", "/srv", "/usr", "/usr/lib/ganeti", "/usr/lib/xen"}
-    | {"/usr/local", "/usr/share", "/var", "/var/lib", "/var/lib/ganeti", *FORBIDDEN, *_OPEN}
-)
-_NO_CONTENT: Final = frozenset({"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
-_FAIL: Final = frozenset({"false", "nologin"})
-_OTHER_PROGRAMS: Final[dict[str, tuple[re.Pattern[str], str]]] = {
-    "kvm_path": (re.compile("qemu-(?!system-|kvm)|(virsh|xl|xm|kvm-ok)$"), "starts no instance"),
-    "oob_program": (
-        re.compile("(ipmitool|ipmipower|ipmiutil|ssh|wakeonlan|etherwake)$"),
-        "does not speak Ganeti's protocol for such programs",
-    ),
-}
-"""By parameter: how names of programs begin that do something else, and what they do not do."""
-_PROGRAMS: Final = frozenset(parameter.path for parameter in PARAMETERS if parameter.reach is Reach.PROGRAM)
 
 
 class PathUnlikely(Rule):
@@ -158,20 +171,6 @@ class PathUnlikely(Rule):
                 yield self.hit(declared, f"{leaf.dotted} is {text!r}: {reason}", leaf.span, hint=hint)
 
 
-_USUAL: Final = {
-    parent: frozenset(names.split())
-    for parent, names in {
-        "": "bin boot dev etc home lib lib32 lib64 media mnt opt proc root run sbin srv sys tmp usr var",
-        "/usr": "bin games include lib lib32 lib64 libexec local sbin share src",
-        "/usr/local": "bin etc lib libexec sbin share src",
-        "/var": "cache lib local lock log mail opt run spool tmp",
-    }.items()
-}
-"""What usually stands in the first directories of a path."""
-_OWN_WORDS: Final = frozenset({"gnt", "lab", "ops"})
-"""Directories of people's own that are one letter away from a usual one."""
-
-
 def _mistyped(path: Path, text: str) -> str:
     """Return the path that is most likely meant by one that is a slip away from it; nothing if it may be right."""
     parameter = parameter_at(path)
@@ -191,13 +190,6 @@ def _mistyped(path: Path, text: str) -> str:
             return f"/{glued}/{part.removeprefix(glued)}"
     meant = {part: word for part in parts if part not in (*_WORDS, "image") and (word := surely_meant(part, _WORDS))}
     return "/".join(meant.get(part, part) for part in parts) if meant else ""
-
-
-_WORDS: Final = ("ganeti", "hugepages", "images")
-"""Directories of usual names."""
-
-
-_FOR_ANYTHING: Final = frozenset({"/bin/true", "/usr/bin/true"})
 
 
 def _is_copied(one: str, other: str) -> bool:
@@ -243,11 +235,6 @@ def _unlikely(path: Path, text: str) -> tuple[str, str]:
     return "", ""
 
 
-_SHORTEST: Final = 2
-_INTERFACE: Final = re.compile("(br|xenbr|vmbr|bond|eth|en[ops]|vlan)[0-9][0-9.a-z]*")
-_ALLOCATOR: Final[Path] = ("default_iallocator",)
-
-
 class AllocatorUnlikely(Rule):
     info = warning_rule("GP148", "allocator-unlikely")(
         summary="default_iallocator is no allocator, or its parameters are none that it reads.",
@@ -286,9 +273,6 @@ class AllocatorUnlikely(Rule):
             if failure := hail_parameters({name: value}).failure:
                 message = f"hail refuses every request: {failure}"
                 yield self.hit(cluster, message, parameters.at(name), hint=_hail_hint(name, value))
-
-
-_TAKES: Final = {option.long: option.takes for option in HAIL_OPTIONS}
 
 
 def _hail_hint(name: str, value: str | None) -> str:

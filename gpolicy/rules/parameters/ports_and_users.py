@@ -22,6 +22,20 @@ _GLUSTER: Final[Path] = ("diskparams", "gluster", "port")
 _MIGRATION: Final[tuple[Path, ...]] = tuple(
     ("hvparams", hypervisor, "migration_port") for hypervisor in ("kvm", "xen-hvm", "xen-pvm")
 )
+_USUAL_PORTS: Final = {
+    parameter.path: parameter.default for parameter in PARAMETERS if parameter.path in (_GLUSTER, *_MIGRATION)
+}
+_USUAL_SSH: Final = 22
+_FIRST_FREE: Final = 1024
+_OWN: Final = frozenset({(_GLUSTER, 24007), (_GLUSTER, 24008)})
+_UIDS: Final[Path] = ("uid_pool",)
+_FIRST_USER: Final = 1000
+_FIRST_FREE_USER: Final = 2000
+_NOBODY: Final = 65534
+_TWO_IDS: Final = 8  # digits: two IDs without the dash between them
+_MODEL: Final[Path] = ("hvparams", "kvm", "security_model")
+_FEWEST_INSTANCES: Final = 4
+"""On any node but one of a laboratory."""
 
 
 class PortTaken(Rule):
@@ -62,21 +76,6 @@ class PortTaken(Rule):
                 yield self.hit(declared, message, leaf.span, hint=f"Did you mean `{usual}`?")
 
 
-_USUAL_PORTS: Final = {
-    parameter.path: parameter.default for parameter in PARAMETERS if parameter.path in (_GLUSTER, *_MIGRATION)
-}
-
-
-_USUAL_SSH: Final = 22
-_FIRST_FREE: Final = 1024
-_OWN: Final = frozenset({(_GLUSTER, 24007), (_GLUSTER, 24008)})
-_UIDS: Final[Path] = ("uid_pool",)
-_FIRST_USER: Final = 1000
-_FIRST_FREE_USER: Final = 2000
-_NOBODY: Final = 65534
-_TWO_IDS: Final = 8  # digits: two IDs without the dash between them
-
-
 class UidPoolOfOthers(Rule):
     info = warning_rule("GP118", "uid-pool-of-others")(
         summary="uid_pool has user IDs of the system or of people, or the same ID twice.",
@@ -114,9 +113,6 @@ class UidPoolOfOthers(Rule):
                     yield self.hit(declared, f"uid_pool {reason}", leaf.span, hint=hint)
 
 
-_MODEL: Final[Path] = ("hvparams", "kvm", "security_model")
-
-
 class UidPoolTooSmall(Rule):
     info = warning_rule("GP119", "uid-pool-too-small")(
         summary="security_model is pool, but uid_pool has fewer user IDs than a node has instances.",
@@ -127,8 +123,7 @@ class UidPoolTooSmall(Rule):
         bad=f"{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: []\n",
         good=f'{CLUSTER}hvparams:\n  kvm: {{security_model: pool}}\nuid_pool: ["20000-20099"]\n',
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster = context.policy.cluster
@@ -154,10 +149,6 @@ class UidPoolTooSmall(Rule):
             )
             hint = "write as many IDs as a node has instances: uid_pool: [20000-20099]"
             yield self.hit(cluster, message, own[0].span if place is None else place, hint=hint, related=related)
-
-
-_FEWEST_INSTANCES: Final = 4
-"""On any node but one of a laboratory."""
 
 
 def _instances_of_a_node(context: Context) -> int:

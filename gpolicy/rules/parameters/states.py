@@ -20,6 +20,10 @@ _STATE_HINT: Final = (
     "keep it for gpolicy's own counts and guards (and ignore GP113 in gpolicy.toml), or leave it out: the cluster"
     " then keeps what it has"
 )
+_TOTALS: Final = ("mem_total", "cpu_total", "disk_total")
+_LEAST_SHARE: Final = 0.5
+_LEAST_OF_DISK: Final = 0.1
+"""A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
 
 
 class StateOfDisabledHypervisor(Rule):
@@ -94,9 +98,8 @@ class StateWithoutEffect(Rule):
             for family in ("hv_state", "disk_state"):
                 leaf = next((leaf for leaf in own if leaf.path[0] == family), None)
                 if leaf is not None:
-                    span = leaf.document.key_span(leaf.pointer[:1])
                     message = f"{family} has no effect in Ganeti; only gpolicy counts with it"
-                    yield self.hit(declared, message, span, hint=_STATE_HINT)
+                    yield self.hit(declared, message, leaf.document.key_span(leaf.pointer[:1]), hint=_STATE_HINT)
 
 
 class StateNotCounted(Rule):
@@ -124,8 +127,7 @@ class StateNotCounted(Rule):
                 if prefix[0] == "disk_state" and group and prefix[2] != group:
                     message = f"the figures of {prefix[2]} are ignored: capacity counts the volume group {group} only"
                     is_there = (*prefix[:2], group) in _records(context, declared)
-                    hint = "" if is_there else f"Did you mean `{group}`?"
-                    yield self.hit(declared, message, span, hint=hint)
+                    yield self.hit(declared, message, span, hint="" if is_there else f"Did you mean `{group}`?")
 
 
 def _volume_group(context: Context) -> str:
@@ -218,16 +220,9 @@ class StateBeyondHardware(Rule):
                 message = (
                     f"{leaf.dotted} is {only}{sizes[0]}, but the promised hardware of {name_of(group)} is {sizes[1]}"
                 )
-                related = (Related(span, "promised here"),)
                 hint = "its digits are exchanged in one of them" if exchanged else "correct the one that is wrong"
-                yield self.hit(declared, message, leaf.span, hint=hint, related=related)
+                yield self.hit(declared, message, leaf.span, hint=hint, related=(Related(span, "promised here"),))
                 return
-
-
-_TOTALS: Final = ("mem_total", "cpu_total", "disk_total")
-_LEAST_SHARE: Final = 0.5
-_LEAST_OF_DISK: Final = 0.1
-"""A total below this share of what there is must be a mistake. A volume group may have fewer of the disks."""
 
 
 def _shown(name: str, value: float) -> str:
@@ -287,9 +282,5 @@ class StateBeyondNode(Rule):
                     shown = [_shown(path[-1], value) for value in (number(leaf), has)]
                     message = f"{leaf.dotted} is {only}{shown[0]}, but node {name} reports {shown[1]}"
                     hint = "correct the figure, or declare it for fewer nodes"
-                    yield self.hit(_declarer(context, leaf), message, leaf.span, hint=hint)
-
-
-def _declarer(context: Context, leaf: Leaf) -> Declared:
-    """Return the object that declares a leaf."""
-    return next(item for item in context.policy.objects if item.leaves.get(leaf.path) is leaf)
+                    owner = next(item for item in context.policy.objects if item.leaves.get(leaf.path) is leaf)
+                    yield self.hit(owner, message, leaf.span, hint=hint)

@@ -9,8 +9,8 @@ from typing import Final
 
 from gpolicy.checking.context import ENABLED_HYPERVISORS, Context, number, texts
 from gpolicy.checking.in_force import in_force, places
+from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.volumes import METAVG, VOLUME_GROUP, own_pool
 from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
 from gpolicy.fit.terms import volume_terms
 from gpolicy.ganeti.parameter import Path
@@ -19,8 +19,7 @@ from gpolicy.policy.misspelt import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf
 from gpolicy.printable import count, listed
 from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.parameters.misformed_texts import Form, misformed
-from gpolicy.rules.parameters.values import is_access
+from gpolicy.rules.shared import Form, is_access, misformed
 
 _SOURCE: Final = "Resource model, Disk parameters"
 _STRIPES: Final[tuple[Path, ...]] = (
@@ -28,9 +27,18 @@ _STRIPES: Final[tuple[Path, ...]] = (
     ("diskparams", "drbd", "data-stripes"),
     ("diskparams", "drbd", "meta-stripes"),
 )
-
-
 _VOLUME_GROUP: Final = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_+.][A-Za-z0-9_+.-]*")
+_BUILT_IN: Final = "xenvg"
+_LOOK_ALIKE: Final = str.maketrans("oil", "011")
+_RESERVED: Final[Path] = ("reserved_lvs",)
+_NAMES: Final[dict[Path, Form]] = {
+    ("diskparams", "rbd", "pool"): Form(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*", "the name of a RADOS pool"),
+    ("diskparams", "gluster", "host"): Form(
+        rf"(?![-.])[A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9-]*(?<![.][0-9][A-Za-z])|{IPV4}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*",
+        "a host name or an address, without port or scheme",
+    ),
+    ("diskparams", "gluster", "volume"): Form(r"[A-Za-z0-9_][A-Za-z0-9_-]*", "the name of a Gluster volume"),
+}
 
 
 class VolumeGroupName(Rule):
@@ -50,10 +58,6 @@ class VolumeGroupName(Rule):
                 message = f"{leaf.dotted}: LVM has no volume group called {name!r}"
                 hint = "write letters, digits and + _ . -, but no - at the start"
                 yield self.hit(declared, message, leaf.span, hint=hint)
-
-
-_BUILT_IN: Final = "xenvg"
-_LOOK_ALIKE: Final = str.maketrans("oil", "011")
 
 
 class VolumeGroupLookAlike(Rule):
@@ -135,9 +139,6 @@ def _volume_groups_of(leaf: Leaf) -> Iterator[tuple[str, Span]]:
         yield from ((text.partition("/")[0], leaf.at(index)) for index, text in enumerate(texts(leaf)))
     else:  # of disk_state
         yield leaf.path[2], leaf.document.key_span(leaf.pointer[:3])
-
-
-_RESERVED: Final[Path] = ("reserved_lvs",)
 
 
 def _looks_as(name: str) -> str:
@@ -296,16 +297,6 @@ class MetadataStripes(Rule):
             if number(leaf) > 1:
                 message = f"{leaf.value} stripes for metadata of 128 MiB: more disks to fail, and nothing gained"
                 yield self.hit(declared, message, leaf.span, hint="write 1")
-
-
-_NAMES: Final[dict[Path, Form]] = {
-    ("diskparams", "rbd", "pool"): Form(r"[A-Za-z0-9_.][A-Za-z0-9_.-]*", "the name of a RADOS pool"),
-    ("diskparams", "gluster", "host"): Form(
-        rf"(?![-.])[A-Za-z0-9.-]*[A-Za-z][A-Za-z0-9-]*(?<![.][0-9][A-Za-z])|{IPV4}|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*",
-        "a host name or an address, without port or scheme",
-    ),
-    ("diskparams", "gluster", "volume"): Form(r"[A-Za-z0-9_][A-Za-z0-9_-]*", "the name of a Gluster volume"),
-}
 
 
 class StorageName(Rule):

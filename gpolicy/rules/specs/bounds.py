@@ -1,4 +1,4 @@
-"""GP206, GP207, GP213, GP214, GP220, GP221 and GP224: the bounds of one spec."""
+"""GP205 to GP207, GP213, GP214, GP216, GP220, GP221 and GP224: the bounds of one spec, and the standard instance."""
 
 from __future__ import annotations
 
@@ -6,16 +6,31 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, Context, texts
-from gpolicy.checking.pairs import amount
+from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, number, texts
+from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import REFUSED, Related, RuleParameter, error_rule, warning_rule
+from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.sensible_ranges import SENSIBLE, is_without_limit
+from gpolicy.ganeti.spec_distance import spec_distance
 from gpolicy.ganeti.vocabulary import MAX_DISKS, MAX_NICS, SPEC_PARAMETERS
 from gpolicy.policy import edits
+from gpolicy.policy.model import GroupPolicy, Leaf
 from gpolicy.printable import count
-from gpolicy.rules.examples import GROUP, bounds, spec
-from gpolicy.rules.specs.examples import GOOD, LARGE, SIZES, group_with
+from gpolicy.rules.examples import CLUSTER, GOOD_SPECS, GROUP, LARGE, SIZES, SMALL, bounds, group_with, spec
+
+CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
+_SOURCE: Final = "Ganeti 3.0, MAX_DISKS and MAX_NICS"
+_WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
+_PAIR: Final = f"{GROUP}ipolicy:\n  minmax:\n    - name: small\n      {bounds('1G 12G', '1 3', '10G 90G')}"
+_GIB: Final = 1024
+_USUAL: Final = 2048
+"""MiB of memory for each CPU."""
+_CLUSTER: Final = (
+    f"{CLUSTER}ipolicy:\n"
+    "  std: {memory-size: 1G, cpu-count: 1, disk-size: 10G, disk-count: 1, nic-count: 1, spindle-use: 1}\n---\n"
+)
+_GROUP: Final = f"{_CLUSTER}gpolicy: v1\nkind: NodeGroup\nname: gold\nipolicy:\n  minmax:\n    - name: some\n      "
 
 
 class MinAboveMax(Rule):
@@ -24,7 +39,7 @@ class MinAboveMax(Rule):
         rationale="Ganeti refuses the policy, since no instance could fit.",
         source=f"{SIZES}; Ganeti 3.0 checks it",
         bad=group_with(spec("small", "12G 1G", "1 3", "10G 90G")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -50,7 +65,7 @@ class SpecAllowsNothing(Rule):
         rationale="Ganeti accepts bounds of zero and below, but every instance has memory and a CPU.",
         source=f"{SIZES}; Ganeti 3.0 does not check it",
         bad=group_with(spec("none", "0 0", "1 3", "10G 90G")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -59,12 +74,6 @@ class SpecAllowsNothing(Rule):
                 if pair.possible and pair.maximum[name] == 0:
                     message = f"{pair.title} allows no instance: its maximum {name} is 0"
                     yield self.hit(declared, message, pair.at("max", name), hint="write a bound above 0")
-
-
-CEILINGS: Final = {"disk-count": MAX_DISKS, "nic-count": MAX_NICS}
-_SOURCE: Final = "Ganeti 3.0, MAX_DISKS and MAX_NICS"
-_WORDS: Final = {"disk-count": "disks", "nic-count": "network interfaces"}
-_PAIR: Final = f"{GROUP}ipolicy:\n  minmax:\n    - name: small\n      {bounds('1G 12G', '1 3', '10G 90G')}"
 
 
 _MIN, _MAX = _PAIR.partition("      max:")[::2]
@@ -118,7 +127,7 @@ class SpecMinZero(Rule):
         " bound excludes nothing. Ganeti accepts it silently.",
         source=f"{SIZES}; Ganeti 3.0 does not check it",
         bad=group_with(spec("small", "0 12G", "1 3", "10G 90G")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -128,8 +137,7 @@ class SpecMinZero(Rule):
             for name in ("memory-size", "cpu-count", *(["disk-count"] if with_disks else [])):
                 if pair.minimum[name] == 0 < pair.maximum[name]:
                     message = f"{pair.title} the minimum {name} is 0, but every instance has some"
-                    hint = "write the minimum that you mean"
-                    yield self.hit(declared, message, pair.at("min", name), hint=hint)
+                    yield self.hit(declared, message, pair.at("min", name), hint="write the minimum that you mean")
 
 
 class SpecWithoutDisks(Rule):
@@ -138,7 +146,7 @@ class SpecWithoutDisks(Rule):
         rationale="No instance fits: one with disks has too many, and one without disks needs the template diskless.",
         source=f"{SIZES}; Ganeti 3.0, check of instances",
         bad=group_with(spec("small", "1G 12G", "1 3", "0 0")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -199,17 +207,10 @@ class SpecUnlikely(Rule):
                 yield self.hit(declared, message, pair.at(bound, "memory-size"), hint="correct the unit")
 
 
-_GIB: Final = 1024
-
-
 def _are_exchanged(memory: int, cpus: int, each: float) -> bool:
     """Return whether GiB and CPUs, once exchanged, have about `each` MiB for a CPU, and now have far less."""
     fits = memory % _GIB == 0 and memory > 0 and 0.7 <= cpus * _GIB / (memory // _GIB) / each <= 1.4
     return fits and each / (memory / cpus) >= 8
-
-
-_USUAL: Final = 2048
-"""MiB of memory for each CPU."""
 
 
 def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
@@ -217,3 +218,80 @@ def _memory_of_cpu(bound: Mapping[str, int]) -> float | None:
     memory, cpus = bound["memory-size"], bound["cpu-count"]
     sensible = SENSIBLE["memory-size"].takes(memory) and not is_without_limit(cpus)
     return memory / cpus if memory > 0 and cpus > 0 and sensible else None
+
+
+class StdOutside(Rule):
+    info = error_rule("GP205", "std-outside", REFUSED)(
+        summary="The standard spec (std) lies in none of the cluster's specs.",
+        rationale="Ganeti refuses the policy: all six parameters of std must lie inside one spec.",
+        source=f"{SIZES}; Ganeti 3.0 checks it on the cluster",
+        bad=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 512, cpu-count: 2}}\n  minmax:\n" + SMALL,
+        good=f"{CLUSTER}ipolicy:\n  std: {{memory-size: 2G, cpu-count: 2}}\n  minmax:\n" + SMALL,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        cluster, leaf = context.policy.cluster, context.cluster_leaf(MINMAX)
+        if cluster is None or leaf is None:
+            return
+        paths: dict[str, Path] = {name: ("ipolicy", "std", name) for name in SPEC_PARAMETERS}
+        std = {name: found for name, path in paths.items() if (found := context.cluster_leaf(path))}
+        pairs = context.pairs(cluster)
+        if not all(pair.possible for pair in pairs):
+            return  # std may lie in what is meant
+        outside = [
+            [name for name, leaf in std.items() if not pair.minimum[name] <= number(leaf) <= pair.maximum[name]]
+            for pair in pairs
+        ]
+        if not pairs or not all(outside):
+            return
+        distances = [
+            spec_distance((int(number(leaf)), pair.minimum[name], pair.maximum[name]) for name, leaf in std.items())
+            for pair in pairs
+        ]
+        nearest = distances.index(min(distances))
+        pair, names = pairs[nearest], outside[nearest]
+        reasons = ", ".join(
+            f"{name} {amount(name, int(number(std[name])))} is not in {amount(name, pair.minimum[name])} to"
+            f" {amount(name, pair.maximum[name])}"
+            for name in names
+        )
+        message = f"std lies in no spec; the nearest is {pair.title}, but {reasons}"
+        hint = "Ganeti refuses this: correct std, or the spec"
+        yield self.hit(cluster, message, std[names[0]].span, hint=hint, related=pair.here)
+
+
+class StdNowhere(Rule):
+    info = warning_rule("GP216", "std-fits-no-group")(
+        summary="The cluster's std lies in no spec of any group.",
+        rationale="hspace counts with std, but Ganeti compares it with the cluster's specs only. If every group has"
+        " its own specs and none takes std, hspace counts 0.",
+        source="Partitioned Ganeti, Constrained instance sizes; hspace of Ganeti 3.0",
+        bad=f"{_GROUP}{bounds('16G 64G', '4 16', '100G 1T')}",
+        good=f"{_GROUP}{bounds('1G 64G', '1 16', '10G 1T')}",
+    )
+    finds_more_with_state = needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        cluster = context.policy.cluster
+        std = {name: context.cluster_leaf(("ipolicy", "std", name)) for name in SPEC_PARAMETERS}
+        written = {name: leaf for name, leaf in std.items() if leaf is not None}
+        groups = [(group, context.pairs(group)) for group in context.groups]
+        known = bool(groups) and all(pairs for _, pairs in groups) and not context.members.has_undeclared_groups
+        if cluster is None or len(written) != len(std) or not known:
+            return
+        own = [group for group, _ in groups if context.own(group, ("ipolicy", "minmax"))]
+        if not own or any(_takes(pair, written) for _, pairs in groups for pair in pairs):
+            return
+        first = written["memory-size"]
+        message = f"std fits no spec of {_names([group for group, _ in groups])}: hspace counts no standard instance"
+        related = tuple(Related(pairs[0].leaf.span, f"the specs of {group.name}") for group, pairs in groups[:3])
+        yield self.hit(cluster, message, first.span, hint="choose a std that one of the groups takes", related=related)
+
+
+def _takes(pair: Pair, std: dict[str, Leaf]) -> bool:
+    return all(pair.minimum[name] <= number(leaf) <= pair.maximum[name] for name, leaf in std.items())
+
+
+def _names(groups: list[GroupPolicy]) -> str:
+    names = [group.name for group in groups]
+    return f"group {names[0]}" if len(names) == 1 else f"the groups {', '.join(names[:5])}"

@@ -10,29 +10,16 @@ from typing import Any, Final
 
 from gpolicy.checking.context import Context, number
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.node_limits import VCPU_RATIO, kept_by_node, kept_disk
+from gpolicy.checking.node_limits import VCPU_RATIO, kept_by_node, kept_disk, promised_size
 from gpolicy.checking.pairs import amount
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.volumes import promised_size
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import Finding, Related, Span, warning_rule
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy, Leaf, Policy
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import named
 from gpolicy.rules.examples import GROUP, bounds
-from gpolicy.rules.exclusive_storage.dedicated import NothingForTheNode, ShareFitsLessOften
-from gpolicy.rules.exclusive_storage.spindles import DiskNotWholeSpindles, SpindlesBeyondNode, TooFewSpindles
-from gpolicy.rules.specs.hardware import SpecBeyondHardware, SpecMaxBeyondHardware, SpindleUseBeyondRatio
 
-_JUDGES: Final[tuple[Rule, ...]] = (
-    SpecBeyondHardware(),
-    SpecMaxBeyondHardware(),
-    SpindleUseBeyondRatio(),
-    DiskNotWholeSpindles(),
-    TooFewSpindles(),
-    SpindlesBeyondNode(),
-    NothingForTheNode(),
-    ShareFitsLessOften(),
-)
+_JUDGES: Final = ("GP211", "GP212", "GP223", "GP402", "GP404", "GP405", "GP415", "GP416")
 """The rules that compare specs with what a node gives."""
 _SPINDLE_RATIO: Final = ("ipolicy", "spindle-ratio")
 _SPINDLES_SHARED: Final = 32
@@ -85,18 +72,13 @@ class FigureRefusesSpecs(Rule):
         bad=_sized(6),
         good=_sized(16),
     )
-    finds_more_with_state = True
-    runs_last = True
-
-    def check(self, context: Context) -> Iterator[Hit]:
-        return self.check_after(context, [hit.finding for rule in _JUDGES for hit in rule.check(context)])
+    explains = Explains(one_by_one=True)
+    finds_more_with_state = runs_last = True
 
     def check_after(self, context: Context, found: Sequence[Finding]) -> Iterator[Hit]:
         """Yield the figures that decide most of what was found about specs."""
-        codes = {rule.info.code for rule in _JUDGES}
-        about = [finding for finding in found if finding.code in codes]
-        wanted = {finding.code for finding in about}
-        judges = [rule for rule in _JUDGES if rule.info.code in wanted]
+        about = [finding for finding in found if finding.code in _JUDGES]
+        judges = [code for code in _JUDGES if any(finding.code == code for finding in about)]
         decided: dict[Span, _Refusals] = {}
         for group in _refused_groups(context, about)[:_MOST_GROUPS]:
             for figure, gone in _deciding(context, group, judges, about):
@@ -161,7 +143,7 @@ def _refused(pairs: Sequence[Span], findings: Iterable[Finding]) -> set[Span]:
 
 
 def _deciding(
-    context: Context, group: GroupPolicy, judges: Sequence[Rule], about: Sequence[Finding]
+    context: Context, group: GroupPolicy, judges: Sequence[str], about: Sequence[Finding]
 ) -> Iterator[tuple[_Figure, list[Finding]]]:
     """Yield the figure of a group without which most of its specs fit, with the findings about these.
 
@@ -187,9 +169,9 @@ def _deciding(
             return
 
 
-def _judged(context: Context, policy: Policy, judges: Sequence[Rule]) -> list[Finding]:
-    changed = Context(policy, context.state, context.settings, context.today)
-    return [hit.finding for rule in judges for hit in rule.check(changed)]
+def _judged(context: Context, policy: Policy, judges: Sequence[str]) -> list[Finding]:
+    changed = replace(context, policy=policy)
+    return [hit.finding for code in judges for hit in changed.found_by(code)]
 
 
 def _taking(context: Context, group: GroupPolicy) -> Iterator[_Figure]:

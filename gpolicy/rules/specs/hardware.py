@@ -8,15 +8,30 @@ from typing import Final
 from gpolicy.checking.context import Context, name_of, number
 from gpolicy.checking.in_force import groups_where, in_force
 from gpolicy.checking.pairs import amount, comparable
-from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import Related, RuleParameter, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import Declared, GroupPolicy
 from gpolicy.printable import count as in_words
-from gpolicy.rules.examples import GROUP, bounds
-from gpolicy.rules.specs.examples import SIZES
+from gpolicy.rules.examples import GROUP, SIZES, bounds
 
 _GROUP: Final = f"{GROUP}hardware: {{memory: 64G, cpus: 16, pv_count: 2, pv_size: 1T}}\n"
+_MANY_VOLUMES: Final = 4
+"""With fewer, a volume may be an array of many disks."""
+_ONE_DIGIT_MORE: Final = (8, 12)
+"""How many times as large a number is that has a digit too many, roughly."""
+_GIB: Final = 1024
+_REPORTED: Final = 0.95
+"""The share of its memory that Linux shows of a machine, at the least."""
+_CPUS_OF_ONE: Final = frozenset({84, 168})
+"""Rare numbers that there are: AMD EPYC 9634 has 84 cores."""
+_MEMORIES: Final = tuple(sorted(odd << power for odd in (1, 3, 5, 7, 9, 15) for power in range(2, 14)))
+"""In GiB: what memory modules of usual sizes make."""
+_FEW_CPUS: Final = 16
+_SMALL_NODE: Final = 16 * 1024
+"""MiB of memory: with less, a node is a virtual one for tests, or a small board."""
+_SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
+_COUNT: Final[Path] = ("ndparams", "spindle_count")
 
 
 def _spec(memory: str, cpus: str = "1 16", disk: str = "10G 100G") -> str:
@@ -38,10 +53,9 @@ class SpecBeyondHardware(Rule):
             for excess in context.excesses.get(group.name, ()):
                 by_spindles = context.exclusive(group) and excess.parameter in ("disk-size", "spindle-use")  # GP405
                 if excess.bound == "min" and excess.limit.span is not None and not by_spindles:
-                    related = excess.limit.places
                     hint = "make the spec smaller, or correct the hardware"
                     message = f"{excess.sentence('a node')}: no instance of it fits"
-                    yield self.hit(group, message, excess.place, hint=hint, related=related)
+                    yield self.hit(group, message, excess.place, hint=hint, related=excess.limit.places)
 
 
 class SpecMaxBeyondHardware(Rule):
@@ -92,6 +106,7 @@ class HardwareUnlikely(Rule):
             ),
         ),
     )
+    explains = Explains(order=5)
 
     def check(self, context: Context) -> Iterator[Hit]:
         least, most = (context.settings.parameter(self.info, name) for name in ("least", "most"))
@@ -144,15 +159,6 @@ class HardwareUnlikely(Rule):
             )
 
 
-_MANY_VOLUMES: Final = 4
-"""With fewer, a volume may be an array of many disks."""
-_ONE_DIGIT_MORE: Final = (8, 12)
-"""How many times as large a number is that has a digit too many, roughly."""
-_GIB: Final = 1024
-_REPORTED: Final = 0.95
-"""The share of its memory that Linux shows of a machine, at the least."""
-
-
 def _exchanged_digits(figure: int, is_usual: Callable[[int], bool]) -> int:
     """Return the usual figure that one is with two neighbouring digits exchanged; 0 if it is usual, or none is."""
     digits = str(figure)
@@ -174,17 +180,6 @@ def _is_usual_cpus(cpus: int) -> bool:
         return True
     odd = cpus // (cpus & -cpus)  # without its factors of 2
     return cpus % 2 == 0 and odd <= 15
-
-
-_CPUS_OF_ONE: Final = frozenset({84, 168})
-"""Rare numbers that there are: AMD EPYC 9634 has 84 cores."""
-_MEMORIES: Final = tuple(sorted(odd << power for odd in (1, 3, 5, 7, 9, 15) for power in range(2, 14)))
-"""In GiB: what memory modules of usual sizes make."""
-_FEW_CPUS: Final = 16
-_SMALL_NODE: Final = 16 * 1024
-"""MiB of memory: with less, a node is a virtual one for tests, or a small board."""
-_SPINDLES: Final[Path] = ("ipolicy", "spindle-ratio")
-_COUNT: Final[Path] = ("ndparams", "spindle_count")
 
 
 class SpindleUseBeyondRatio(Rule):

@@ -1,18 +1,29 @@
-"""GP202, GP215, GP217 to GP219 and GP230: the order of specs, and what lies between them."""
+"""The specs of one list: their order, what lies between them, and what they share (GP201 to GP204 and others)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Final
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.pairs import Pair, amount, comparable
+from gpolicy.checking.pairs import MAX_PAIRS, Pair, amount, comparable, describe_region
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import Related, RuleParameter, info_rule, warning_rule
+from gpolicy.findings import Related, RuleParameter, error_rule, info_rule, warning_rule
+from gpolicy.policy import edits
 from gpolicy.policy.model import Declared
-from gpolicy.rules.examples import spec
-from gpolicy.rules.specs.examples import GOOD, LARGE, SIZES, SMALL, group_with
+from gpolicy.rules.examples import GOOD_SPECS, LARGE, SIZES, SMALL, group_with, spec
+
+FILLING: Final = ("memory-size", "cpu-count", "disk-size")
+"""The parameters that fill a node."""
+_HSPACE: Final = "hspace of Ganeti 3.0, tiered allocation"
+_STEPS: Final = {"memory-size": 64, "disk-size": 256}
+"""By how much hspace makes an instance smaller at a time, in MiB; it never goes below one step."""
+_FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
+"""How many times a minimum must be below that of a smaller spec; disks differ more on purpose."""
+_NARROW: Final = 2
+_ONE_DIGIT: Final = 10
+_APART: Final = "start above the maximum of the other in at least one parameter: a size 4 MiB above, a count 1"
 
 
 class SpecOrder(Rule):
@@ -23,7 +34,7 @@ class SpecOrder(Rule):
         " (hail's dedicated metric sorts specs itself, by the minimum of disk-size.)",
         source=SIZES,
         bad=group_with(SMALL, LARGE),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -45,13 +56,6 @@ def _is_bigger(pair: Pair, other: Pair) -> bool:
     return at_least and any(one[name] > two[name] for one, two in ends for name in names)
 
 
-FILLING: Final = ("memory-size", "cpu-count", "disk-size")
-"""The parameters that fill a node."""
-_HSPACE: Final = "hspace of Ganeti 3.0, tiered allocation"
-_STEPS: Final = {"memory-size": 64, "disk-size": 256}
-"""By how much hspace makes an instance smaller at a time, in MiB; it never goes below one step."""
-
-
 class SpecGap(Rule):
     info = warning_rule("GP215", "spec-gap")(
         summary="There is a wide gap between two specs: no spec takes the sizes in it.",
@@ -59,14 +63,9 @@ class SpecGap(Rule):
         " the maximum of the one below, most likely a unit is wrong.",
         source=SIZES,
         bad=group_with(LARGE, spec("small", "64M 128M", "1 3", "10G 90G")),
-        good=GOOD,
+        good=GOOD_SPECS,
         parameters=(
-            RuleParameter(
-                name="factor",
-                default=64,
-                summary="Report a gap larger than this factor.",
-                least=1,
-            ),
+            RuleParameter(name="factor", default=64, summary="Report a gap larger than this factor.", least=1),
         ),
     )
 
@@ -94,7 +93,7 @@ class SpecNotMonotonic(Rule):
         " a greater maximum, no order is right. Most likely a number is mistyped.",
         source=SIZES,
         bad=group_with(LARGE, spec("small", "1G 12G", "1 3", "10G 9T")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -119,11 +118,8 @@ class SpecsWithoutOrder(Rule):
         rationale="The design asks for the biggest spec first, but here neither is the biggest: hspace's count depends"
         " on their order. Specs for computing beside specs for storage have this price.",
         source=SIZES,
-        bad=group_with(
-            spec("computing", "64G 128G", "16 32", "10G 20G"),
-            spec("storage", "4G 8G", "1 2", "1T 2T"),
-        ),
-        good=GOOD,
+        bad=group_with(spec("computing", "64G 128G", "16 32", "10G 20G"), spec("storage", "4G 8G", "1 2", "1T 2T")),
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -131,13 +127,16 @@ class SpecsWithoutOrder(Rule):
             if context.exclusive(declared):
                 continue  # the dedicated metric orders by disk-size (GP410)
             more, less = (
-                [name for name in FILLING if all(one[name] > two[name] for one, two in _ends(high, low))]
+                [
+                    name
+                    for name in FILLING
+                    if all(high.bound(end)[name] > low.bound(end)[name] for end in ("min", "max"))
+                ]
                 for high, low in ((first, second), (second, first))
             )
             if more and less:
                 message = f"{first.title} has more {more[0]}, {second.title} more {less[0]}: neither is the bigger one"
-                related = first.here
-                yield self.hit(declared, message, second.span, related=related)
+                yield self.hit(declared, message, second.span, related=first.here)
 
 
 def _apart(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
@@ -148,10 +147,6 @@ def _apart(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
                 yield declared, first, second
 
 
-def _ends(one: Pair, other: Pair) -> tuple[tuple[dict[str, int], dict[str, int]], ...]:
-    return (dict(one.minimum), dict(other.minimum)), (dict(one.maximum), dict(other.maximum))
-
-
 class TieredCannotCount(Rule):
     info = info_rule("GP219", "spec-not-countable")(
         summary="hspace cannot count instances of a spec, or only the largest ones.",
@@ -160,7 +155,7 @@ class TieredCannotCount(Rule):
         " disks counts as 0, and if the bounds of a spec are closer than one step, hspace counts its maximum only.",
         source=_HSPACE,
         bad=group_with(spec("small", "1024 1064", "1 3", "10G 90G")),
-        good=GOOD,
+        good=GOOD_SPECS,
     )
 
     def check(self, context: Context) -> Iterator[Hit]:
@@ -207,12 +202,7 @@ class SpecBoundOutOfOrder(Rule):
                 found = _out_of_order(pair, compared) or _reaches_far(pair, compared)
                 if found is not None:
                     name, message, related = found
-                    place = pair.at("min", name)
-                    yield self.hit(declared, message, place, hint="correct the minimum", related=related)
-
-
-_FAR_BELOW: Final = {"memory-size": 4, "cpu-count": 4, "disk-size": 5}
-"""How many times a minimum must be below that of a smaller spec; disks differ more on purpose."""
+                    yield self.hit(declared, message, pair.at("min", name), hint="correct the minimum", related=related)
 
 
 def _out_of_order(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Related, ...]] | None:
@@ -249,9 +239,139 @@ def _reaches_far(pair: Pair, others: Sequence[Pair]) -> tuple[str, str, tuple[Re
     return None
 
 
-_NARROW: Final = 2
-_ONE_DIGIT: Final = 10
-
-
 def _reach(pair: Pair, name: str) -> float:
     return pair.maximum[name] / max(pair.minimum[name], 1)
+
+
+def _compared(context: Context) -> Iterator[tuple[Declared, Pair, Pair]]:
+    """Yield each two pairs of a list, in the list's order."""
+    for declared, _, pairs in context.minmax():
+        for first, second in combinations(comparable(pairs), 2):
+            yield declared, first, second
+
+
+class SpecOverlap(Rule):
+    info = warning_rule("GP201", "spec-overlap")(
+        summary="Two specs overlap: some sizes belong to both.",
+        rationale="Tiered allocation counts one spec after the other. If a size belongs to two specs, the capacity"
+        " depends on which of them comes first. Ganeti does not check this. (GP229: specs that only touch.)",
+        source=SIZES,
+        bad=group_with(LARGE, spec("small", "1G 20G", "1 6", "10G 200G")),
+        good=GOOD_SPECS,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, first, second in _compared(context):
+            region = first.overlap(second)
+            if region is not None and not _touch(region, first, second) and not _nested(first, second):
+                message = f"{second.title} overlaps {first.title}: both allow {describe_region(region)}"
+                yield self.hit(declared, message, second.span, hint=_APART, related=first.here)
+
+
+class SpecTouch(Rule):
+    info = info_rule("GP229", "spec-touch")(
+        summary="A spec begins where another one ends: one size of a parameter belongs to both.",
+        rationale="Bounds are inclusive, so specs that only touch overlap in this size. Tiered allocation counts it for"
+        " the spec that comes first, which hardly changes a count.",
+        source=SIZES,
+        bad=group_with(LARGE, spec("small", "1G 16G", "1 4", "10G 100G")),
+        good=GOOD_SPECS,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, first, second in _compared(context):
+            region = first.overlap(second)
+            if region is not None and _touch(region, first, second) and not _nested(first, second):
+                message = f"{second.title} touches {first.title}: both allow {describe_region(region)}"
+                yield self.hit(declared, message, second.span, hint=_APART, related=first.here)
+
+
+def _nested(first: Pair, second: Pair) -> bool:
+    return first.contains(second) or second.contains(first)
+
+
+def _touch(region: Mapping[str, tuple[int, int]], first: Pair, second: Pair) -> bool:
+    """Whether two specs have no more in common than the end of one and the beginning of the other in a parameter."""
+    return any(
+        low == high
+        and (first.maximum[name] == second.minimum[name] or second.maximum[name] == first.minimum[name])
+        and (first.minimum[name], first.maximum[name]) != (second.minimum[name], second.maximum[name])
+        for name, (low, high) in region.items()
+    )
+
+
+class SpecContained(Rule):
+    info = warning_rule("GP203", "spec-contained")(
+        summary="A spec lies entirely inside another one.",
+        rationale="It allows nothing that the other spec does not allow, and the two overlap.",
+        source=SIZES,
+        bad=group_with(LARGE, spec("half", "16G 32G", "4 8", "100G 500G")),
+        good=GOOD_SPECS,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, first, second in _compared(context):
+            inner, outer = (second, first) if first.contains(second) else (first, second)
+            if outer.contains(inner) and not inner.same_as(outer):
+                message = f"{inner.title} lies inside {outer.title}: it allows nothing more"
+                hint = "remove it, or let the other end below its minimum, or begin above its maximum, in one parameter"
+                yield self.hit(declared, message, inner.span, hint=hint, related=outer.here)
+
+
+class SpecDuplicate(Rule):
+    info = warning_rule("GP204", "spec-duplicate")(
+        summary="A list has the same spec twice.",
+        rationale="Ganeti silently keeps both. The second adds nothing, and hspace counts it once more.",
+        source=f"{SIZES}; Ganeti 3.0 accepts duplicates",
+        bad=group_with(SMALL, spec("tiny", "1G 12G", "1 3", "10G 90G")),
+        good=GOOD_SPECS,
+        fix="Removes the second one, unless it has its own name, which something could use.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, first, second in _compared(context):
+            if first.same_as(second):
+                message = f"{second.title} has the bounds of {first.title}"
+                leaf, fix = second.leaf, None
+                if second.name in (None, first.name):
+                    fix = edits.fix("remove it", edits.remove_entry(leaf.document, (*leaf.pointer, second.index)))
+                related = first.here
+                yield self.hit(declared, message, second.span, hint="remove one", related=related, fix=fix)
+
+
+class SpecNameTwice(Rule):
+    info = error_rule("GP208", "spec-name-twice")(
+        summary="Two specs of one list have the same name, or names that differ only in case.",
+        rationale="Guards, tests and reports refer to a spec by its name.",
+        bad=group_with(LARGE, SMALL.replace("small", "large")),
+        good=GOOD_SPECS,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, _, pairs in context.minmax():
+            first: dict[str, Pair] = {}
+            for pair in pairs:
+                if pair.name is None:
+                    continue
+                other = first.setdefault(pair.name.lower(), pair)
+                if other is not pair:
+                    related = other.here
+                    almost = "" if pair.name == other.name else f", almost as {other.name!r}"
+                    message = f"a second spec is named {pair.name!r}{almost}"
+                    span = pair.leaf.at(pair.index, "name")
+                    yield self.hit(declared, message, span, hint="give it another name", related=related)
+
+
+class TooManySpecs(Rule):
+    info = warning_rule("GP209", "too-many-specs")(
+        summary=f"More than {MAX_PAIRS} specs in one list.",
+        rationale="Constrained sizes are meant to be a finite set that people know by heart. gpolicy compares only"
+        f" the first {MAX_PAIRS} with one another, so overlaps further down stay unseen.",
+        source=SIZES,
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for declared, leaf, pairs in context.minmax():
+            if len(pairs) > MAX_PAIRS:
+                message = f"{len(pairs)} specs: only the first {MAX_PAIRS} are compared with one another"
+                yield self.hit(declared, message, leaf.at(MAX_PAIRS), hint="merge specs that belong together")

@@ -4,19 +4,48 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from difflib import SequenceMatcher
 from typing import Any, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, Context, texts
 from gpolicy.checking.tags import HTOOLS, Tag
 from gpolicy.findings import Fix, Span
-from gpolicy.guessing import closest
+from gpolicy.guessing import MOST_KNOWN, closest
 from gpolicy.policy.edits import fix, remove_entry
+from gpolicy.policy.misspelt import MOST_GUESSES
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.policy.source_file import Pointer, YamlDocument
 from gpolicy.rules.examples import CLUSTER
 
 LOCATION: Final = "Improving location awareness of Ganeti"
+_HOUSINGS: Final = frozenset(
+    [
+        "aisle",
+        "blade",
+        "cabinet",
+        "cage",
+        "chassis",
+        "data-center",
+        "datacenter",
+        "datacentre",
+        "enclosure",
+        "rack",
+        "row",
+    ]
+)
+OF_NODES: Final = _HOUSINGS | frozenset(["feed", "pdu", "power", "psu", "ups"])
+"""What nodes stand in or hang on, and instances do not."""
+PLACES: Final = _HOUSINGS | frozenset(
+    ["az", "building", "campus", "city", "dc", "floor", "hall", "host", "location", "region", "room", "site", "zone"]
+)
+"""Names of domains that a node is in only once."""
+CLOSE: Final = 0.75
+"""How much of two words must be the same for one to be taken for the other mistyped."""
+_RULES: Final[tuple[Pointer, ...]] = (
+    *(("exclusion",), ("desired_location",), ("failure_domains",)),
+    *(("migration", "domains"), ("migration", "allow")),
+)
 
 
 def cluster_tags(tags: str) -> str:
@@ -63,29 +92,6 @@ def domains(context: Context, family: str) -> dict[str, Tag | None]:
     return found
 
 
-_HOUSINGS: Final = frozenset(
-    [
-        "aisle",
-        "blade",
-        "cabinet",
-        "cage",
-        "chassis",
-        "data-center",
-        "datacenter",
-        "datacentre",
-        "enclosure",
-        "rack",
-        "row",
-    ]
-)
-OF_NODES: Final = _HOUSINGS | frozenset(["feed", "pdu", "power", "psu", "ups"])
-"""What nodes stand in or hang on, and instances do not."""
-PLACES: Final = _HOUSINGS | frozenset(
-    ["az", "building", "campus", "city", "dc", "floor", "hall", "host", "location", "region", "room", "site", "zone"]
-)
-"""Names of domains that a node is in only once."""
-
-
 def unread_places(context: Context) -> list[str]:
     """Return the places of which nodes are to have several tags, such as racks or rooms, and that no rule is about."""
     rules = {begin for tag in context.tags if tag.family for begin in begins_of(f"{tag.suffix}:")}
@@ -124,16 +130,6 @@ def misspelt_domains(context: Context) -> set[str]:
         for name, tag in names.items()
         if tag is not None and name.partition(":")[0] not in prefixes and closest(name, several, CLOSE) is not None
     }
-
-
-CLOSE: Final = 0.75
-"""How much of two words must be the same for one to be taken for the other mistyped."""
-
-
-_RULES: Final[tuple[Pointer, ...]] = (
-    *(("exclusion",), ("desired_location",), ("failure_domains",)),
-    *(("migration", "domains"), ("migration", "allow")),
-)
 
 
 def without_tag(context: Context, tag: Tag) -> Fix | None:
@@ -186,3 +182,60 @@ def has_mirrors(context: Context, group: GroupPolicy) -> bool:
     allowed, enabled = context.effective(group, DISK_TEMPLATES), context.enabled_templates()
     is_enabled = enabled is None or "drbd" in enabled.values
     return is_enabled and (allowed is None or "drbd" in texts(allowed)) and context.exclusive(group) is None
+
+
+class Names:
+    """The names of domains, to ask which of them a tag is almost of. Guesses at a bounded number of words."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.known = frozenset(names)
+        self._sorted = sorted(self.known)
+        self._by_lower: dict[str, list[str]] = {}
+        for name in self._sorted:
+            self._by_lower.setdefault(name.lower(), []).append(name)
+        self._meant: dict[str, str] = {}
+
+    def meant(self, written: str) -> str:
+        """Return the name that a word is almost, or nothing: another case, a slip of the fingers."""
+        if written in self.known:
+            return ""
+        if same := self._by_lower.get(written.lower()):
+            return same[0]
+        if written not in self._meant and (len(self._meant) >= MOST_GUESSES or len(self._sorted) > MOST_KNOWN):
+            return ""
+        if written not in self._meant:
+            self._meant[written] = next((name for name in self._sorted if is_slip(written, name)), "")
+        return self._meant[written]
+
+    def begin(self, tag: str) -> list[str]:
+        """Return the names that a tag begins with, whatever the case."""
+        lower = tag.lower()
+        return sorted(name for end in range(1, len(lower) + 1) for name in self._by_lower.get(lower[:end], ()))
+
+
+def almost_in(tag: str, domain: str) -> bool:
+    """Return whether a tag is most likely one of a domain, but mistyped (GP522)."""
+    return bool(why_almost(tag, Names([domain])))
+
+
+def why_almost(tag: str, names: Names) -> str:
+    """Return why a tag is most likely one of a domain mistyped, or nothing."""
+    begins = names.begin(tag)
+    if any(tag.startswith(f"{name}::") for name in begins):
+        return "the second colon belongs to the name of the place"
+    if any(tag.startswith(f"{name}:") and tag != f"{name}:" for name in begins):
+        return ""
+    for name in begins:
+        rest = tag[len(name) :]
+        if tag == f"{name}:":
+            return f"it names no {name}, only the domain"
+        if rest[:1] in ("-", "_", ".", "=", "/") or rest.isdecimal() or (len(rest) == 1 and rest.isalpha()):
+            return f"tags of the domain {name} are {name}:…, with a colon"
+    prefix, colon, _ = tag.partition(":")
+    meant = names.meant(prefix) if colon else ""
+    return f"Did you mean `{meant}:`, the name of the domain?" if meant else ""
+
+
+def is_slip(written: str, name: str) -> bool:
+    letters = sorted(written) == sorted(name) and len(name) > 2  # two letters in the wrong order
+    return letters or (len(name) > 2 and SequenceMatcher(None, written, name).ratio() >= CLOSE)

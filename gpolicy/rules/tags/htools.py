@@ -1,4 +1,4 @@
-"""GP5xx: tags that htools and the watcher read, one by one: what they are made of and where they stand."""
+"""GP5xx: tags that htools and the watcher read: what they are made of, where they stand, and what prefixes mean."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.tags import HTOOLS, Tag
-from gpolicy.findings import REFUSED, error_rule, warning_rule
+from gpolicy.findings import REFUSED, Related, Span, copied, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.releases import release_key
 from gpolicy.guessing import did_you_mean
@@ -19,7 +19,7 @@ from gpolicy.policy import edits
 from gpolicy.policy.model import OwnedPrefix
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.tags.domains import LOCATION, begins_of, cluster_tags, suffixes, without_tag
+from gpolicy.rules.tags.domains import LOCATION, begins_of, cluster_tags, sides, suffixes, without_prefix, without_tag
 
 _LONGEST: Final = 128
 _REPAIR: Final = "ganeti:watcher:autorepair:"
@@ -29,6 +29,8 @@ _OF_TOOLS: Final = (f"{_REPAIR}pending:", f"{_REPAIR}result:", f"{_STANDBY}auto"
 _SEPARATORS: Final = re.compile(r"[^A-Za-z]")
 _LIKE_HTOOLS: Final = re.compile(r"htools(?!:[a-z]+:)")
 _FAMILIES: Final = (*(prefix.rstrip(":") for prefix in TAG_FAMILIES.values()), _STANDBY.rstrip(":"))
+_RAW: Final = ("iextags", "desiredlocation")
+"""Families that are compared with the beginning of instance tags as they are."""
 
 
 class TagGrammar(Rule):
@@ -118,9 +120,8 @@ class TagWithoutSuffix(Rule):
         for tag in context.tags:
             for family, prefix in TAG_FAMILIES.items():
                 if tag.text in (prefix, prefix.rstrip(":")):
-                    message = f"nothing follows {prefix}: the tag has no effect"
                     hint = f"write what the {family} rule is about: {prefix}NAME"
-                    yield self.hit(tag.label, message, tag.span, hint=hint)
+                    yield self.hit(tag.label, f"nothing follows {prefix}: the tag has no effect", tag.span, hint=hint)
 
 
 class TagOfTool(Rule):
@@ -245,3 +246,124 @@ class TagNotInVersion(Rule):
 def _alike(word: str, known: str) -> bool:
     """Return whether a word is most likely `known`, misspelt."""
     return SequenceMatcher(None, word, known).ratio() >= 0.8
+
+
+class RawPrefix(Rule):
+    info = warning_rule("GP506", "tag-raw-prefix")(
+        summary="An iextags or desiredlocation tag has no closing colon.",
+        rationale="htools compares these two families with the start of instance tags: `service` also matches the tags"
+        " services and service-level:x. With a closing colon it matches service:… only. (nlocation and migration need"
+        " no colon.)",
+        source="htools of Ganeti 2.15 to 3.1; Improving location awareness of Ganeti",
+        bad=cluster_tags('"htools:iextags:service"'),
+        good=cluster_tags('"htools:iextags:service:"'),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for tag in context.tags:
+            if tag.level is not Level.CLUSTER:
+                continue  # no tool reads it there: GP509
+            if tag.family in _RAW and not tag.typed and tag.suffix[-1:] not in ("", ":"):
+                message = f"{tag.text} matches every instance tag that starts with {tag.suffix!r}"
+                hint = f"write {tag.text}: for tags {tag.suffix}:…, or use `raw` in TagRules for the bare prefix"
+                yield self.hit(tag.label, message, tag.span, hint=hint)
+
+
+class RuleWithPrefix(Rule):
+    info = error_rule("GP512", "tag-rule-with-prefix")(
+        summary="An entry of a TagRules document starts with htools:.",
+        rationale="gpolicy puts the prefix before each entry: the tag would be htools:iextags:htools:iextags:x:, which"
+        " matches nothing.",
+        bad='gpolicy: v1\nkind: TagRules\nexclusion: ["htools:iextags:service"]\n',
+        good="gpolicy: v1\nkind: TagRules\nexclusion: [service]\n",
+        fix="Removes the prefix, if the entry is a plain word.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for tag in context.tags:
+            for written in sides(tag) if tag.family == "allowmigration" else (tag.suffix,):
+                if tag.typed and written.startswith(HTOOLS):
+                    meant = without_prefix(written)
+                    message = f"{written.rstrip(':')} would become the tag {tag.text}"
+                    hint = f"write {meant}" if meant else "write only what the rule is about"
+                    fix = edits.replace_word(context.policy, tag.span, written.rstrip(":"), meant) if meant else None
+                    yield self.hit(tag.label, message, tag.span, hint=hint, fix=fix)
+
+
+class SuffixColon(Rule):
+    info = warning_rule("GP513", "tag-suffix-colon")(
+        summary="An nlocation or migration tag has a closing colon, or another rule has two.",
+        rationale="htools adds the colon itself: htools:nlocation:rack: matches node tags rack::…, which hardly any"
+        " node has. (iextags and desiredlocation need one closing colon, which gpolicy adds to the"
+        " entries of a TagRules document.)",
+        source=f"{LOCATION}; htools of Ganeti 2.15 to 3.1",
+        bad=cluster_tags('"htools:nlocation:rack:"'),
+        good=cluster_tags('"htools:nlocation:rack"'),
+        fix="Removes the colon.",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        there = {(tag.label, tag.text) for tag in context.tags}
+        for tag in context.tags:
+            if tag.family in ("nlocation", "migration") and tag.suffix.strip(":") and tag.suffix.endswith(":"):
+                meant = tag.text.rstrip(":")
+                message = f"{tag.text} matches node tags {tag.suffix}:…, with two colons"
+                is_new = (tag.label, meant) not in there
+                fix = (
+                    edits.replace_word(context.policy, tag.span, tag.text, meant) if is_new else None
+                )  # a list may not name it twice
+                yield self.hit(tag.label, message, tag.span, hint=f"write {meant}", fix=fix)
+            elif tag.family in _RAW and tag.suffix.endswith("::"):
+                message = f"{tag.text} matches tags {tag.suffix}…, with two colons"
+                yield self.hit(tag.label, message, tag.span, hint=f"write one colon less: {tag.suffix[:-1]}…")
+
+
+class PrefixCovered(Rule):
+    info = warning_rule("GP514", "tag-prefix-covered")(
+        summary="An exclusion or desired-location prefix is covered by another one.",
+        rationale="Every tag that starts with the longer prefix starts with the shorter one. The longer one has no"
+        " effect, and most likely the shorter one matches more than was meant.",
+        source=f"htools of Ganeti 2.15 to 3.1; {LOCATION}",
+        bad="gpolicy: v1\nkind: TagRules\nexclusion: [{raw: service}, service-level]\n",
+        good="gpolicy: v1\nkind: TagRules\nexclusion: [service, service-level]\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        tags = [tag for tag in context.tags if tag.family in _RAW and tag.suffix and tag.level is Level.CLUSTER]
+        first = {(tag.family, tag.suffix): tag for tag in reversed(tags)}
+        for tag in tags:
+            shorter = (tag.suffix[:length] for length in range(1, len(tag.suffix)))
+            wider = next((first[tag.family, begin] for begin in shorter if (tag.family, begin) in first), None)
+            if wider is not None:
+                message = f"all tags {tag.suffix}… are covered by {wider.suffix}… already"
+                related = (Related(wider.span, "the wider one"),)
+                hint = "remove this one, or narrow the wider one with a closing colon"
+                yield self.hit(tag.label, message, tag.span, hint=hint, related=related)
+
+
+class OwnedPrefixReach(Rule):
+    info = warning_rule("GP515", "owned-prefix-reach")(
+        summary="An owned prefix has no closing colon, covers all rules of htools, or is owned twice.",
+        rationale="gpolicy removes every undeclared tag that starts with the prefix: `rack` also owns the tags"
+        " rackspace and rack-unit:7 of somebody else, and `htools:` the rules that nobody here declares.",
+        bad='gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: rack, "on": [node]}\n',
+        good='gpolicy: v1\nkind: TagRules\nowns:\n  - {prefix: "rack:", "on": [node]}\n',
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        seen: dict[str, set[Level]] = {}
+        first: dict[str, Span] = {}
+        for rules in context.policy.tag_rules:
+            for owned in rules.owns:
+                prefix, levels = owned.value.prefix, owned.value.levels
+                before = first.setdefault(prefix, owned.span)
+                if levels & seen.setdefault(prefix, set()):
+                    message, hint = f"{prefix} is owned twice", "remove one of the two"
+                    yield self.hit("cluster", message, owned.span, hint=hint, missing=copied(owned.span, before))
+                seen[prefix] |= levels
+                if HTOOLS.startswith(prefix) and Level.CLUSTER in levels and not is_of_tool(owned.value):
+                    message = f"owning {prefix} removes every rule of htools that the policy does not declare"
+                    yield self.hit("cluster", message, owned.span, hint="own families: iextags, nlocation, …")
+                elif not prefix.endswith(":") and not is_of_tool(owned.value):
+                    message = f"owning {prefix} removes every tag that starts with it, such as {prefix}x:…"
+                    yield self.hit("cluster", message, owned.span, hint=f"write {prefix}: with a colon")

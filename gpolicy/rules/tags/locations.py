@@ -18,11 +18,12 @@ from gpolicy.policy.promised import unlikely
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
 from gpolicy.printable import listed, named
 from gpolicy.rules.examples import GROUP
-from gpolicy.rules.groups.nodes import unknown_in_sets
+from gpolicy.rules.shared import unknown_in_sets
 from gpolicy.rules.tags.domains import (
     LOCATION,
     PLACES,
     allowed_migrations,
+    almost_in,
     begins_of,
     domains,
     has_mirrors,
@@ -32,11 +33,12 @@ from gpolicy.rules.tags.domains import (
     suffixes,
     unread_places,
 )
-from gpolicy.rules.tags.spelling import almost_in
 
 _MOST_GROUPS: Final = 6  # named in one message
 _GROUP: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
 _RACKS: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\n"
+_MOST_COMPARED: Final = 100_000
+"""Tags of nodes that lack a domain, compared with its name."""
 
 
 def _rack(nodes: str, tag: str) -> str:
@@ -56,8 +58,7 @@ class DesiredLocationWithoutDomain(Rule):
         bad="gpolicy: v1\nkind: TagRules\ndesired_location: [rack]\n",
         good="gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\ndesired_location: [rack]\n",
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         tags = list(context.tags)
@@ -85,8 +86,7 @@ class FailureDomainUndivided(Rule):
         bad=_GROUP + _RACKS + _rack("n1, n2, n3", "rack:1"),
         good=_DIVIDED,
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         places = list(_domains_of_groups(context))
@@ -118,9 +118,8 @@ class FailureDomainUndivided(Rule):
                 where.setdefault(key, _place(nodes, domain, tag))
         for key, undivided_groups in shared.items():
             message = f"all nodes of {named('group', undivided_groups)} have {key[1]}: none can be avoided"
-            hint = "tag the nodes by what they really share, or remove the domain"
             label, span = where[key]
-            yield self.hit(label, message, span, hint=hint)
+            yield self.hit(label, message, span, hint="tag the nodes by what they really share, or remove the domain")
 
     def _places_mirrors(self, context: Context, name: str) -> bool:
         """Return whether mirrored instances are placed in a group."""
@@ -141,8 +140,7 @@ class FailureDomainIncomplete(Rule):
         bad=_GROUP + _RACKS + _rack("n1", "rack:1") + _rack("n2", "rack:2"),
         good=_DIVIDED,
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         slips = [nodes for nodes in context.policy.node_sets if any(unlikely(entry.value) for entry in nodes.nodes)]
@@ -181,10 +179,6 @@ class FailureDomainIncomplete(Rule):
             yield self.hit(
                 key[0], _lacking_words(lacking), spans[key], hint=f"tag every node of {whose} {domains_there}"
             )
-
-
-_MOST_COMPARED: Final = 100_000
-"""Tags of nodes that lack a domain, compared with its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,8 +263,7 @@ class PlacesWithoutDomain(Rule):
         bad=_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]"),
         good=_DIVIDED.replace("failure_domains: [rack]", "owns: [nlocation]\nfailure_domains: [rack]"),
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         if suffixes(context.tags, "nlocation"):

@@ -1,8 +1,9 @@
-"""GP5xx: migration tags (design document "Improving location awareness of Ganeti")."""
+"""GP518, GP525 to GP527 and others: migration tags, and domains beside one another (location awareness)."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from heapq import nsmallest
 from typing import Final
@@ -13,16 +14,20 @@ from gpolicy.checking.tags import HTOOLS, Tag, TaggedNode
 from gpolicy.findings import Related, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.misspelt import Guesses
+from gpolicy.printable import some
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.tags.domains import (
     CLOSE,
     LOCATION,
+    OF_NODES,
     allowed_migrations,
     begins_of,
     cluster_tags,
     declared_node_tags,
     domains,
     exceptions,
+    has_mirrors,
+    in_two,
     known_node_tags,
     may_receive,
     observed,
@@ -34,6 +39,12 @@ from gpolicy.rules.tags.domains import (
 
 _SOURCE: Final = f"{LOCATION}, Migration tags"
 _NODES: Final = f"{GROUP}nodes: [n1, n2, n3]\n---\n"
+_UP: Final = '{from: "hv:4", to: "hv:5"}'
+_NUMBER: Final = re.compile(r"(.*:)v?([0-9]{1,9}(?:\.[0-9]{1,9})*)")
+_MOST_KINDS: Final = 300
+"""Different sets of tags in a group that are compared with one another."""
+_FOUR_NODES: Final = f"{GROUP}nodes: [n1, n2, n3, n4]\n---\n"
+_RULES: Final = "gpolicy: v1\nkind: TagRules\nfailure_domains: [rack]\nmigration: {domains: [hv]}\n"
 
 
 def _node_set(nodes: str, tag: str) -> str:
@@ -42,9 +53,6 @@ def _node_set(nodes: str, tag: str) -> str:
 
 def _rules(allow: str) -> str:
     return f"gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow: [{allow}]\n"
-
-
-_UP: Final = '{from: "hv:4", to: "hv:5"}'
 
 
 class AllowMigrationForm(Rule):
@@ -59,9 +67,8 @@ class AllowMigrationForm(Rule):
     def check(self, context: Context) -> Iterator[Hit]:
         for tag in context.tags:
             if tag.family == "allowmigration" and tag.suffix and len(sides(tag)) != 2:
-                message = f"{tag.suffix!r} is not FROM::TO with exactly one ::"
                 hint = "or write it in a TagRules document: migration.allow: [{from: …, to: …}]"
-                yield self.hit(tag.label, message, tag.span, hint=hint)
+                yield self.hit(tag.label, f"{tag.suffix!r} is not FROM::TO with exactly one ::", tag.span, hint=hint)
 
 
 class AllowMigrationWithoutDomain(Rule):
@@ -73,8 +80,7 @@ class AllowMigrationWithoutDomain(Rule):
         bad='gpolicy: v1\nkind: TagRules\nmigration:\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
         good='gpolicy: v1\nkind: TagRules\nmigration:\n  domains: [hv]\n  allow: [{from: "hv:4", to: "hv:5"}]\n',
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         tags = list(context.tags)
@@ -82,9 +88,8 @@ class AllowMigrationWithoutDomain(Rule):
         for tag in tags:
             for side in sides(tag) if tag.family == "allowmigration" and len(sides(tag)) == 2 else ():
                 if domains.isdisjoint(begins_of(side)) and not (tag.typed and side.startswith(HTOOLS)):
-                    message = f"{side!r} belongs to no migration domain"
                     hint = f"declare the domain {side.partition(':')[0]!r} (TagRules: migration.domains)"
-                    yield self.hit(tag.label, message, tag.span, hint=hint)
+                    yield self.hit(tag.label, f"{side!r} belongs to no migration domain", tag.span, hint=hint)
 
 
 class AllowMigrationPointless(Rule):
@@ -122,8 +127,7 @@ class TagWithoutNode(Rule):
         bad=_rules('{from: "hv:4", to: "hv:6"}') + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
         good=_rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5"),
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         known = known_node_tags(context)
@@ -169,8 +173,7 @@ class MigrationDeadEnd(Rule):
         bad=_NODES + _rules("") + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
         good=_NODES + _rules(_UP) + _node_set("n1", "hv:4") + _node_set("n2", "hv:5") + _node_set("n3", "hv:5"),
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         names = domains(context, "migration")
@@ -189,8 +192,7 @@ class MigrationDeadEnd(Rule):
                 message = (
                     f"no other node of group {group} accepts instances from {node.name} ({', '.join(sorted(tags))})"
                 )
-                hint = "give another node the same tags, or allow the migration"
-                yield self.hit(label, message, span, hint=hint)
+                yield self.hit(label, message, span, hint="give another node the same tags, or allow the migration")
 
 
 def _migration_tags(node: TaggedNode, names: Iterable[str]) -> frozenset[str]:
@@ -219,10 +221,118 @@ class MigrationDownwards(Rule):
                 yield self.hit(tag.label, message, tag.span, hint="exchange `from` and `to`, or allow both ways")
 
 
-_NUMBER: Final = re.compile(r"(.*:)v?([0-9]{1,9}(?:\.[0-9]{1,9})*)")
-
-
 def _version(tag: str) -> tuple[str, list[int]]:
     """Return what a tag begins with and the version that it ends with, empty if with none."""
     found = _NUMBER.fullmatch(tag)
     return (found[1], [int(part) for part in found[2].split(".")]) if found else (tag, [])
+
+
+def _set(nodes: str, *tags: str) -> str:
+    shown = ", ".join(f'"{tag}"' for tag in tags)
+    name = f"{tags[0].replace(':', ' ')} of {nodes}"
+    return f"---\ngpolicy: v1\nkind: NodeSet\nname: {name}\nnodes: [{nodes}]\ntags: [{shown}]\n"
+
+
+_RACKS: Final = _set("n1, n2", "rack:1") + _set("n3, n4", "rack:2")
+
+
+class ExclusionOfNodeTags(Rule):
+    info = warning_rule("GP525", "exclusion-of-node-tags")(
+        summary="An exclusion rule is about tags of nodes.",
+        rationale="htools compares exclusion tags of instances only: two with the same tag do not share a node. Tags"
+        " of nodes have no effect there; what nodes share are failure domains.",
+        source=f"{LOCATION}; htools of Ganeti 2.15 to 3.1",
+        bad="gpolicy: v1\nkind: TagRules\nexclusion: [rack]\nfailure_domains: [rack]\n",
+        good="gpolicy: v1\nkind: TagRules\nexclusion: [service]\nfailure_domains: [rack]\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        names = suffixes(context.tags, "nlocation") | suffixes(context.tags, "migration")
+        of_nodes = sorted({tag.text for tag in context.tags if tag.level is Level.NODE and not tag.family})
+        for tag in context.tags:
+            if tag.family != "iextags" or not tag.suffix or tag.suffix.startswith(HTOOLS):
+                continue
+            name = tag.suffix.rstrip(":")
+            place = bisect_left(of_nodes, tag.suffix)
+            node_tag = next((text for text in of_nodes[place : place + 1] if text.startswith(tag.suffix)), None)
+            if name in names or name.lower() in OF_NODES or node_tag is not None:
+                message = f"{name} is a domain of nodes, and exclusion is about instances"
+                if node_tag is not None and name not in names:
+                    message = f"nodes have the tag {node_tag}, and exclusion is about tags of instances"
+                yield self.hit(tag.label, message, tag.span, hint="name what instances have in common: service")
+
+
+class DomainsLeaveNone(Rule):
+    info = warning_rule("GP526", "domains-leave-none")(
+        summary="Each domain leaves a node others of its group for its mirrors, but no other node suits all domains.",
+        rationale="The secondary of a DRBD instance should share no failure domain with its primary, and an instance"
+        " can only migrate to it where migration tags allow that. Where these leave no node, every mirrored instance"
+        " there either shares a failure domain with itself, or cannot migrate between its two nodes.",
+        source=f"{LOCATION}, Failure tags and Migration tags",
+        bad=_FOUR_NODES + _RULES + _set("n1, n2", "rack:1", "hv:4") + _set("n3, n4", "rack:2", "hv:5"),
+        good=_FOUR_NODES + _RULES + _RACKS + _set("n2, n3", "hv:4") + _set("n1, n4", "hv:5"),
+    )
+    finds_more_with_state = needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        failure, migration = sorted(domains(context, "nlocation")), sorted(domains(context, "migration"))
+        if len(failure) + bool(migration) < 2:
+            return
+        allowed = allowed_migrations(context)
+        for group in context.groups:
+            nodes = context.tagged_nodes.get(group.name, ()) if has_mirrors(context, group) else ()
+            kinds: dict[tuple[frozenset[str], ...], list[TaggedNode]] = {}
+            for node in nodes:
+                moving = frozenset(tag for name in migration for tag in node.of(name))
+                kinds.setdefault((moving, *(node.of(name) for name in failure)), []).append(node)
+            if len(kinds) > _MOST_KINDS:
+                continue
+            alone = [node for kind, alike in kinds.items() if _is_left_alone(kind, kinds, allowed) for node in alike]
+            if alone:
+                names = ", ".join(dict.fromkeys((*failure, *migration)))
+                message = (
+                    f"group {group.name}: no node suits {some([node.name for node in alone])} as the other node of a"
+                    f" mirrored instance, by {names} together"
+                )
+                places = (node.tags[tag] for node in alone for tag in sorted(node.tags) if node.tags[tag] is not None)
+                label, span = next(places, None) or (group.label, group.span)
+                yield self.hit(label, message, span, hint="spread the tags so that they cross, or remove a domain")
+
+
+def _is_left_alone(
+    kind: tuple[frozenset[str], ...],
+    kinds: dict[tuple[frozenset[str], ...], list[TaggedNode]],
+    allowed: set[tuple[str, ...]],
+) -> bool:
+    """Return whether each domain leaves others for nodes with these tags, but all together none."""
+    moving, *places = kind
+    others = [other for other, alike in kinds.items() if other != kind or len(alike) > 1]
+    suits = [
+        (
+            _may_move(moving, other[0], allowed),
+            *(mine.isdisjoint(its) for mine, its in zip(places, other[1:], strict=True)),
+        )
+        for other in others
+    ]
+    return bool(suits) and all(any(each) for each in zip(*suits, strict=True)) and not any(all(one) for one in suits)
+
+
+def _may_move(one: frozenset[str], other: frozenset[str], allowed: set[tuple[str, ...]]) -> bool:
+    """Return whether an instance may migrate between nodes with these tags, in one direction at least."""
+    return may_receive(other, one, allowed) or may_receive(one, other, allowed)
+
+
+class NodeInTwoMigrationDomains(Rule):
+    info = warning_rule("GP527", "two-migration-tags")(
+        summary="A node has two tags of the same migration domain.",
+        rationale="Such a tag says what instances need of their node, such as the version of its hypervisor, of which"
+        " a node has one. A target must suit both tags.",
+        source=f"{LOCATION}, Migration tags",
+        bad=_FOUR_NODES + _RULES + _RACKS + _set("n3, n4", "hv:4") + _set("n1, n2", "hv:4", "hv:5"),
+        good=_FOUR_NODES + _RULES + _RACKS + _set("n1, n2, n3, n4", "hv:4"),
+    )
+    finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for label, message, span in in_two(context, domains(context, "migration")):
+            yield self.hit(label, message, span, hint="leave it one of the tags")

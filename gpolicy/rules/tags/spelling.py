@@ -1,20 +1,31 @@
-"""GP522 to GP524, GP529 and GP531: tags and prefixes that are almost those of a domain."""
+"""GP522 to GP524, GP529, GP531 and GP533: tags and prefixes that are almost others of the policy."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from difflib import SequenceMatcher
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
+from gpolicy.checking.tags import HTOOLS
 from gpolicy.findings import RuleParameter, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
-from gpolicy.guessing import MOST_KNOWN
-from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
+from gpolicy.policy.misspelt import name_meant, rarer_slips
 from gpolicy.policy.scenario import Scenario
-from gpolicy.rules.tags.domains import CLOSE, LOCATION, begins_of, domains, misspelt_domains, observed, suffixes
+from gpolicy.rules.examples import GROUP
+from gpolicy.rules.tags.domains import (
+    LOCATION,
+    Names,
+    begins_of,
+    domains,
+    misspelt_domains,
+    observed,
+    suffixes,
+    why_almost,
+)
 
 _RULES: Final = 'gpolicy: v1\nkind: TagRules\nowns: [{prefix: "rack:", "on": [node]}]\nfailure_domains: [rack]\n---\n'
 _SET: Final = "gpolicy: v1\nkind: NodeSet\nname: left\nnodes: [n1]\ntags: "
@@ -28,35 +39,10 @@ _TAGGED: Final = (
 )
 _MOST_PLACES: Final = 200  # that are compared with one another
 _ZEROS: Final = re.compile(r"(?<![0-9])0+(?=[0-9])")
-
-
-class _Names:
-    """The names of domains, to ask which of them a tag is almost of. Guesses at a bounded number of words."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self.known = frozenset(names)
-        self._sorted = sorted(self.known)
-        self._by_lower: dict[str, list[str]] = {}
-        for name in self._sorted:
-            self._by_lower.setdefault(name.lower(), []).append(name)
-        self._meant: dict[str, str] = {}
-
-    def meant(self, written: str) -> str:
-        """Return the name that a word is almost, or nothing: another case, a slip of the fingers."""
-        if written in self.known:
-            return ""
-        if same := self._by_lower.get(written.lower()):
-            return same[0]
-        if written not in self._meant and (len(self._meant) >= MOST_GUESSES or len(self._sorted) > MOST_KNOWN):
-            return ""
-        if written not in self._meant:
-            self._meant[written] = next((name for name in self._sorted if _is_slip(written, name)), "")
-        return self._meant[written]
-
-    def begin(self, tag: str) -> list[str]:
-        """Return the names that a tag begins with, whatever the case."""
-        lower = tag.lower()
-        return sorted(name for end in range(1, len(lower) + 1) for name in self._by_lower.get(lower[:end], ()))
+_OF_TOOLS: Final = (HTOOLS, "ganeti:")
+_MOST_PREFIXES: Final = 20
+"""Prefixes whose tags are compared."""
+_OTHERS: Final = "".join(f"---\ngpolicy: v1\nkind: NodeGroup\nname: {name}\ntags: [tier:web]\n" for name in ("a", "b"))
 
 
 def _is_mistyped(tag: str, other: str) -> bool:
@@ -67,11 +53,6 @@ def _is_mistyped(tag: str, other: str) -> bool:
     (domain, _, place), (same, _, known) = tag.rpartition(":"), other.rpartition(":")
     is_other = domain != same or (len(place) == len(known) and sorted(place) != sorted(known))
     return not is_other and name_meant(place, [known]) is not None
-
-
-def _is_slip(written: str, name: str) -> bool:
-    letters = sorted(written) == sorted(name) and len(name) > 2  # two letters in the wrong order
-    return letters or (len(name) > 2 and SequenceMatcher(None, written, name).ratio() >= CLOSE)
 
 
 class TagAlmostInDomain(Rule):
@@ -88,17 +69,17 @@ class TagAlmostInDomain(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         misspelt = misspelt_domains(context)
-        names = _Names({*domains(context, "nlocation"), *domains(context, "migration")} - misspelt)
+        names = Names({*domains(context, "nlocation"), *domains(context, "migration")} - misspelt)
         for tag in context.tags:
             if tag.level is Level.NODE and not tag.family:
-                reason = _almost(tag.text, names)
+                reason = why_almost(tag.text, names)
                 if reason:
                     yield self.hit(
                         tag.label, f"`{tag.text}`: {reason}", tag.span, hint="correct the tag, or the domain"
                     )
         for scenario in context.policy.scenarios:
             for node in (node for part in scenario.stage.simulated for node in part.nodes):
-                if reason := next((found for tag in node.tags if (found := _almost(tag, names))), ""):
+                if reason := next((found for tag in node.tags if (found := why_almost(tag, names))), ""):
                     message = f"a tag of {node.name}: {reason}"
                     hint = "correct the tag, or the domain"
                     yield self.hit(f"test/{scenario.name.value}", message, node.span, hint=hint)
@@ -117,29 +98,6 @@ class TagAlmostInDomain(Rule):
                 yield self.hit(tag.label, message, tag.span, hint="write the tag in one way")
 
 
-def almost_in(tag: str, domain: str) -> bool:
-    """Return whether a tag is most likely one of a domain, but mistyped (GP522)."""
-    return bool(_almost(tag, _Names([domain])))
-
-
-def _almost(tag: str, names: _Names) -> str:
-    """Return why a tag is most likely one of a domain mistyped, or nothing."""
-    begins = names.begin(tag)
-    if any(tag.startswith(f"{name}::") for name in begins):
-        return "the second colon belongs to the name of the place"
-    if any(tag.startswith(f"{name}:") and tag != f"{name}:" for name in begins):
-        return ""
-    for name in begins:
-        rest = tag[len(name) :]
-        if tag == f"{name}:":
-            return f"it names no {name}, only the domain"
-        if rest[:1] in ("-", "_", ".", "=", "/") or rest.isdecimal() or (len(rest) == 1 and rest.isalpha()):
-            return f"tags of the domain {name} are {name}:…, with a colon"
-    prefix, colon, _ = tag.partition(":")
-    meant = names.meant(prefix) if colon else ""
-    return f"Did you mean `{meant}:`, the name of the domain?" if meant else ""
-
-
 class TagRuleAlmostInUse(Rule):
     info = warning_rule("GP529", "tag-rule-almost-in-use")(
         summary="An exclusion or a desired location is about no tag of an instance, but almost about one in use, or"
@@ -150,15 +108,14 @@ class TagRuleAlmostInUse(Rule):
         bad=_TAGGED.replace("[service]", "[sevrice]"),
         good=_TAGGED,
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         there = context.state.instances.values() if context.state else ()
         used = {tag for instance in there for tag in instance.tags}
         for scenario in context.policy.scenarios:
             used |= {tag for part in scenario.stage.simulated for item in part.instances for tag in item.sizes.tags}
-        names = _Names({tag.partition(":")[0] for tag in used if ":" in tag})
+        names = Names({tag.partition(":")[0] for tag in used if ":" in tag})
         for scenario, written, near in _almost_kept_apart(context):
             message = f"the tag {written} keeps nothing apart, but {near}:… does, which others of the test have"
             yield self.hit(f"test/{scenario.name.value}", message, scenario.name.span, hint=f"Did you mean `{near}`?")
@@ -181,7 +138,7 @@ class TagRuleAlmostInUse(Rule):
 def _almost_kept_apart(context: Context) -> Iterator[tuple[Scenario, str, str]]:
     """Yield tests with a tag that is almost one of an exclusion, beside others that are one: the tag, and the word."""
     words = {tag.suffix.rstrip(":") for tag in context.tags if tag.typed and tag.family == "iextags"}
-    names = _Names({word for word in words if word and ":" not in word})
+    names = Names({word for word in words if word and ":" not in word})
     for scenario in context.policy.scenarios if names.known else ():
         sizes = [part.sizes for simulated in scenario.stage.simulated for part in simulated.instances]
         tags = {tag for size in (*sizes, scenario.sizes) if size is not None for tag in size.tags}
@@ -210,11 +167,10 @@ class OwnedPrefixIdle(Rule):
         bad=f'{_RULES.replace("rack:", "rakc:")}{_SET}["rack:a"]\n',
         good=f'{_RULES}{_SET}["rack:a"]\n',
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
-        prefixes = _Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
+        prefixes = Names(tag.text.partition(":")[0] for tag in context.tags if ":" in tag.text)
         used, left = context.once(_ownership)
         for rules in context.policy.tag_rules:
             for owned in rules.owns:
@@ -242,8 +198,7 @@ class DomainNotOwned(Rule):
         bad=_RULES.replace("[rack]", "[rack, room]") + f'{_SET}["rack:a", "room:1"]\n',
         good=f'{_RULES}{_SET}["rack:a"]\n',
     )
-    finds_more_with_state = True
-    needs_whole_policy = True
+    finds_more_with_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         used, left = context.once(_ownership)
@@ -297,6 +252,43 @@ class RawPrefixShort(Rule):
         for tag in context.tags:
             short = 0 < len(tag.suffix) < least and not tag.suffix.endswith(":")
             if tag.typed and tag.family in ("iextags", "desiredlocation") and short:
-                message = f"many tags start with {tag.suffix}"
                 hint = f"write {tag.suffix} without raw to mean {tag.suffix}:…, or a longer prefix"
-                yield self.hit(tag.label, message, tag.span, hint=hint)
+                yield self.hit(tag.label, f"many tags start with {tag.suffix}", tag.span, hint=hint)
+
+
+class TagAlmostAnother(Rule):
+    info = warning_rule("GP533", "tag-almost-another")(
+        summary="A tag, or the word before its colon, is almost one that others of the policy have.",
+        rationale="What reads tags compares them letter by letter: a house rule, a script or a search for `tier:web`"
+        " leaves out `teir:web`. (GP522 is about the domains of nodes.)",
+        source="gpolicy",
+        bad=f"{GROUP}tags: [teir:web]\n{_OTHERS}",
+        good=f"{GROUP}tags: [tier:web]\n{_OTHERS}",
+    )
+    needs_whole_policy = finds_more_with_state = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        domain_names = {*domains(context, "nlocation"), *domains(context, "migration")}
+        tags = [tag for tag in context.tags if ":" in tag.text and not tag.text.startswith(_OF_TOOLS)]
+        prefixes = Counter(_prefix(tag.text) for tag in tags)
+        prefixes.update(owned.prefix.rstrip(":") for owned in context.policy.owned if owned.prefix.endswith(":"))
+        meant = {f"{word}:": f"{near}:" for word, near in rarer_slips(prefixes).items()}
+        texts: dict[str, Counter[str]] = {}
+        for tag in tags:
+            texts.setdefault(_prefix(tag.text), Counter())[tag.text] += 1
+        for uses in islice(texts.values(), _MOST_PREFIXES):
+            meant |= rarer_slips(uses)
+        for tag in tags if meant else ():
+            prefix = _prefix(tag.text)
+            near = meant.get(f"{prefix}:") or meant.get(tag.text)
+            if near is None:
+                continue
+            of_domain = prefix in domain_names or name_meant(prefix, domain_names)
+            if tag.level is not Level.NODE or not of_domain:  # else GP522
+                shown = f"{near}…" if near.endswith(":") else near
+                message = f"the tag {tag.text} is almost {shown}, which others of the policy have"
+                yield self.hit(tag.label, message, tag.span, hint=f"Did you mean `{near}`?")
+
+
+def _prefix(text: str) -> str:
+    return text.partition(":")[0]

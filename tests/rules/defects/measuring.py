@@ -8,6 +8,7 @@ from pathlib import Path
 from gpolicy.checking.checking import check_policy
 from gpolicy.checking.consequences import one_for_each_missing
 from gpolicy.findings import Finding, Severity
+from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
 from tests.rules.case_files import cases
@@ -116,7 +117,9 @@ def _key(finding: Finding) -> tuple[str, str]:
 
 def _serious(directory: Path) -> list[Finding]:
     """Return the findings of `gpolicy check DIRECTORY`, without infos."""
-    findings = one_for_each_missing(*(check_policy(load_policy(root), today=TODAY) for root in policy_roots(directory)))
+    findings = one_for_each_missing(
+        *(check_policy(load_policy(root), today=TODAY, forecast=FORECAST) for root in policy_roots(directory))
+    )
     return [finding for finding in findings if finding.severity is not Severity.INFO]
 
 

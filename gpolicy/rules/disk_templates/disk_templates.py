@@ -1,22 +1,24 @@
-"""GP301, GP304, GP305 and GP307 to GP309: the templates that the cluster has enabled."""
+"""GP301 to GP311: the templates that the cluster has enabled, and those that instance policies allow."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
-from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, Context, Known, texts
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, MINMAX, Context, Known, name_of, texts
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.findings import REFUSED, Related, error_rule, warning_rule
+from gpolicy.findings import REFUSED, Related, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.vocabulary import DISK_TEMPLATES as TEMPLATE_NAMES
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, Leaf
-from gpolicy.rules.examples import CLUSTER, GROUP
-from gpolicy.rules.parameters.nodes import HELPER
+from gpolicy.rules.examples import CLUSTER, GROUP, bounds
+from gpolicy.rules.shared import HELPER
 
 _SOURCE: Final = "Ganeti 3.0, checks of the cluster and group commands"
+_DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}
+_PAIR: Final = f"  minmax:\n    - name: some\n      {bounds('1G 12G', '1 3', '10G 90G')}"
 
 
 def _where(enabled: Known) -> tuple[Related, ...]:
@@ -42,14 +44,10 @@ class TemplateNotEnabled(Rule):
                 if template not in enabled.values:
                     message = f"{template} is not enabled on the cluster"
                     hint = f"add it to enabled_disk_templates, or allow only {', '.join(enabled.values)}"
-                    span = leaf.at(_index(leaf.document.root, template))
+                    written: Any = leaf.document.root  # the value itself is sorted
+                    span = leaf.at(written["ipolicy"]["disk-templates"].index(template))
                     missing = f"enabled {template}"
                     yield self.hit(declared, message, span, hint=hint, related=_where(enabled), missing=missing)
-
-
-def _index(root: dict[str, dict[str, list[str]]], template: str) -> int:
-    """Return the place of a template in the list as it is written (the value itself is sorted)."""
-    return root["ipolicy"]["disk-templates"].index(template)
 
 
 class LvmWithoutVolumeGroup(Rule):
@@ -150,9 +148,6 @@ class ParametersOfDisabledTemplate(Rule):
                     yield self.hit(declared, message, span, hint=hint, related=_where(enabled), missing=missing)
 
 
-_DIRECTORIES: Final[dict[str, Path]] = {"file": ("file_storage_dir",), "sharedfile": ("shared_file_storage_dir",)}
-
-
 def _is_set(leaf: Leaf, declared: Declared) -> bool:
     """Return whether a leaf is a disk parameter with a value of its own; every cluster has Ganeti's defaults anyway."""
     parameter = parameter_at(leaf.path) if leaf.path[0] == "diskparams" else None
@@ -170,8 +165,7 @@ class StaleGroupTemplates(Rule):
         bad=f"{CLUSTER}enabled_disk_templates: [plain]\n",
         good=f"{CLUSTER}enabled_disk_templates: [plain]\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
     )
-    needs_state = True
-    needs_whole_policy = True
+    needs_state = needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:
         cluster, enabled = context.policy.cluster, context.cluster_leaf(ENABLED_TEMPLATES)
@@ -232,3 +226,99 @@ class TemplateInUse(Rule):
             message = f"{template} is to be disabled, but {examples[template]}{others} disks of it"
             hint = f"convert or remove them first, or leave {template} enabled"
             yield self.hit(cluster, message, enabled.span, hint=hint)
+
+
+class DefaultTemplateNotAllowed(Rule):
+    info = warning_rule("GP302", "default-template-not-allowed")(
+        summary="The default disk template is diskless, or the cluster's instance policy does not allow it.",
+        rationale="The first template of enabled_disk_templates is the default of new instances. If the policy does"
+        " not allow it, Ganeti refuses every creation that names no template. diskless before others makes each such"
+        " instance one without a disk.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}enabled_disk_templates: [plain, drbd]\nipolicy: {{disk-templates: [drbd]}}\n",
+        good=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd]}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        cluster = context.policy.cluster
+        enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
+        if cluster is None or enabled is None:
+            return
+        first, *others = texts(enabled)
+        usable = [template for template in others if allowed is None or template in texts(allowed)]
+        if first == "diskless" and usable:
+            message = "diskless is the default template of new instances, as it is enabled first"
+            yield self.hit(cluster, message, enabled.at(0), hint=f"begin with {usable[0]}")
+        elif allowed is not None and first not in texts(allowed):
+            message = f"{first} is the default template of new instances (it is enabled first), but not allowed"
+            hint = f"begin enabled_disk_templates with one of {', '.join(texts(allowed))}"
+            related = (Related(allowed.span, "allowed here"),)
+            missing = f"{first} in {allowed.span}"
+            yield self.hit(cluster, message, enabled.at(0), hint=hint, related=related, missing=missing)
+
+
+class GroupTemplateBeyondCluster(Rule):
+    info = info_rule("GP303", "group-template-beyond-cluster")(
+        summary="A group allows a disk template that the cluster's instance policy does not.",
+        rationale="enabled_disk_templates limits groups, the cluster's instance policy does not: a group's list"
+        " replaces the cluster's. This is legal, but easy to overlook.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}ipolicy: {{disk-templates: [drbd]}}\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
+        good=f"{CLUSTER}ipolicy: {{disk-templates: [drbd, plain]}}\n---\n{GROUP}ipolicy: {{disk-templates: [plain]}}\n",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        allowed = context.cluster_leaf(DISK_TEMPLATES)
+        if allowed is None:
+            return
+        for group in context.groups:
+            leaf = context.own(group, DISK_TEMPLATES)
+            more = [template for template in texts(leaf) if template not in texts(allowed)] if leaf else []
+            if leaf and more:
+                message = f"{name_of(group)} also allows {', '.join(more)}, which the cluster's policy does not"
+                yield self.hit(group, message, leaf.span, related=(Related(allowed.span, "the cluster's list"),))
+
+
+class TemplateNeverAllowed(Rule):
+    info = info_rule("GP306", "template-never-allowed")(
+        summary="A disk template is enabled, but neither the cluster's policy nor a group's allows it.",
+        rationale="No instance can use it, unless a group that the policy does not manage allows it.",
+        source=_SOURCE,
+        bad=f"{CLUSTER}enabled_disk_templates: [drbd, plain]\nipolicy: {{disk-templates: [drbd]}}\n",
+        good=f"{CLUSTER}enabled_disk_templates: [drbd]\nipolicy: {{disk-templates: [drbd]}}\n",
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        cluster = context.policy.cluster
+        enabled, allowed = context.cluster_leaf(ENABLED_TEMPLATES), context.cluster_leaf(DISK_TEMPLATES)
+        if cluster is None or enabled is None or allowed is None:
+            return
+        used = {template for _, leaf in context.explicit_at(DISK_TEMPLATES) for template in texts(leaf)}
+        for index, template in enumerate(texts(enabled)):
+            if template not in used:
+                message = f"{template} is enabled, but no instance policy allows it"
+                yield self.hit(cluster, message, enabled.at(index), hint="allow it somewhere, or do not enable it")
+
+
+class OnlyDiskless(Rule):
+    info = warning_rule("GP310", "only-diskless")(
+        summary="Only the template diskless is allowed, but the specs have disks.",
+        rationale="No instance with a disk can be created, and the bounds of disk-size and disk-count have no effect."
+        " Where no other template is enabled either, and the specs want no disk, that is on purpose.",
+        source="Ganeti 3.0, checks of instances",
+        bad=f"{CLUSTER}ipolicy:\n  disk-templates: [diskless]\n{_PAIR}",
+        good=f"{CLUSTER}ipolicy:\n  disk-templates: [diskless, plain]\n{_PAIR}",
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        enabled = context.cluster_leaf(ENABLED_TEMPLATES)
+        bound = "minimum" if enabled is not None and set(texts(enabled)) == {"diskless"} else "maximum"
+        for declared, (allowed, _) in context.combined(DISK_TEMPLATES, MINMAX):
+            about_disks = any(
+                getattr(pair, bound)["disk-count"] and pair.maximum["disk-size"] for pair in context.pairs(declared)
+            )
+            if set(texts(allowed)) == {"diskless"} and about_disks and not context.exclusive(declared):
+                message = f"{name_of(declared)} allows only diskless: no instance there can have a disk"
+                own, related = context.own_first(declared, allowed)
+                yield self.hit(declared, message, own.span, hint="allow a template that has disks", related=related)

@@ -1,18 +1,49 @@
-"""GP831 to GP833 and GP836: clusters of a fleet with the same name (in any case), node or MAC prefix."""
+"""GP831 to GP836: what clusters of a fleet share by mistake, and what they say beside their base."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gpolicy.checking.fleet import Fleet, FleetHit, FleetRule, place_of
-from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
+from gpolicy.findings import Related, Severity, Span, error_rule, info_rule, warning_rule
 from gpolicy.fit.desired import is_glob, matches
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.model import Leaf
+from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
 from gpolicy.policy.promised import written_out
-from gpolicy.rules.fleet.examples import BASE, GOOD, files, group_of, member
+from gpolicy.policy.source_file import YamlDocument
+
+BASE: Final = (
+    "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\ndiskparams:\n  drbd: {c-max-rate: 60M}\n"
+)
+_MOST_NAMES: Final = 200_000
+"""Names that patterns are written out to, to compare them."""
+_MOST_PATTERNS: Final = 50
+"""Patterns with * or ? that are compared with the names of other clusters."""
+_DEFAULT_PREFIX: Final = "aa:00:00"
+_OWN_PREFIX: Final = "give each cluster its own, if their networks are connected"
+_POLICY_FAMILIES: Final = frozenset(
+    {"ipolicy", "diskparams", "ndparams", "hv_state", "disk_state", "beparams", "hvparams", "enabled_disk_templates"}
+)
+"""What a fleet has in common, where a cluster does not say otherwise; devices, directories and the like it has not."""
+
+
+def member(town: str, more: str = "") -> str:
+    head = f"# {town}/cluster.yaml\ngpolicy: v1\nkind: Cluster\nname: {town}.example.org\n"
+    return f"{head}extends: ../base.yaml#fleet\n{more}"
+
+
+def group_of(town: str, nodes: str) -> str:
+    return f"# {town}/group.yaml\ngpolicy: v1\nkind: NodeGroup\nname: main\nnodes: [{nodes}]\n"
+
+
+def files(*files: str) -> str:
+    return "---\n".join(files)
+
+
+GOOD: Final = files(BASE, member("amsterdam"), member("berlin"))
 
 
 class ClusterNamedTwice(FleetRule):
@@ -33,8 +64,7 @@ class ClusterNamedTwice(FleetRule):
             if place_of(earlier) != place_of(span):
                 message = f"another policy also describes the cluster {name}"
                 hint = "put both into one directory, or correct the name"
-                related = (Related(earlier, "the first"),)
-                yield self.hit(number, "cluster", message, span, hint, related)
+                yield self.hit(number, "cluster", message, span, hint, (Related(earlier, "the first"),))
 
 
 class NodeInTwoClusters(FleetRule):
@@ -100,12 +130,6 @@ def _named_nodes(fleet: Fleet, members: Iterable[int]) -> Iterator[_Named]:
                     yield _Named(number, group.label, node.value, node.span)
 
 
-_MOST_NAMES: Final = 200_000
-"""Names that patterns are written out to, to compare them."""
-_MOST_PATTERNS: Final = 50
-"""Patterns with * or ? that are compared with the names of other clusters."""
-
-
 class MacPrefixShared(FleetRule):
     info = info_rule("GP833", "mac-prefix-shared")(
         summary="Clusters of a fleet use the same prefix for MAC addresses.",
@@ -146,10 +170,6 @@ class MacPrefixCopied(FleetRule):
                 yield self.hit(number, "cluster", message, leaf.span, _OWN_PREFIX, related)
 
 
-_DEFAULT_PREFIX: Final = "aa:00:00"
-_OWN_PREFIX: Final = "give each cluster its own, if their networks are connected"
-
-
 def _same_prefixes(fleet: Fleet) -> Iterator[tuple[int, int, Leaf, Leaf]]:
     """Yield each cluster with the MAC prefix of an earlier one: both numbers, and where each prefix is written."""
     path: Path = ("mac_prefix",)
@@ -163,3 +183,80 @@ def _same_prefixes(fleet: Fleet) -> Iterator[tuple[int, int, Leaf, Leaf]]:
             other, earlier = first.setdefault(leaf.value, (number, leaf))
             if other != number:
                 yield number, other, leaf, earlier
+
+
+class FleetDrift(FleetRule):
+    info = info_rule("GP834", "fleet-drift")(
+        summary="Clusters with the same base have different values that the base does not set.",
+        rationale="Values that only the clusters' own documents set drift apart unseen. Put the common value into the"
+        " base, and override it where a cluster must differ: gpolicy does not report an override of a base.",
+        bad=files(
+            BASE, *(member(town, f"ipolicy: {{vcpu-ratio: {n}}}\n") for town, n in (("amsterdam", 4), ("berlin", 8)))
+        ),
+        good=files(
+            BASE + "ipolicy: {vcpu-ratio: 4}\n", member("amsterdam"), member("berlin", "ipolicy: {vcpu-ratio: 8}\n")
+        ),
+    )
+
+    def check(self, fleet: Fleet) -> Iterator[FleetHit]:
+        for members in fleet.with_one_base:
+            said: dict[Path, list[tuple[int, Leaf]]] = defaultdict(list)
+            for number in members:
+                cluster = fleet.policies[number].cluster
+                for path, leaf in cluster.leaves.items() if cluster else ():
+                    if path[0] in _POLICY_FAMILIES and leaf.value is not INHERIT:
+                        said[path].append((number, leaf))
+            for path, entries in said.items():
+                is_of_base = any(
+                    leaf.overridden or not _is_own(fleet.policies[number], leaf) for number, leaf in entries
+                )
+                counts = Counter(repr(leaf.value) for _, leaf in entries)
+                if is_of_base or len(counts) < 2:
+                    continue
+                usual = counts.most_common(1)[0][0]
+                other, example = next((number, leaf) for number, leaf in entries if repr(leaf.value) == usual)
+                for number, leaf in entries:
+                    if repr(leaf.value) != usual:
+                        message = f"{'.'.join(path)} differs from {fleet.name(other)}, which has the same base"
+                        related = (Related(example.span, f"the value of {fleet.name(other)}"),)
+                        hint = "put the common value into the base, and override it where a cluster must differ"
+                        yield self.hit(number, "cluster", message, leaf.span, hint, related)
+
+
+class BaseHoldsNowhere(FleetRule):
+    info = warning_rule("GP835", "base-holds-nowhere")(
+        summary="Every cluster overrides a value of their common base.",
+        rationale="A reader of the base believes that the value holds, but it holds in none of the checked clusters.",
+        bad=files(
+            BASE, *(member(town, "diskparams:\n  drbd: {c-max-rate: 200M}\n") for town in ("amsterdam", "berlin"))
+        ),
+        good=files(BASE, member("amsterdam"), member("berlin", "diskparams:\n  drbd: {c-max-rate: 200M}\n")),
+    )
+
+    def check(self, fleet: Fleet) -> Iterator[FleetHit]:
+        if any(finding.severity is Severity.ERROR for policy in fleet.policies for finding in policy.findings):
+            return  # it may hold in what could not be read
+        holding: set[tuple[Any, ...]] = set()
+        overridden: dict[tuple[Any, ...], list[tuple[int, Declared, Leaf]]] = defaultdict(list)
+        for number, policy in enumerate(fleet.policies):
+            for declared in policy.objects:
+                for leaf in declared.leaves.values():
+                    holding.add(place_of(leaf.span))
+                    for below in leaf.overridden:
+                        overridden[place_of(below.span)].append((number, declared, below))
+        for place, uses in overridden.items():
+            clusters = {number for number, _, _ in uses}
+            if place in holding or len(clusters) < 2:
+                continue
+            number, declared, leaf = uses[0]
+            users = list(dict.fromkeys(fleet.name(user) for user, _, _ in uses))
+            shown = f"{' and '.join(users[:2])}{f' and {len(users) - 2} more' if len(users) > 2 else ''}"
+            verb = "overrides" if len(users) == 1 else "override"
+            message = f"{leaf.dotted} of this base holds in no cluster: {shown} {verb} it"
+            hint = "write the value that most clusters need into the base"
+            yield self.hit(number, declared.label, message, leaf.span, hint)
+
+
+def _is_own(policy: Policy, leaf: Leaf) -> bool:
+    own: tuple[YamlDocument, ...] = policy.documents
+    return any(leaf.document.file == document.file for document in own)

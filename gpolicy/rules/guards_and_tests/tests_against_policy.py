@@ -1,0 +1,310 @@
+"""GP817 to GP820, GP825 and GP826: what tests ask for, against what the policy has, and tests that fail or cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from gpolicy.checking.context import DISK_TEMPLATES, ENABLED_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
+from gpolicy.checking.rule import Hit, Rule, Same, SilentAfter
+from gpolicy.findings import Related, warning_rule
+from gpolicy.fit.desired import is_glob, matches
+from gpolicy.guessing import MOST_KNOWN
+from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
+from gpolicy.policy.model import GroupPolicy
+from gpolicy.policy.promised import written_out
+from gpolicy.policy.scenario import Action, Number, Scenario, SimulatedGroup, Sizes
+from gpolicy.policy.source_file import Located
+from gpolicy.printable import some
+from gpolicy.rules.examples import GROUP, bounds
+
+if TYPE_CHECKING:
+    from gpolicy.testing.outcome import Outcome
+
+_GROUP: Final = (
+    f"{GROUP}nodes: [n1, n2]\nipolicy: {{disk-templates: [plain]}}\n"
+    "hardware: {memory: 64G, cpus: 16, pv_count: 4, pv_size: 1T}\n"
+)
+_HARDWARE: Final = "memory: 64G, cpus: 8, disk: 1T"
+_GROUPS: Final = (
+    f'{GROUP}nodes: ["node[1-4].example.org"]\n---\ngpolicy: v1\nkind: NodeGroup\nname: silver\n---\n'
+    "gpolicy: v1\nkind: Test\ntests:\n  - name: a test\n"
+)
+_ASKED: Final = "    redundancy: {group: gold}\n    expect: {survives: true}\n"
+_WITH_SIZES: Final = (
+    f"{GROUP}ipolicy:\n  disk-templates: [plain]\n  minmax:\n"
+    "    - name: large\n      " + bounds("16G 64G", "4 16", "100G 1T") + "---\ngpolicy: v1\nkind: Test\ntests:\n"
+)
+_ANY: Final = 100_000
+"""No cluster holds more instances."""
+
+
+def _test(disks: str, more: str = "") -> str:
+    place = f"{{memory-size: 2G, cpu-count: 2, disks: [{disks}]{more}}}"
+    test = f"  - name: a small one fits\n    place: {place}\n    expect: {{refused: false}}\n"
+    return f"---\ngpolicy: v1\nkind: Test\ntests:\n{test}"
+
+
+_GOOD: Final = _GROUP + _test("10G", ", disk-template: plain")
+
+
+def asked_of(context: Context, scenario: Scenario) -> GroupPolicy | None:
+    """Return the declared group that a test is about; None where that is not said, or it is not the policy's."""
+    if scenario.stage.snapshot is not None:
+        return None
+    simulated = {part.group.value for part in scenario.stage.simulated if part.group is not None}
+    if scenario.group is not None:
+        name = scenario.group.value
+    elif len(simulated) == 1:
+        name = next(iter(simulated))
+    elif len(context.groups) == 1 and not simulated:
+        name = context.groups[0].name
+    else:
+        return None
+    return next((group for group in context.groups if group.name == name), None)
+
+
+class TemplateOfTest(Rule):
+    info = warning_rule("GP817", "test-template")(
+        summary="A test uses a disk template that is not enabled or not allowed, or diskless with disks, but expects no"
+        " refusal.",
+        rationale="Ganeti refuses the instance because of its template, whatever else the test is about.",
+        bad=_GROUP + _test("10G", ", disk-template: drbd"),
+        good=_GOOD,
+    )
+    finds_more_with_state = True
+    unless_declared = (ENABLED_TEMPLATES,)
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        enabled = context.enabled_templates()
+        for scenario in context.policy.scenarios:
+            template = _template(scenario)
+            if template is None or scenario.stage.snapshot is not None:
+                continue
+            declared = asked_of(context, scenario) or context.policy.cluster
+            allowed = context.effective(declared, DISK_TEMPLATES) if declared else None
+            if _expects_refusal(scenario) or (scenario.sizes is not None and scenario.sizes.ignore_ipolicy):
+                continue  # that may be what it shows
+            reason = missing = ""
+            if template.value == "diskless" and scenario.sizes is not None and scenario.sizes.disks:
+                message = "diskless instances have no disks, and this one has"
+                hint = "write disks: [], or name another template"
+                yield self.hit(f"test/{scenario.name.value}", message, template.span, hint=hint)
+                continue
+            if enabled is not None and template.value not in enabled.values:
+                reason, missing = "is not enabled on the cluster", f"enabled {template.value}"
+            elif declared is not None and allowed is not None and template.value not in texts(allowed):
+                reason, missing = f"is not allowed in {name_of(declared)}", f"{template.value} in {allowed.span}"
+            if reason:
+                message = f"{template.value} {reason}"
+                label, hint = f"test/{scenario.name.value}", "name another template"
+                yield self.hit(label, message, template.span, hint=hint, missing=missing)
+
+
+def _template(scenario: Scenario) -> Located[str] | None:
+    if scenario.sizes is not None:
+        return scenario.sizes.template
+    return scenario.capacity.template if scenario.capacity is not None else None
+
+
+def _expects_refusal(scenario: Scenario) -> bool:
+    """Return whether the test expects that the instance is refused, or that none fits."""
+    wanted = {item.path: item.wanted for item in scenario.expectations}
+    return wanted.get(("refused",)) is True or scenario.action is Action.CAPACITY
+
+
+class SpindlesOfTest(Rule):
+    info = warning_rule("GP818", "test-spindles")(
+        summary="A test gives the spindles of a disk, but its group has no exclusive storage.",
+        rationale="Ganeti refuses spindles of a disk if exclusive storage is off. Either the group should have it, or"
+        " the test names the wrong group.",
+        source="Partitioned Ganeti, Spindles as a resource; Ganeti 3.0",
+        bad=_GROUP + _test("{size: 10G, spindles: 1}", ", disk-template: plain"),
+        good=_GROUP + "ndparams: {exclusive_storage: true}\n" + _test("{size: 10G, spindles: 1}"),
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for scenario in context.policy.scenarios:
+            group = asked_of(context, scenario)
+            if group is None or context.exclusive(group):
+                continue
+            leaf = context.effective(group, EXCLUSIVE_STORAGE)
+            said = "is off" if leaf is not None else "is not declared"
+            for sizes in _asked(scenario):
+                if any(disk.spindles for disk in sizes.disks or ()):
+                    message = f"the disk has spindles, but exclusive storage {said} in {name_of(group)}"
+                    hint = "write ndparams: {exclusive_storage: true} in the group, or leave spindles out"
+                    related = (Related(leaf.span, "it is off here"),) if leaf is not None else ()
+                    yield self.hit(f"test/{scenario.name.value}", message, sizes.span, hint=hint, related=related)
+                    break
+
+
+def _asked(scenario: Scenario) -> Iterator[Sizes]:
+    if scenario.sizes is not None:
+        yield scenario.sizes
+    for part in scenario.stage.simulated:
+        yield from (existing.sizes for existing in part.instances)
+
+
+def _simulated(first: str, second: str) -> str:
+    nodes = f"nodes: [{{name: {first}}}, {{name: {second}}}]"
+    return f'{_GROUPS}    "on": {{simulate: {{group: gold, {_HARDWARE}, {nodes}}}}}\n{_ASKED}'
+
+
+def _on(node: str) -> str:
+    sizes = "memory-size: 1G, cpu-count: 1, disks: [1G], disk-template: plain"
+    instances = f"instances: [{{name: web, nodes: [{node}], {sizes}}}]"
+    gold, silver = (f"{{group: {name}, nodes: 2, {_HARDWARE}" for name in ("gold", "silver"))
+    return f'{_GROUPS}    "on": {{simulate: [{gold}}}, {silver}, {instances}}}]}}\n{_ASKED}'
+
+
+class SimulatedNodeMisspelt(Rule):
+    info = warning_rule("GP825", "test-node-misspelt")(
+        summary="The name of a simulated node is almost that of a node of the policy, and others of the test are such.",
+        rationale="A simulated node has the tags and values of node sets by its name. Under another name it has none,"
+        " and the test shows nothing about them.",
+        bad=_simulated("node1.example.org", "node2.example.com"),
+        good=_simulated("node1.example.org", "node2.example.org"),
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        lists = [*(group.nodes or () for group in context.groups), *(nodes.nodes for nodes in context.policy.node_sets)]
+        entries = list(dict.fromkeys(entry.value for entries in lists for entry in entries))
+        plain = {entry for entry in entries if not is_glob(entry)}
+        globs = [entry for entry in entries if is_glob(entry)]
+        is_named = cache(lambda name: name in plain or _is_named(name, globs))
+        guesses = MOST_GUESSES
+        for scenario in context.policy.scenarios if entries else ():
+            there = {node.name for part in scenario.stage.simulated for node in part.nodes}
+            for part in scenario.stage.simulated:
+                known = [node.name for node in part.nodes if is_named(node.name)]
+                others = (node for node in part.nodes if known and not is_named(node.name) and not node.tags)
+                for node in others:
+                    guesses -= 1
+                    meant = _meant(node.name, known, entries) if guesses >= 0 else None
+                    if meant is not None and meant not in there:
+                        message = f"no group and no node set names {node.name}, unlike {known[0]}"
+                        hint = f"Did you mean `{meant}`?"
+                        yield self.hit(f"test/{scenario.name.value}", message, node.span, hint=hint)
+
+
+def _is_named(name: str, entries: Sequence[str]) -> bool:
+    return any(matches(entry, name) for entry in entries)
+
+
+def _meant(name: str, known: Sequence[str], entries: Sequence[str]) -> str | None:
+    """Return the node that a name is most likely meant for: the same host in the domain of others, or one slip away."""
+    host = name.partition(".")[0]
+    domains = dict.fromkeys(other.partition(".")[2] for other in known)
+    moved = (f"{host}.{domain}" for domain in domains if domain)
+    found = next((other for other in moved if _is_named(other, entries)), None)
+    names = [other for entry in entries for other in written_out(entry) or ()] if found is None else []
+    return name_meant(name, names) if found is None and len(names) <= MOST_KNOWN else found
+
+
+class InstanceElsewhere(Rule):
+    info = warning_rule("GP826", "test-instance-elsewhere")(
+        summary="A test lists an instance in one simulated group, and puts it on a node of another.",
+        rationale="An instance is in the group of its node. The numbers of counted nodes go on from group to group:"
+        " with `nodes: 2` in two groups, the second has node-3 and node-4.",
+        bad=_on("node-1"),
+        good=_on("node-3"),
+    )
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for scenario in context.policy.scenarios:
+            parts = scenario.stage.simulated
+            home = {node.name: part for part in parts for node in part.nodes}
+            for part in parts if len(parts) > 1 else ():
+                for existing in part.instances:
+                    homes = ((item, home.get(item.value, part)) for item in existing.nodes)
+                    node = next((item for item, there in homes if _name(there) != _name(part)), None)
+                    if node is not None:
+                        whose = f"{_name(home[node.value])}, and the instance in {_name(part)}"
+                        message = f"the node {node.value} of {existing.name.value} is in {whose}"
+                        nodes = [item.name for other in parts if _name(other) == _name(part) for item in other.nodes]
+                        hint = f"{_name(part)} has {some(nodes, 8)}"
+                        yield self.hit(f"test/{scenario.name.value}", message, node.span, hint=hint)
+
+
+def _name(part: SimulatedGroup) -> str:
+    return f"group {part.group.value}" if part.group else "the group"
+
+
+def _asking_for(memory: str) -> str:
+    sizes = f"{{group: gold, memory-size: {memory}, cpu-count: 4, disks: [200G], disk-template: plain}}"
+    return f"{_WITH_SIZES}  - {{name: a test, check_instance: {sizes}, expect: {{refused: false}}}}\n"
+
+
+def _capacity(number: str) -> str:
+    on = "{simulate: {group: gold, nodes: 2, memory: 256G, cpus: 32, disk: 4T}}"
+    return f'{_WITH_SIZES}  - {{name: a test, "on": {on}, capacity: {{}}, expect: {{specs: {{large: {number}}}}}}}\n'
+
+
+class NeverPassesTest(Rule):
+    info = warning_rule("GP819", "test-never-passes")(
+        summary="A test fails: what it expects is not so, or it cannot run.",
+        rationale="gpolicy runs small tests while it checks, since they need nothing but the policy. Either the test is"
+        " wrong, or the policy no longer allows what somebody relies on. Tests on snapshots, on many nodes or of many"
+        " instances are left to `gpolicy test`. No test runs while a number or a name of the policy is an error, or"
+        " makes no sense: the tests would fail for that reason.",
+        source="gpolicy test; Partitioned Ganeti, Constrained instance sizes",
+        bad=_asking_for("640G"),
+        good=_asking_for("64G"),
+    )
+    needs_whole_policy = runs_last = True
+    silent_after = SilentAfter(  # values of the policy that are wrong: tests then fail or cannot run because of them
+        errors=tuple(f"GP{family}" for family in "123456"),
+        missing=True,
+        codes=("GP114", "GP152", "GP212", "GP222", "GP226", "GP407", "GP413", "GP414", "GP419", "GP612"),
+    )
+    better = ((Same.LABEL, ("GP811", "GP812", "GP814", "GP815", "GP816", "GP817", "GP818")),)
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for outcome in context.forecast.outcomes(context.policy) if context.policy.scenarios else ():
+            if not outcome.ok:
+                yield self._failure(outcome)
+
+    def _failure(self, outcome: Outcome) -> Hit:
+        if outcome.error is not None:
+            message = f"the test cannot run: {outcome.error}"
+            return self.hit(f"test/{outcome.name}", message, outcome.place or outcome.span, hint=outcome.hint or "")
+        wrong = outcome.failures[0]
+        why = f" ({wrong.detail})" if wrong.detail else ""
+        message = f"the test fails: {wrong.title} is {wrong.found}{why}, but {wrong.expected} is expected"
+        return self.hit(f"test/{outcome.name}", message, wrong.span, hint="correct the question, or what is expected")
+
+
+class NeverFailsTest(Rule):
+    info = warning_rule("GP820", "test-never-fails")(
+        summary="A test expects what holds whatever the policy says, or changes its cluster without effect.",
+        rationale="Numbers are never below 0, and no cluster holds 100,000 instances: what expects it shows nothing. An"
+        " edit that leaves the cluster as it was most likely means another node or instance.",
+        source="gpolicy test",
+        bad=_capacity("{at_least: 0}"),
+        good=_capacity("{at_least: 1}"),
+    )
+    needs_whole_policy = True
+
+    def check(self, context: Context) -> Iterator[Hit]:
+        for scenario in context.policy.scenarios:
+            for expectation in scenario.expectations:
+                wanted = expectation.wanted
+                if (
+                    isinstance(wanted, Number)
+                    and (wanted.least or 0) <= 0
+                    and (wanted.most is None or wanted.most >= _ANY)
+                ):
+                    bound = "at least 0" if wanted.most is None else f"at most {wanted.most:,}"
+                    message = f"{expectation.title} is {bound} in any case"
+                    hint = "expect a number, or 1 or more"
+                    yield self.hit(f"test/{scenario.name.value}", message, expectation.span, hint=hint)
+        edits = any(scenario.stage.edits for scenario in context.policy.scenarios)
+        for scenario, edit in context.forecast.idle_edits(context.policy) if edits else ():
+            message = "this edit leaves the cluster of the test as it was"
+            yield self.hit(
+                f"test/{scenario.name.value}", message, edit.span, hint="remove it, or correct what it names"
+            )

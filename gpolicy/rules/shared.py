@@ -1,0 +1,197 @@
+"""What several rules share: parameters, forms of texts, names that nothing has, groups with exclusive storage."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fnmatch import translate
+from typing import Any, Final
+
+from gpolicy.checking.context import Context
+from gpolicy.checking.rule import Hit, Rule
+from gpolicy.findings import Related
+from gpolicy.fit.desired import is_glob
+from gpolicy.ganeti.parameter import Path, Reach
+from gpolicy.ganeti.parameters import PARAMETERS, default_in, parameter_at
+from gpolicy.guessing import did_you_mean_one_of
+from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Hardware, Leaf, NodeSetPolicy
+from gpolicy.policy.promised import unlikely, written_out
+from gpolicy.policy.source_file import Located
+
+WILDCARD: Final = re.compile(r"[*?\[]")
+FILES: Final[tuple[Path, ...]] = tuple(
+    parameter.path for parameter in PARAMETERS if parameter.reach in (Reach.FILE, Reach.PROGRAM)
+)
+MOST_BITS: Final = 128  # of an IPv6 address
+HELPER: Final[Path] = ("drbd_usermode_helper",)
+IMAGES: Final[tuple[Path, ...]] = (("install_image",), ("zeroing_image",))
+RANGES: Final = {
+    "resync-rate": (1, 4 << 20, "KiB/s"),
+    "c-plan-ahead": (0, 300, "tenths of a second"),
+    "c-fill-target": (0, 1 << 20, "sectors"),
+    "c-delay-target": (1, 100, "tenths of a second"),
+    "c-min-rate": (0, 4 << 20, "KiB/s"),
+    "c-max-rate": (250, 4 << 20, "KiB/s"),
+}
+"""Least and greatest value that DRBD 8.3 and 8.4 take (drbdsetup(8))."""
+
+_LONGEST: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a text, or each word of it between separators, looks like; and the same in words."""
+
+    pattern: str
+    wanted: str
+    between: str = ""
+
+
+def misformed(context: Context, forms: Mapping[Path, Form]) -> Iterator[tuple[Declared, Leaf, str, str]]:
+    """Yield the declared texts that do not have the form of their path, each with a message and a hint."""
+    for declared, leaf in context.explicit_at(*forms):
+        form, text = forms[leaf.path], str(leaf.value)[:_LONGEST]
+        words = [word.strip() for word in text.split(form.between)] if form.between and text else [text]
+        is_list = len(words) > 1
+        wrong = next((word for word in words if not re.fullmatch(form.pattern, word) or (is_list and not word)), None)
+        if wrong is not None:
+            verb = "cannot be" if len(words) == 1 else "has"
+            yield declared, leaf, f"{leaf.dotted} {verb} {wrong!r}", f"write {form.wanted}"
+
+
+_NUMBERS: Final = re.compile(r"\[[^][]*+\]|[\d*?]++")
+
+
+class NameRule(Rule):
+    """A rule about names of groups or specs. What refers to one missing name is one finding."""
+
+    finds_more_with_state = needs_whole_policy = True
+
+    def unknown_group(
+        self, context: Context, subject: Declared | str, group: Located[str] | None, who: str = ""
+    ) -> Iterator[Hit]:
+        """Yield a finding if neither the policy nor the cluster has the group. `who: ` names it stands before it."""
+        if group is None or group.value in context.known_groups:
+            return
+        where = "neither the policy nor the cluster has a" if context.state else "the policy has no"
+        message, hint = f"{who}{where} group {group.value!r}", "declare the group"
+        if group.value in context.policy.groups:
+            message, hint = f"{who}group {group.value!r} is to be removed", "name another group, or keep this one"
+        elif context.known_groups:
+            hint = did_you_mean_one_of(group.value, "groups", context.known_groups)
+        yield self.hit(subject, message, group.span, hint=hint, missing=f"group {group.value}")
+
+    def unknown_spec(
+        self, context: Context, subject: Declared | str, group: str | None, spec: Located[str], who: str = ""
+    ) -> Iterator[Hit]:
+        """Yield a finding if the group (None: any group) has no such spec; none if the group is not known either."""
+        known = context.spec_names(group) if group is None or group in context.known_groups else None
+        if known is None or spec.value in known:
+            return
+        message = f"{who}{f'group {group}' if group else 'no group'} has {'no' if group else 'a'} spec {spec.value!r}"
+        hint = did_you_mean_one_of(spec.value, "specs", tuple(known)) if known else "name the pairs of minmax"
+        missing = f"spec {spec.value}"
+        if group is not None and group not in context.policy.groups:
+            message += ", since the policy does not declare the group: it has the specs of the cluster"
+            missing = f"group {group}"
+        yield self.hit(subject, message, spec.span, hint=hint, missing=missing)
+
+
+def nodes_like(name: str) -> str:
+    """Return what is missing where a node or a pattern of nodes is unknown: all that differ in numbers only."""
+    return f"nodes like {_NUMBERS.sub('#', name)}"
+
+
+def is_access(path: Path) -> bool:
+    """Return whether a path is an access mode of a disk template."""
+    return path[0] == "diskparams" and path[-1] == "access"
+
+
+def exclusive_hit(
+    rule: Rule,
+    context: Context,
+    declared: ClusterPolicy | GroupPolicy,
+    leaf: Leaf,
+    exclusive: Leaf,
+    message: str,
+    hint: str,
+) -> Hit:
+    """Return a hit at what the object says itself, with the other half of the contradiction as related place."""
+    if context.own(declared, leaf.path) is not None:
+        related = (Related(exclusive.span, "exclusive storage is on"),)
+        return rule.hit(declared, message, leaf.span, hint=hint, related=related)
+    related = (Related(leaf.span, "inherited from the cluster"),)
+    return rule.hit(declared, message, exclusive.span, hint=hint, related=related)
+
+
+def exclusive_groups(context: Context) -> Iterator[tuple[GroupPolicy, Leaf, Hardware]]:
+    """Yield the groups that promise hardware and are known to have exclusive storage on."""
+    for group in context.groups:
+        exclusive = context.exclusive(group)
+        if exclusive is not None and group.hardware is not None:
+            yield group, exclusive, group.hardware
+
+
+def unknown_in_sets(
+    context: Context, live: Iterable[str] | None = None
+) -> Iterator[tuple[NodeSetPolicy, list[Located[str]]]]:
+    """Yield the node sets that name nodes which no group has, with these names; none where that is not known.
+
+    `live` are the nodes of the cluster; without them those of the policy's groups count.
+    """
+    entries = [entry.value for group in context.groups for entry in group.nodes or ()]
+    if live is not None:
+        known = _Known(list(live))
+    elif entries and all(group.nodes is not None for group in context.groups) and not any(map(unlikely, entries)):
+        known = _Known(entries)
+    else:
+        return  # the node may be one that a pattern with a slip means
+    for nodes in context.policy.node_sets:
+        named = (entry for entry in nodes.nodes if not unlikely(entry.value))  # else GP612
+        unknown = [entry for entry in named if not known.may_have(entry.value)]
+        if unknown:
+            yield nodes, unknown
+
+
+class _Known:
+    """The nodes that groups name: definite names, in order, and the patterns that are not definite."""
+
+    def __init__(self, entries: list[str]) -> None:
+        definite = {entry: written_out(entry) for entry in dict.fromkeys(entries)}
+        self._entries = definite.keys()
+        self._definite = {name for names in definite.values() for name in names or ()}
+        self._names = sorted(self._definite)
+        patterns = [entry for entry, names in definite.items() if names is None]
+        self._matchers = [re.compile(translate(pattern)).match for pattern in patterns]  # many are tried for each entry
+        self._ends = list(map(_begin_and_end, patterns))
+
+    def may_have(self, entry: str) -> bool:
+        """Return whether a node that `entry`, a name or a pattern, stands for may be in a group."""
+        if entry in self._entries or any(match(entry) for match in self._matchers):
+            return True
+        begin, end = _begin_and_end(entry)
+        if not is_glob(entry):
+            return entry in self._definite
+        match, place = re.compile(translate(entry)).match, bisect_left(self._names, begin)
+        while place < len(self._names) and self._names[place].startswith(begin):
+            if match(self._names[place]):
+                return True
+            place += 1
+        return any(
+            (first.startswith(begin) or begin.startswith(first)) and (last.endswith(end) or end.endswith(last))
+            for first, last in self._ends
+        )
+
+
+def _begin_and_end(pattern: str) -> tuple[str, str]:
+    """Return the letters that all names that a pattern matches begin and end with."""
+    parts = WILDCARD.split(pattern)
+    return parts[0], "" if "[" in pattern else parts[-1]
+
+
+def default_of(context: Context, path: Path) -> Any:
+    """Return Ganeti's default of a parameter in the release that is checked for."""
+    parameter = parameter_at(path)
+    return default_in(parameter, context.version) if parameter is not None else None
