@@ -12,6 +12,7 @@ from gpolicy.adopt.file_names import file_names
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Severity, Span
+from gpolicy.forecast.telling import FORECAST
 from gpolicy.plan.projection import prospect
 from gpolicy.policy.guard import Measure, build_guards
 from gpolicy.policy.kinds import KINDS
@@ -32,7 +33,7 @@ Place = tuple[str, str]
 def unsound_places(files: Mapping[str, str], state: ClusterState) -> dict[Place, str]:
     """Return what the policy in `files` must not say, and why: one entry for each error that check finds."""
     policy = policy_of(files)
-    findings = check_policy(policy, state=state, today=date.min)  # no waivers, hence no day
+    findings = check_policy(policy, state=state, today=date.min, forecast=FORECAST)  # no waivers, hence no day
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     if not errors:
         return {}
