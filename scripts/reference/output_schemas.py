@@ -29,6 +29,20 @@ _OBVIOUS: Final = {
     "primary_node": "Its primary node.",
 }
 """What names of attributes mean where nothing else says it."""
+_LATER: Final = {
+    "Basis": "release",
+    "Candidate": "detail explanation htools_reason",
+    "GroupCapacity": "hspace",
+    "GroupVolumes": "largest_on smallest_on unusable_free",
+    "InstanceEffect": "exclusive_nodes unsuitable",
+    "Limits": "cpus_after_failure max_node_failures oversubscription",
+    "LimitsInForce": "too_small",
+    "RedundancyChange": "unavailable",
+    "ScoreComponent": "least",
+    "SpecCapacity": "hspace",
+    "gpolicy place --format json": "basis groups info notes reason snapshot",
+}
+"""Keys that the first minor version of some document did not promise, by the type that has them, or the document."""
 _SINCE: Final = re.compile(r"\(from \d+\.\d+ on\)")
 """In the text of a key that came with a minor version."""
 
@@ -37,13 +51,14 @@ def output_schema(document: Document) -> Schema:
     """Return the schema of a document."""
     writer = _Writer()
     parts = [writer.object_schema(part) for part in document.parts]
+    later = _LATER.get(document.title, "").split()
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": document.title,
         "description": document.text,
         "type": "object",
         "properties": {name: value for part in parts for name, value in part["properties"].items()},
-        "required": [name for part in parts for name in part["required"]],
+        "required": [name for part in parts for name in part["required"] if name not in later],
         "definitions": writer.definitions,
     }
 
@@ -59,6 +74,7 @@ class _Writer:
         properties: dict[str, Schema] = {}
         required: list[str] = []
         whole: list[Schema] = []
+        later = (*shape.optional, *_LATER.get(shape.kind.__name__, "").split())
         for name, key in shape.keys.items():
             if key.inline and key.form.name:
                 whole.append(self._reference(key.form))
@@ -75,7 +91,7 @@ class _Writer:
                 if not text and "$ref" not in found:
                     raise ValueError(f"nothing says what {name} of {shape.kind.__name__} means")
                 properties[name] = {**found, "description": text} if text else found
-                required += [] if key.sparse or name in shape.optional or _SINCE.search(text) else [name]
+                required += [] if key.sparse or name in later or _SINCE.search(text) else [name]
         text = _first_words(inspect.getdoc(shape.kind) or "") if shape.text is None else shape.text
         described = {"description": text} if text else {}
         others = {"allOf": whole} if whole else {}
