@@ -95,7 +95,7 @@ def _allowed(instance: Instance, pair: SpecPair, *, exclusive: bool, takes: Take
         memory=_within(instance.memory, low.memory, high.memory, _STEP),
         vcpus=_within(instance.vcpus, low.cpus, high.cpus),
     )
-    if not exclusive:
+    if not exclusive or not disks:
         found = _with_disks(found, [replace(disk, spindles=None) for disk in found.disks])
         return replace(found, spindle_use=_within(instance.spindle_use, low.spindle_use, high.spindle_use))
     numbers = range(max(low.spindle_use, len(disks)), min(high.spindle_use, _MOST_SPINDLES) + 1)

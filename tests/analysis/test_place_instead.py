@@ -24,7 +24,7 @@ POLICY = (
 """Small instances up to 512 MiB, and large ones from 1 to 8 GiB."""
 
 
-def cluster(*, exclusive: bool = False) -> ClusterState:
+def cluster(*, exclusive: bool = False, policy: str = POLICY) -> ClusterState:
     """Return nodes of 4 CPUs with 6000, 4000 and 2000 MiB of memory free; the last is of a closed group."""
     rest = "Y|4" if exclusive else "N|0"
     nodes = [
@@ -32,7 +32,7 @@ def cluster(*, exclusive: bool = False) -> ClusterState:
         for number, (free, tag) in enumerate([(6000, "p:a"), (4000, "p:b"), (2000, "p:b")])
     ]
     groups = ["g|u|preferred||", "closed|v|unallocable||"]
-    policies = [f"|{POLICY}", f"g|{POLICY}", f"closed|{POLICY}"]
+    policies = [f"|{policy}", f"g|{policy}", f"closed|{policy}"]
     there = ["i|128|1024|1|running|Y|n0||plain|svc:a|1|1|N", "j|128|1024|1|running|Y|n1||plain|svc:a|1|1|N"]
     return from_text(text_of(groups, nodes, there, ["htools:iextags:svc"], policies))
 
@@ -179,3 +179,9 @@ def test_the_one_tag_in_the_way_is_named() -> None:
     report = asked(cluster(), *PLAIN, "tags=env:test,svc:a")
     assert report.instead is not None
     assert [item.words for item in report.instead] == ["without tags=svc:a"]
+
+
+def test_a_policy_of_instances_without_disks_has_no_spindles_to_share() -> None:
+    without = "128,1,0,0,1,1|128,1,0,0,1,1;1024,2,0,0,1,2|plain,diskless|4.0|32.0"
+    report = asked(cluster(exclusive=True, policy=without), "memory=1G", "vcpus=1", "disk=1G", "template=plain")
+    assert (report.ok, report.instead) == (False, ())
