@@ -168,7 +168,8 @@ def find_remedy(  # noqa: PLR0913 (each is a choice of its own)
     measured = {item.name: item.status for item in loaded.data.instances}
     done = [_as_measured(step, measured[step.instance.name]) for step in found.steps]
     steps, total = _steps(state, start, before, replace(found, steps=tuple(done)), movers, rate)
-    reasons = _left(before, found, movers, state, _MOST_TRIES if search.exhaustive else _FEW_TRIES) if explain else ()
+    tries = _MOST_TRIES if search.exhaustive else min(_FEW_TRIES, _FEW_LOOKS // max(1, len(start.nodes)))
+    reasons = _left(before, found, movers, state, tries) if explain else ()
     left = tuple(Left(fault=fault, reason=reason) for fault, reason in reasons)
     return RemedyReport(
         source=state.source,
@@ -404,7 +405,9 @@ def _reason(numbers: Sequence[int], layout: Layout, movers: Movers, most: int) -
 _MOST_EXPLAINED: Final = 20
 _MOST_TRIES: Final = 20_000
 _FEW_TRIES: Final = 1_000
-"""Moves that are tried to explain what is left where the search was ended: who ended it does not wait for more."""
+_FEW_LOOKS: Final = 400_000
+"""Moves that are tried to explain what is left where the search was ended, and the same times the nodes, which each may
+look at: who ended it does not wait for more."""
 
 
 def _sizes(state: ClusterState, names: PairNames, layout: Layout) -> Iterator[SizeCure]:
