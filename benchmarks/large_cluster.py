@@ -20,7 +20,16 @@ from pathlib import Path
 import checkout  # noqa: F401
 
 from gpolicy.cluster.snapshot import write_snapshot
-from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Identity, Instance, Node, Resources
+from gpolicy.cluster.state import (
+    ClusterObject,
+    ClusterState,
+    Identity,
+    LiveDisk,
+    LiveGroup,
+    LiveInstance,
+    LiveNode,
+    Resources,
+)
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import default_in, known_in, parameters_of
 from gpolicy.ganeti.values import fill
@@ -93,8 +102,8 @@ def _made(plans: Sequence[Plan]) -> ClusterState:
     chance = random.Random(SEED)  # noqa: S311 (the same cluster each time is the point)
     cluster = _cluster()
     groups = {plan.name: _group(place, plan, cluster) for place, plan in enumerate(plans)}
-    nodes: list[Node] = []
-    instances: list[Instance] = []
+    nodes: list[LiveNode] = []
+    instances: list[LiveInstance] = []
     for plan in plans:
         members = [_node(plan, number) for number in range(1, plan.nodes + 1)]
         found = _instances(plan, [node.name for node in members], chance)
@@ -140,7 +149,7 @@ def _pair(pair: Pair) -> Value:
     return {"min": low, "max": high}
 
 
-def _group(place: int, plan: Plan, cluster: Values) -> Group:
+def _group(place: int, plan: Plan, cluster: Values) -> LiveGroup:
     own: Values = {("alloc_policy",): "preferred"}
     if plan.volumes:
         own["ndparams", "exclusive_storage"] = True
@@ -149,7 +158,7 @@ def _group(place: int, plan: Plan, cluster: Values) -> Group:
         own["ipolicy", "vcpu-ratio"] = 1.0
     elif plan.template == "plain":
         own["ipolicy", "disk-templates"] = ["plain"]
-    return Group(
+    return LiveGroup(
         name=plan.name,
         own=own,
         effective=fill(own, cluster, Level.GROUP),
@@ -158,8 +167,8 @@ def _group(place: int, plan: Plan, cluster: Values) -> Group:
     )
 
 
-def _node(plan: Plan, number: int) -> Node:
-    return Node(
+def _node(plan: Plan, number: int) -> LiveNode:
+    return LiveNode(
         name=f"{plan.name}{number:03}.{DOMAIN}",
         group=plan.name,
         own={},
@@ -171,7 +180,7 @@ def _node(plan: Plan, number: int) -> Node:
     )
 
 
-def _instances(plan: Plan, nodes: list[str], chance: random.Random) -> list[Instance]:
+def _instances(plan: Plan, nodes: list[str], chance: random.Random) -> list[LiveInstance]:
     """Return the instances of a group, spread evenly; a secondary lies some nodes further, never the same way twice."""
     if plan.volumes:
         return _in_parts(plan, nodes)
@@ -182,7 +191,7 @@ def _instances(plan: Plan, nodes: list[str], chance: random.Random) -> list[Inst
         other = nodes[(place + 1 + 3 * round_ + place % 7) % len(nodes)]
         parts = 2 if disk > 100 * GIB and chance.random() < 0.3 else 1
         stopped = chance.random() < 0.03
-        disks = (Disk(size=disk // parts, template=plan.template),) * parts
+        disks = (LiveDisk(size=disk // parts, template=plan.template),) * parts
         item = _instance(plan, number, nodes[place], memory, vcpus, disks, number % (plan.instances // 2))
         if plan.template == "drbd":
             item = replace(item, secondary_nodes=(other,))
@@ -193,9 +202,9 @@ def _instances(plan: Plan, nodes: list[str], chance: random.Random) -> list[Inst
 
 
 def _instance(
-    plan: Plan, number: int, primary: str, memory: int, vcpus: int, disks: tuple[Disk, ...], service: int
-) -> Instance:
-    return Instance(
+    plan: Plan, number: int, primary: str, memory: int, vcpus: int, disks: tuple[LiveDisk, ...], service: int
+) -> LiveInstance:
+    return LiveInstance(
         name=f"{plan.name}-vm{number + 1:03}.{DOMAIN}",
         primary_node=primary,
         disk_template=plan.template,
@@ -214,7 +223,7 @@ def _instance(
     )
 
 
-def _in_parts(plan: Plan, nodes: list[str]) -> list[Instance]:
+def _in_parts(plan: Plan, nodes: list[str]) -> list[LiveInstance]:
     """Return instances that take a quarter or a half of a node each: three of four nodes are in use."""
     found = []
     for number in range(plan.instances):
@@ -222,12 +231,12 @@ def _in_parts(plan: Plan, nodes: list[str]) -> list[Instance]:
         part = (place + turn) % 2 if turn < 2 else 0
         memory, vcpus, disk = plan.sizes[part]
         spindles = plan.volumes // (2 if part else 4)
-        disks = (Disk(size=disk, template="plain", spindles=spindles),)
+        disks = (LiveDisk(size=disk, template="plain", spindles=spindles),)
         found.append(_instance(plan, number, nodes[place], memory, vcpus, disks, number))
     return found
 
 
-def _measured(node: Node, plan: Plan, instances: list[Instance], chance: random.Random) -> Node:
+def _measured(node: LiveNode, plan: Plan, instances: list[LiveInstance], chance: random.Random) -> LiveNode:
     """Return the node with what it would measure: instances take a little more memory than they are said to."""
     here = [item for item in instances if item.primary_node == node.name]
     used = Counter[str]()

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Identity, Instance, Node
+from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveDisk, LiveGroup, LiveInstance, LiveNode
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value, Values
 from gpolicy.ganeti.parameters import known_in, parameters_of
 from gpolicy.ganeti.values import canonical, fill
@@ -189,18 +189,20 @@ def cluster_states(draw: st.DrawFn, names: tuple[str, ...] = PLAIN_NAMES) -> Clu
         own["volume_group_name",] = draw(st.sampled_from(["", "xenvg"]))
     if "drbd" not in enabled:
         own["drbd_usermode_helper",] = draw(st.sampled_from(["", "/bin/true"]))
-    groups: dict[str, Group] = {}
+    groups: dict[str, LiveGroup] = {}
     for name in draw(st.lists(st.sampled_from(names), unique=True, min_size=1, max_size=4)):
         values: Values = {("alloc_policy",): "preferred"}
         values |= _stored(draw(leaves(Level.GROUP)), Level.GROUP)
         if draw(st.booleans()):
             values[ALLOWED] = [*draw(_subset(enabled))]
-        groups[name] = Group(name=name, own=values, effective=fill(values, own, Level.GROUP), tags=draw(tag_sets))
-    nodes: dict[str, Node] = {}
+        groups[name] = LiveGroup(name=name, own=values, effective=fill(values, own, Level.GROUP), tags=draw(tag_sets))
+    nodes: dict[str, LiveNode] = {}
     for number in range(draw(st.integers(0, 6))):
         name, group = f"node{number}", draw(st.sampled_from(sorted(groups)))
         values = _stored(draw(leaves(Level.NODE, most=2)), Level.NODE)
-        nodes[name] = Node(name=name, group=group, own=values, tags=draw(tag_sets), identity=Identity(serial_no=number))
+        nodes[name] = LiveNode(
+            name=name, group=group, own=values, tags=draw(tag_sets), identity=Identity(serial_no=number)
+        )
     return ClusterState(
         source="config:generated",
         name="cluster.example.org",
@@ -213,8 +215,8 @@ def cluster_states(draw: st.DrawFn, names: tuple[str, ...] = PLAIN_NAMES) -> Clu
 
 
 @st.composite
-def _instances(draw: st.DrawFn, enabled: list[str], nodes: dict[str, Node]) -> dict[str, Instance]:
-    found: dict[str, Instance] = {}
+def _instances(draw: st.DrawFn, enabled: list[str], nodes: dict[str, LiveNode]) -> dict[str, LiveInstance]:
+    found: dict[str, LiveInstance] = {}
     for number in range(draw(st.integers(0, 4)) if nodes else 0):
         node = nodes[draw(st.sampled_from(sorted(nodes)))]
         template = draw(st.sampled_from(enabled))
@@ -227,14 +229,14 @@ def _instances(draw: st.DrawFn, enabled: list[str], nodes: dict[str, Node]) -> d
     return found
 
 
-def instance(name: str, node: str, template: str = "plain", secondaries: tuple[str, ...] = ()) -> Instance:
+def instance(name: str, node: str, template: str = "plain", secondaries: tuple[str, ...] = ()) -> LiveInstance:
     """Return an instance with one disk, or none if it is diskless."""
-    return Instance(
+    return LiveInstance(
         name=name,
         primary_node=node,
         secondary_nodes=secondaries,
         disk_template=template,
-        disks=() if template == "diskless" else (Disk(size=1024, template=template),),
+        disks=() if template == "diskless" else (LiveDisk(size=1024, template=template),),
         minmem=128,
         maxmem=128,
         vcpus=1,

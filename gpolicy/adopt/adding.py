@@ -19,12 +19,12 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.object_units import NODES, set_nodes
 from gpolicy.drift.proof import Proof, look
 from gpolicy.drift.unit_writer import How, Unit, UnitWriter, WayToWrite
-from gpolicy.fit.desired import Desired, members, resolve
 from gpolicy.plan.change import MEMBERSHIP, NAME
 from gpolicy.plan.part import Key
 from gpolicy.policy.model import Policy
 from gpolicy.policy.yaml_reader import read_yaml
 from gpolicy.printable import free_name
+from gpolicy.resolve.desired import Desired, members, resolve
 from gpolicy.writing.documents import SCHEMA_FILE
 from gpolicy.writing.draft import Draft, ValuePlace
 from gpolicy.writing.written import NotWritten

@@ -13,7 +13,7 @@ from typing import Final
 
 from gpolicy.adopt.file_names import file_names
 from gpolicy.adopt.soundness import Place, unsound_places, with_guards
-from gpolicy.cluster.state import ClusterState, Group
+from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import default_in, parameter_at, position
 from gpolicy.ganeti.releases import DEFAULT_VERSION, release_of, unknown_release
@@ -196,7 +196,7 @@ class Adoption:
         for name, file in sorted(file_names(names).items()):
             self.files[f"groups/{file}.yaml"] = self.group(self.state.groups[name], members.get(name, []))
 
-    def group(self, group: Group, members: list[str]) -> str:
+    def group(self, group: LiveGroup, members: list[str]) -> str:
         """Return the text of a group's file, with these nodes."""
         label = f"group/{group.name}"
         before = len(self.left_out)

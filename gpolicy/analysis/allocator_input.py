@@ -23,7 +23,7 @@ from gpolicy.allocator.cluster_data import (
     SpecPair,
 )
 from gpolicy.allocator.enumerations import NO_NODE, AllocPolicy, DiskTemplate, InstanceStatus
-from gpolicy.cluster import state as observed
+from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance, LiveNode
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.ganeti.releases import n1_by_unallocated
@@ -39,10 +39,10 @@ MIXED: Final = "mixed"
 LOCAL: Final = frozenset(template.value for template in DiskTemplate if template.local)
 """The templates whose disks take space on their nodes."""
 _GROUP_DIGITS = re.compile(r"(\d+)")
-_Listed = TypeVar("_Listed", observed.Group, observed.Node, observed.Instance)
+_Listed = TypeVar("_Listed", LiveGroup, LiveNode, LiveInstance)
 
 
-def cluster_data(state: observed.ClusterState) -> ClusterData:
+def cluster_data(state: ClusterState) -> ClusterData:
     """Return `state` as the allocator's input, indices in the order in which Ganeti lists the objects.
 
     Figures that nodes do not show are 0 (`gpolicy.analysis.basis` says what takes their place), and an instance whose
@@ -85,7 +85,7 @@ def policy_of(values: Values, where: str) -> InstancePolicy:
     )
 
 
-def why_unreadable(instance: observed.Instance) -> str | None:
+def why_unreadable(instance: LiveInstance) -> str | None:
     """Return why htools cannot read an instance; None if it can."""
     try:
         _template(instance.disk_template, f"instance {instance.name}")
@@ -108,7 +108,7 @@ def _in_order(objects: Mapping[str, _Listed]) -> list[_Listed]:
     return sorted(listed, key=lambda item: natural_key(item.name))
 
 
-def missing_figures(node: observed.Node, state: observed.ClusterState) -> tuple[str, ...]:
+def missing_figures(node: LiveNode, state: ClusterState) -> tuple[str, ...]:
     """Return the figures that a node does not show, in words. An offline node needs none.
 
     A node without any memory does not show it: the score of the cluster would be no number.
@@ -128,7 +128,7 @@ def missing_figures(node: observed.Node, state: observed.ClusterState) -> tuple[
     return tuple(found)
 
 
-def _uses_own_disk(node: observed.Node, state: observed.ClusterState) -> bool:
+def _uses_own_disk(node: LiveNode, state: ClusterState) -> bool:
     """Return whether instances may have disks in the node's volume group; without one Ganeti measures no disk."""
     enabled = state.cluster.own.get(("enabled_disk_templates",))
     allowed = state.groups[node.group].effective.get(("ipolicy", "disk-templates"))
@@ -136,7 +136,7 @@ def _uses_own_disk(node: observed.Node, state: observed.ClusterState) -> bool:
     return all(not isinstance(names, list) or local & {str(name) for name in names} for names in (enabled, allowed))
 
 
-def _group(index: int, group: observed.Group) -> Group:
+def _group(index: int, group: LiveGroup) -> Group:
     policy = group.effective.get(("alloc_policy",), AllocPolicy.PREFERRED.value)
     if policy not in [item.value for item in AllocPolicy]:
         raise GpolicyError(f"group {group.name}: there is no alloc_policy {policy!r}")
@@ -151,7 +151,7 @@ def _group(index: int, group: observed.Group) -> Group:
     )
 
 
-def _node(index: int, node: observed.Node, groups: Mapping[str, int], state: observed.ClusterState) -> NodeData:
+def _node(index: int, node: LiveNode, groups: Mapping[str, int], state: ClusterState) -> NodeData:
     measured, values = node.resources, state.effective_of_node(node)
     silent = measured.memory_total is None  # offline or without instances: all zero, as in htools
     exclusive = _exclusive(values)
@@ -183,7 +183,7 @@ def _exclusive(values: Values) -> bool:
     return values.get(("ndparams", "exclusive_storage")) is True
 
 
-def _instance(index: int, instance: observed.Instance, nodes: Mapping[str, int]) -> Instance:
+def _instance(index: int, instance: LiveInstance, nodes: Mapping[str, int]) -> Instance:
     disk, disks = disks_of(instance)
     return Instance(
         index=index,
@@ -203,7 +203,7 @@ def _instance(index: int, instance: observed.Instance, nodes: Mapping[str, int])
     )
 
 
-def _status(instance: observed.Instance) -> InstanceStatus:
+def _status(instance: LiveInstance) -> InstanceStatus:
     shown = instance.status
     try:
         found = _BY_ADMIN_STATE[instance.admin_state]
@@ -213,7 +213,7 @@ def _status(instance: observed.Instance) -> InstanceStatus:
         raise GpolicyError(f"instance {instance.name}: no such status: {status!r}") from None
 
 
-def disks_of(instance: observed.Instance) -> tuple[int, tuple[Disk, ...]]:
+def disks_of(instance: LiveInstance) -> tuple[int, tuple[Disk, ...]]:
     """Return the space that an instance takes on each of its nodes (Ganeti's `disk_usage`), and its disks."""
     if instance.summed_disk is not None:
         summed = instance.summed_disk

@@ -31,7 +31,7 @@ from gpolicy.analysis.unknown import (
     without_groups,
 )
 from gpolicy.analysis.volume_resources import VolumeResources, volume_resources
-from gpolicy.cluster.state import ClusterState, Node, Snapshot
+from gpolicy.cluster.state import ClusterState, LiveNode, Snapshot
 from gpolicy.cluster.terms import LimitsInForce
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, HailParameters, hail_parameters
@@ -220,7 +220,7 @@ def _volumes(state: ClusterState) -> dict[str, VolumeResources]:
     return {name: item for name, item in found.items() if item is not None}
 
 
-def _with_volumes(node: Node, found: VolumeResources) -> Node:
+def _with_volumes(node: LiveNode, found: VolumeResources) -> LiveNode:
     resources = replace(
         node.resources,
         disk_total=found.disk_total,
@@ -253,13 +253,13 @@ class _Figures:
 class _Known:
     """One node: in words, the figures that it does not show; by Ganeti's names, those declared and those reported."""
 
-    node: Node
+    node: LiveNode
     missing: Collection[str]
     stated: Mapping[str, int]
     shown: Mapping[str, int]
 
 
-def _shows_disk(node: Node) -> bool:
+def _shows_disk(node: LiveNode) -> bool:
     return None not in (node.resources.disk_total, node.resources.disk_free)
 
 
@@ -350,7 +350,7 @@ class _Settling:
             return {**otherwise, **known.shown, **known.stated}
         return {**otherwise, **known.stated, **known.shown}
 
-    def _promised(self, hardware: Mapping[str, int | None], node: Node, table: Collection[str]) -> dict[str, int]:
+    def _promised(self, hardware: Mapping[str, int | None], node: LiveNode, table: Collection[str]) -> dict[str, int]:
         """Return the promised `hardware`, and before it what the policy declares that is not in force yet."""
         known = {name: value for name, value in hardware.items() if value is not None}
         to_come = declared_by_policy(self.state, node)

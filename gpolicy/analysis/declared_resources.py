@@ -18,8 +18,7 @@ from typing import Final
 from gpolicy.allocator.ghc_numbers import truncate
 from gpolicy.allocator.merge import Cluster
 from gpolicy.allocator.node import Node
-from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.state import Node as ObservedNode
+from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP
 from gpolicy.cluster.volume_pools import separate_metavg
 from gpolicy.ganeti.parameter import Level, Path, Values
@@ -102,7 +101,7 @@ def only_named(paths: Iterable[Path]) -> Values:
     return values
 
 
-def declared(state: ClusterState, node: ObservedNode) -> Declared:
+def declared(state: ClusterState, node: LiveNode) -> Declared:
     """Return the declared numbers of `node`, with their levels."""
     hypervisor, volume_group = prefixes(state)
     found: dict[str, DeclaredValue] = {}
@@ -112,20 +111,20 @@ def declared(state: ClusterState, node: ObservedNode) -> Declared:
     return found
 
 
-def declared_disk(state: ClusterState, node: ObservedNode, volume_group: str) -> dict[str, int]:
+def declared_disk(state: ClusterState, node: LiveNode, volume_group: str) -> dict[str, int]:
     """Return what disk_state declares for one volume group of `node`, by Ganeti's names (MiB)."""
     found = _declared_at(state, node, ("disk_state", "plain", volume_group), DISK_STATE)
     return {name: item.value for name, item in found.items()}
 
 
 def _declared_at(
-    state: ClusterState, node: ObservedNode, prefix: Path, table: Mapping[str, tuple[int, str, str]]
+    state: ClusterState, node: LiveNode, prefix: Path, table: Mapping[str, tuple[int, str, str]]
 ) -> dict[str, DeclaredValue]:
     own = (node.own, state.groups[node.group].own, _of_cluster(state, prefix, table))
     return _first_of(own, prefix, table)
 
 
-def declared_by_policy(state: ClusterState, node: ObservedNode) -> dict[str, int]:
+def declared_by_policy(state: ClusterState, node: LiveNode) -> dict[str, int]:
     """Return the numbers that the policy of this run declares for `node`, whether they are in force yet or not."""
     own = [state.declared.get(label, {}) for label in (f"node/{node.name}", f"group/{node.group}", "cluster")]
     found: dict[str, DeclaredValue] = {}
@@ -163,12 +162,12 @@ def _of_cluster(state: ClusterState, prefix: Path, table: Mapping[str, tuple[int
     return found
 
 
-def declared_numbers(state: ClusterState, node: ObservedNode) -> dict[str, int]:
+def declared_numbers(state: ClusterState, node: LiveNode) -> dict[str, int]:
     """Return the declared numbers of `node`."""
     return {name: item.value for name, item in declared(state, node).items()}
 
 
-def compared(state: ClusterState, node: ObservedNode, shown: Mapping[str, int]) -> tuple[DeclaredNumber, ...]:
+def compared(state: ClusterState, node: LiveNode, shown: Mapping[str, int]) -> tuple[DeclaredNumber, ...]:
     """Return the declared numbers of `node` beside those that it reports (`shown`, by Ganeti's names)."""
     return tuple(
         DeclaredNumber(name, item.value, item.level.value, shown.get(name))

@@ -23,7 +23,7 @@ from gpolicy.allocator.merge import (
     receivable_tags,
     tagged_values,
 )
-from gpolicy.cluster.state import ClusterState, Instance, Node
+from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode
 
 T = TypeVar("T")
 
@@ -123,8 +123,8 @@ class LocationFacts:
         self.migration = {node.name: migration_tags(tags, tuple(node.tags)) for node in state.nodes.values()}
         self.receivable = {name: receivable_tags(tags, found) for name, found in self.migration.items()}
         self.instances = sorted(state.instances.values(), key=lambda item: item.name)
-        self.usable: dict[str, list[Node]] = {name: [] for name in state.groups}
-        self.at: dict[str, list[Node]] = {}
+        self.usable: dict[str, list[LiveNode]] = {name: [] for name in state.groups}
+        self.at: dict[str, list[LiveNode]] = {}
         for node in sorted(state.nodes.values(), key=lambda node: node.name):
             if node.is_usable:
                 self.usable[node.group].append(node)
@@ -160,7 +160,7 @@ class LocationFacts:
 
     def domain_conflicts(self) -> Iterator[DomainConflict]:
         """Yield instances with the same exclusion tag in the same failure domain."""
-        found: dict[tuple[str, str], list[Instance]] = {}
+        found: dict[tuple[str, str], list[LiveInstance]] = {}
         for item in self.instances:
             for tag in self.exclusion(tuple(item.tags)):
                 for domain in self.location[item.primary_node]:
@@ -190,7 +190,7 @@ class LocationFacts:
                     if kind is None:
                         break  # too few nodes: too few domains as well
 
-    def _places(self, nodes: Sequence[Node]) -> Iterator[tuple[str | None, tuple[str, ...]]]:
+    def _places(self, nodes: Sequence[LiveNode]) -> Iterator[tuple[str | None, tuple[str, ...]]]:
         """Yield the places for instances with the same exclusion tag: nodes, then each kind of failure domain.
 
         A node in no domain of a kind is a place of its own. A node in several domains would reduce the number of
@@ -220,7 +220,7 @@ class LocationFacts:
             if targets and all(missing for _, missing in targets):
                 yield Unmovable(instance=item.name, primary_node=item.primary_node, targets=targets)
 
-    def _targets(self, item: Instance) -> list[Node]:
+    def _targets(self, item: LiveInstance) -> list[LiveNode]:
         nodes = self.usable[self.state.nodes[item.primary_node].group]
         if item.secondary_nodes:
             return [self.in_use[name] for name in item.secondary_nodes if name in self.in_use]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gpolicy.analysis.declared_resources import declared_disk
-from gpolicy.cluster.state import ClusterState, Node
+from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.cluster.volume_pools import pools_of, separate_metavg
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 
@@ -64,7 +64,7 @@ def metadata_rooms(state: ClusterState, group: str | None = None) -> tuple[Metad
     return tuple(found)
 
 
-def _room(state: ClusterState, node: Node, volume_group: str) -> NodeRoom | None:
+def _room(state: ClusterState, node: LiveNode, volume_group: str) -> NodeRoom | None:
     """Return the room on a node: measured, else declared less the metadata of its DRBD disks, as if all were there."""
     declared = declared_disk(state, node, volume_group)
     pools = pools_of(state, node)
@@ -79,7 +79,7 @@ def _room(state: ClusterState, node: Node, volume_group: str) -> NodeRoom | None
     return NodeRoom(node.name, free, free // DRBD_METADATA, pool is not None)
 
 
-def _drbd_disks(state: ClusterState, node: Node) -> int:
+def _drbd_disks(state: ClusterState, node: LiveNode) -> int:
     return sum(
         sum(disk.template == "drbd" for disk in instance.disks)
         for instance in state.instances.values()

@@ -22,7 +22,7 @@ from gpolicy.analysis.binding import Binding
 from gpolicy.analysis.counted_cluster import CountedCluster, Fit, each_cluster
 from gpolicy.analysis.declared_resources import DeclaredNumber, declaration_notes
 from gpolicy.analysis.loaded_state import LoadedState, inconsistency_notes
-from gpolicy.cluster.state import Instance
+from gpolicy.cluster.state import LiveInstance
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def _nodes(loaded: LoadedState, planned: LoadedState) -> Iterator[NodeModel]:
     """Yield the nodes that are up."""
     state, configured = planned.state, planned.whole.cluster.nodes
     measured = {node.facts.name: node for node in loaded.whole.cluster.nodes.values()}
-    owned: dict[str, list[Instance]] = {name: [] for name in state.nodes}
+    owned: dict[str, list[LiveInstance]] = {name: [] for name in state.nodes}
     for instance in state.instances.values():
         if instance.admin_state != "offline" and not instance.forthcoming:
             owned[instance.primary_node].append(instance)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpolicy.analysis.allocator_input import why_unreadable
-from gpolicy.cluster.state import ClusterState, Node, Resources
+from gpolicy.cluster.state import ClusterState, LiveNode, Resources
 from gpolicy.errors import GpolicyError, about
 from gpolicy.printable import count, named, some
 
@@ -77,7 +77,7 @@ def _of_group(state: ClusterState, group: str, gaps: Mapping[str, tuple[str, ...
     )
 
 
-def _shows(node: Node, what: str) -> bool:
+def _shows(node: LiveNode, what: str) -> bool:
     return getattr(node.resources, _FIGURES[what]) is not None
 
 

@@ -11,7 +11,7 @@ from typing import Final
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.analysis.binding import Cause
-from gpolicy.cluster.state import Instance as Observed
+from gpolicy.cluster.state import LiveInstance
 from gpolicy.ganeti.volume_arithmetic import SpindleFault, VolumeSize, spindle_refusal
 
 _CAUSES: Final = {
@@ -34,14 +34,14 @@ def is_made_exclusive(template: DiskTemplate) -> bool:
 
 
 def unmade(
-    instance: Instance | Observed, *, exclusive: bool, volume: VolumeSize | None, spindles_count: bool = True
+    instance: Instance | LiveInstance, *, exclusive: bool, volume: VolumeSize | None, spindles_count: bool = True
 ) -> Unmade | None:
     """Return why Ganeti refuses the disks of `instance` on a node, None if it makes them.
 
     `volume` is how the physical volumes of the node count, None where it is not known. Without `spindles_count` the
     spindles of the disks mean nothing.
     """
-    template = DiskTemplate(instance.disk_template) if isinstance(instance, Observed) else instance.template
+    template = DiskTemplate(instance.disk_template) if isinstance(instance, LiveInstance) else instance.template
     if exclusive and not is_made_exclusive(template):
         name = template.value
         return Unmade(Cause.ONLY_PLAIN, f"Ganeti makes no {name} instance on nodes with exclusive storage, only plain")

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.cluster.state import ClusterState, Instance
+from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.spec_distance import spec_distance
@@ -124,25 +124,25 @@ class PolicyJudge:
             name: allowed_sizes(group.effective, name, names.get(name, ())) for name, group in state.groups.items()
         }
 
-    def policy(self, instance: Instance) -> AllowedSizes:
+    def policy(self, instance: LiveInstance) -> AllowedSizes:
         """Return what the group of an instance allows."""
         return self.policies[self.state.nodes[instance.primary_node].group]
 
-    def verdict(self, instance: Instance) -> Verdict:
+    def verdict(self, instance: LiveInstance) -> Verdict:
         """Return Ganeti's verdict on an instance."""
         return self._with_memory(instance, instance.maxmem)
 
-    def minmem_verdict(self, instance: Instance) -> Verdict:
+    def minmem_verdict(self, instance: LiveInstance) -> Verdict:
         """Return the verdict with minmem as memory; one that maxmem violates already is not told twice."""
         return Verdict() if self.verdict(instance).violation else self._with_memory(instance, instance.minmem)
 
-    def _with_memory(self, instance: Instance, memory: int) -> Verdict:
+    def _with_memory(self, instance: LiveInstance, memory: int) -> Verdict:
         return verdict_on(
             instance, self.policy(instance), exclusive=self.state.on_exclusive_storage(instance), memory=memory
         )
 
 
-def verdict_on(instance: Instance, policy: AllowedSizes, *, exclusive: bool, memory: int) -> Verdict:
+def verdict_on(instance: LiveInstance, policy: AllowedSizes, *, exclusive: bool, memory: int) -> Verdict:
     """Return the verdict on an instance as if it had `memory` (MiB); `exclusive`: one of its nodes is."""
     general: list[ParameterBreach] = []
     spindles = instance.disk_spindles if exclusive else instance.spindle_use
@@ -174,7 +174,7 @@ def distance(breaches: Iterable[ParameterBreach]) -> float:
     )
 
 
-def _template_breaches(instance: Instance, allowed: tuple[str, ...]) -> Iterator[ParameterBreach]:
+def _template_breaches(instance: LiveInstance, allowed: tuple[str, ...]) -> Iterator[ParameterBreach]:
     """Yield the templates of the disks that the policy does not list; without disks it must list `diskless`."""
     used = {disk.template for disk in instance.disks} or {"diskless"}
     for template in sorted(used - set(allowed)):
@@ -185,7 +185,7 @@ _Amount = tuple[str, int | None, int]
 """A spec parameter, the number of its disk, and the value of the instance."""
 
 
-def _amounts(instance: Instance, memory: int, spindles: int | None) -> tuple[list[_Amount], tuple[str, ...]]:
+def _amounts(instance: LiveInstance, memory: int, spindles: int | None) -> tuple[list[_Amount], tuple[str, ...]]:
     """Return the values to compare with each pair, and the parameters that the source does not show.
 
     A source with one summed disk shows neither the number of disks nor their sizes.

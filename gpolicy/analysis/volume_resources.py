@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.cluster.state import ClusterState, Node
+from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.cluster.volume_pools import VolumesFrom, own_group, pools_of
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
@@ -34,7 +34,7 @@ class VolumeResources:
     known_from: VolumesFrom
 
 
-def volume_resources(state: ClusterState, node: Node) -> VolumeResources | None:
+def volume_resources(state: ClusterState, node: LiveNode) -> VolumeResources | None:
     """Return disk and spindles of `node`, which has exclusive storage; None if nothing is known of its volumes.
 
     Measured volumes go before those that the policy promises. Of promised ones, all that the disks of the node's
@@ -88,7 +88,7 @@ def _resources(count: int, free: int, usable: int, known_from: VolumesFrom) -> V
     )
 
 
-def _taken(state: ClusterState, node: Node, volume: VolumeSize) -> int | None:
+def _taken(state: ClusterState, node: LiveNode, volume: VolumeSize) -> int | None:
     """Return how many volumes the disks on `node` take; None if volumes are too small to count."""
     taken = 0
     for size, spindles in _disks_on(state, node):
@@ -101,7 +101,7 @@ def _taken(state: ClusterState, node: Node, volume: VolumeSize) -> int | None:
     return taken
 
 
-def _disks_on(state: ClusterState, node: Node) -> Iterator[tuple[int, int | None]]:
+def _disks_on(state: ClusterState, node: LiveNode) -> Iterator[tuple[int, int | None]]:
     """Give the size and the recorded spindles of each disk in the node's volume group."""
     for instance in state.instances.values():
         if instance.forthcoming or node.name not in (instance.primary_node, *instance.secondary_nodes):

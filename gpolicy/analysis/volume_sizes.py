@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gpolicy.cluster.state import ClusterState, Node
+from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.cluster.volume_pools import pools_of
 from gpolicy.ganeti.volume_arithmetic import VolumeSize
 
 
-def smallest_volume(state: ClusterState, node: Node) -> VolumeSize | None:
+def smallest_volume(state: ClusterState, node: LiveNode) -> VolumeSize | None:
     """Return the size of the smallest physical volume of a node, which Ganeti computes with; None: not known."""
     pools = pools_of(state, node)
     return promised_volume(state, node.group) if pools is None else pools.own.volume_size

@@ -17,10 +17,10 @@ from gpolicy.checking.settings import Settings
 from gpolicy.checking.tags import Tag, TaggedNode, declared_tags, tagged_entries, tagged_groups, tagged_nodes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Related, Severity, Span
-from gpolicy.fit.desired import Desired, resolve
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.policy.source_file import Pointer
+from gpolicy.resolve.desired import Desired, resolve
 
 if TYPE_CHECKING:
     from gpolicy.checking.node_limits import Excess

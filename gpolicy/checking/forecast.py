@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import PolicyViolation
-    from gpolicy.cluster.state import ClusterState, Group, Instance
+    from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance
     from gpolicy.impact.impact import Impact
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.change import Objection
@@ -50,8 +50,8 @@ class Forecast:
     def breached_pair(
         self,
         pairs: Sequence[Bounds],  # noqa: ARG002
-        group: Group,  # noqa: ARG002
-        instance: Instance,  # noqa: ARG002
+        group: LiveGroup,  # noqa: ARG002
+        instance: LiveInstance,  # noqa: ARG002
         violation: PolicyViolation,  # noqa: ARG002
     ) -> PolicyViolation | None:
         """Return what an instance breaches of that of `pairs` which replaces the one it conforms to in its group."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from gpolicy.cluster.state import ClusterState, Node
-from gpolicy.fit.desired import Desired
+from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.policy.model import GroupPolicy, Policy
+from gpolicy.resolve.desired import Desired
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,18 +30,18 @@ class Members:
         return found
 
     @cached_property
-    def _by_group(self) -> dict[str, list[Node]]:
+    def _by_group(self) -> dict[str, list[LiveNode]]:
         nodes = self.state.nodes if self.state else {}
-        found: dict[str, list[Node]] = {}
+        found: dict[str, list[LiveNode]] = {}
         for name, group in sorted(self.group_of.items()):
             found.setdefault(group, []).append(nodes[name])
         return found
 
-    def nodes_in(self, group: GroupPolicy) -> list[Node]:
+    def nodes_in(self, group: GroupPolicy) -> list[LiveNode]:
         """Return the observed nodes that will be in a group, by name."""
         return self._by_group.get(group.name, [])
 
-    def hosts_in(self, group: GroupPolicy) -> list[Node]:
+    def hosts_in(self, group: GroupPolicy) -> list[LiveNode]:
         """Return those of them that can have instances."""
         return [node for node in self.nodes_in(group) if node.vm_capable]
 

@@ -11,14 +11,14 @@ from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import Pair, amount, comparable
 from gpolicy.cluster.volume_pools import VolumePool, VolumePools, volume_pools
 from gpolicy.findings import Related
-from gpolicy.fit.terms import volume_terms
 from gpolicy.ganeti.vocabulary import HYPERVISORS
+from gpolicy.resolve.terms import volume_terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gpolicy.checking.context import Context
-    from gpolicy.cluster.state import Node, Resources
+    from gpolicy.cluster.state import LiveNode, Resources
     from gpolicy.cluster.terms import VolumeTerms
     from gpolicy.findings import Span
     from gpolicy.ganeti.parameter import Path
@@ -184,7 +184,7 @@ def _promised(parameter: str, promised: Located[int], kept: tuple[Leaf, ...], ti
 
 
 def _observed(
-    parameter: str, nodes: list[Node], gives: Callable[[Resources], tuple[float | None, int]]
+    parameter: str, nodes: list[LiveNode], gives: Callable[[Resources], tuple[float | None, int]]
 ) -> Iterator[NodeLimit]:
     """Yield the limit of the largest of the nodes; none if one of them was not measured."""
     found = [gives(node.resources) for node in nodes]
@@ -245,7 +245,7 @@ def promised_size(context: Context, group: GroupPolicy, hardware: Hardware) -> V
     return found if found is not None and found.usable > 0 else None
 
 
-def pools_in(context: Context, group: GroupPolicy, node: Node) -> VolumePools | None:
+def pools_in(context: Context, group: GroupPolicy, node: LiveNode) -> VolumePools | None:
     """Return the pools of a node that is to be in `group`; None if its volumes were not read."""
     if node.physical_volumes is None:
         return None
@@ -254,7 +254,7 @@ def pools_in(context: Context, group: GroupPolicy, node: Node) -> VolumePools | 
     return volume_pools(node.physical_volumes, terms_in(context, group), name)
 
 
-def own_pool(context: Context, group: GroupPolicy, node: Node) -> VolumePool:
+def own_pool(context: Context, group: GroupPolicy, node: LiveNode) -> VolumePool:
     """Return the volumes of a node in the cluster's volume group; an empty pool if they were not read."""
     pools = pools_in(context, group, node)
     return pools.own if pools is not None else VolumePool()

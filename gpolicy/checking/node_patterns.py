@@ -6,8 +6,8 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from gpolicy.fit.desired import is_glob, matches
 from gpolicy.policy.promised import written_out
+from gpolicy.resolve.desired import is_glob, matches
 
 _ANY: Final = "\0"
 """A letter that no pattern lists: only a wildcard matches it."""

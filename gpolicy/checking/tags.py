@@ -12,11 +12,11 @@ from typing import Final, Generic, TypeVar
 from gpolicy.checking.members import Members
 from gpolicy.checking.node_patterns import an_example, takes_in
 from gpolicy.findings import Span
-from gpolicy.fit.desired import is_glob
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.promised import promised_nodes, unlikely, written_out
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
+from gpolicy.resolve.desired import is_glob
 
 HTOOLS: Final = "htools:"
 _WILDCARD: Final = re.compile(r"[*?\[]")

@@ -15,8 +15,8 @@ from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.findings import Finding, Severity
-from gpolicy.fit.fit_rules import OTHER_CLUSTER
 from gpolicy.printable import as_text, count, some
+from gpolicy.resolve.rules import OTHER_CLUSTER
 
 if TYPE_CHECKING:
     from gpolicy.analysis.pair_names import PairNames

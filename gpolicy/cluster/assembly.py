@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any, Final, NoReturn, Protocol, TypeVar
 
 from gpolicy.cluster.record import Record, kind_of, shown
-from gpolicy.cluster.state import ClusterState, Group, Identity, Instance, Node, Resources
+from gpolicy.cluster.state import ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Resources
 from gpolicy.errors import InputError
 from gpolicy.ganeti.number_bounds import BOUNDED_FAMILIES, BOUNDS
 from gpolicy.ganeti.parameter import Level, Path, Type, Value, Values
@@ -30,7 +30,7 @@ class _Named(Protocol):
 _T = TypeVar("_T", bound=_Named)
 
 
-_Listed = TypeVar("_Listed", Group, Node, Instance)
+_Listed = TypeVar("_Listed", LiveGroup, LiveNode, LiveInstance)
 
 
 def numbered(objects: Iterable[_Listed]) -> Iterator[_Listed]:
@@ -58,15 +58,15 @@ def identity(record: Record) -> Identity:
     )
 
 
-def filled_group(name: str, own: Values, cluster: Values, record: Record) -> Group:
+def filled_group(name: str, own: Values, cluster: Values, record: Record) -> LiveGroup:
     """Return a group with its effective values filled from those of the cluster."""
     effective = fill(own, cluster, Level.GROUP)
-    return Group(name=name, own=own, effective=effective, tags=record.tags(), identity=identity(record))
+    return LiveGroup(name=name, own=own, effective=effective, tags=record.tags(), identity=identity(record))
 
 
-def instance_of(record: Record, beparams: Record, **more: Any) -> Instance:
+def instance_of(record: Record, beparams: Record, **more: Any) -> LiveInstance:
     """Return an instance with its backend parameters; `more` are its nodes, its disks, and what else a source has."""
-    return Instance(
+    return LiveInstance(
         name=record.name("name"),
         minmem=beparams.whole("minmem"),
         maxmem=beparams.whole("maxmem"),
@@ -162,7 +162,7 @@ def check_numbers(state: ClusterState, where: str) -> None:
         _check_instance(instance, f"{where}: instance {shown(instance.name)}")
 
 
-def _check_node(node: Node, where: str) -> None:
+def _check_node(node: LiveNode, where: str) -> None:
     _check_values(node.own, where)
     for name in Resources.__slots__:
         number = getattr(node.resources, name)
@@ -191,7 +191,7 @@ def _check_node(node: Node, where: str) -> None:
         raise InputError(f"{where}: a physical volume has no name", hint="correct it at its source")
 
 
-def _check_instance(instance: Instance, where: str) -> None:
+def _check_instance(instance: LiveInstance, where: str) -> None:
     for name in _OF_INSTANCE:
         number = getattr(instance, name)
         if _is_refused(name, number):

@@ -23,7 +23,7 @@ from gpolicy.cluster.assembly import (
 )
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, kind_of
-from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Instance, Node
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveDisk, LiveInstance, LiveNode
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.releases import RELEASE_FILE, is_release, release_of
@@ -120,11 +120,11 @@ def _states(record: Record) -> dict[str, Value]:
     return {family: record.record(f"{family}_static").fields for family in ("hv_state", "disk_state")}
 
 
-def _node(node: Record, group_names: dict[str, str], *, is_master: bool) -> Node:
+def _node(node: Record, group_names: dict[str, str], *, is_master: bool) -> LiveNode:
     group = node.text("group")
     if group not in group_names:
         raise InputError(f"{node.where}: is in an unknown group: {group!r}")
-    return Node(
+    return LiveNode(
         name=node.name("name"),
         group=group_names[group],
         own=_own(node, Level.NODE),
@@ -139,11 +139,11 @@ def _node(node: Record, group_names: dict[str, str], *, is_master: bool) -> Node
     )
 
 
-def _instances(config: Record, cluster: Record, node_names: dict[str, str]) -> tuple[list[Instance], int]:
+def _instances(config: Record, cluster: Record, node_names: dict[str, str]) -> tuple[list[LiveInstance], int]:
     """Return the instances, and how many forthcoming ones (from 2.16 on) have no name or place yet."""
     beparams = Record.of(default_of(cluster, "beparams"), f"{cluster.where}: beparams")
     all_disks = dict(config.records("disks"))
-    instances: list[Instance] = []
+    instances: list[LiveInstance] = []
     left_out = 0
     for _, record in config.records("instances"):
         if record.fields.get("forthcoming") is True and not (
@@ -157,7 +157,7 @@ def _instances(config: Record, cluster: Record, node_names: dict[str, str]) -> t
 
 def _instance(
     record: Record, cluster_beparams: Record, all_disks: dict[str, Record], node_names: dict[str, str]
-) -> Instance:
+) -> LiveInstance:
     where, primary = record.where, record.text("primary_node")
     beparams = Record(where, {**cluster_beparams.fields, **record.record("beparams").fields})
     disks = [_disk(item, all_disks, where) for item in record.items("disks")]
@@ -172,7 +172,7 @@ def _instance(
         if not templates
         else (templates.pop() if len(templates) == 1 else "mixed"),
         disks=tuple(
-            Disk(size=disk.whole("size"), template=_template(disk), spindles=disk.whole_or_none("spindles"))
+            LiveDisk(size=disk.whole("size"), template=_template(disk), spindles=disk.whole_or_none("spindles"))
             for disk in disks
         ),
         nic_count=len(record.items("nics")),

@@ -29,7 +29,16 @@ from gpolicy.cluster.assembly import (
 from gpolicy.cluster.config_data import forthcoming_note
 from gpolicy.cluster.rapi_client import Client, netloc
 from gpolicy.cluster.record import Record, kind_of, shown
-from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Instance, Node, Resources, Unreadable
+from gpolicy.cluster.state import (
+    ClusterObject,
+    ClusterState,
+    LiveDisk,
+    LiveGroup,
+    LiveInstance,
+    LiveNode,
+    Resources,
+    Unreadable,
+)
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.values import FAMILIES, fill
@@ -134,8 +143,8 @@ def _frame(info_answer: Value, groups_answer: Value, source: str) -> ClusterStat
     )
 
 
-def _configured(record: Record, groups: dict[str | None, Group]) -> Node:
-    return Node(
+def _configured(record: Record, groups: dict[str | None, LiveGroup]) -> LiveNode:
+    return LiveNode(
         name=record.name("name"),
         group=_group_of(record, groups).name,
         own=own_values({"ndparams": record.record("custom_ndparams").fields}, record.where),
@@ -147,7 +156,7 @@ def _configured(record: Record, groups: dict[str | None, Group]) -> Node:
     )
 
 
-def _placed(record: Record) -> Instance:
+def _placed(record: Record) -> LiveInstance:
     return instance_of(
         record,
         record.record("beparams"),
@@ -192,7 +201,7 @@ def _cluster_own(info: Record) -> Values:
     return cluster_values(info, {**families, **defaults})
 
 
-def _group(record: Record, cluster: Values) -> Group:
+def _group(record: Record, cluster: Values) -> LiveGroup:
     sent = [family for family in _OF_GROUPS if f"custom_{family}" in record.fields]
     families: dict[str, Value] = {family: record.record(f"custom_{family}").fields for family in sent}
     own = own_values({**families, "alloc_policy": record.text("alloc_policy")}, record.where)
@@ -223,7 +232,9 @@ def _rows(answer: Value, names: tuple[str, ...], where: str) -> list[Record]:
     return rows
 
 
-def _node(record: Record, groups: dict[str | None, Group], node_own: dict[str, tuple[int, Values]] | None) -> Node:
+def _node(
+    record: Record, groups: dict[str | None, LiveGroup], node_own: dict[str, tuple[int, Values]] | None
+) -> LiveNode:
     name, group = record.name("name"), _group_of(record, groups)
     if node_own is None:
         own = _overrides(record, group)
@@ -233,7 +244,7 @@ def _node(record: Record, groups: dict[str | None, Group], node_own: dict[str, t
             raise ChangedError(f"{record.where}: changed while it was read")
     role = record.text_or_none("role")
     offline, vm_capable = record.flag("offline"), record.flag("vm_capable", default=True)
-    return Node(
+    return LiveNode(
         name=name,
         group=group.name,
         own=own,
@@ -250,21 +261,21 @@ def _node(record: Record, groups: dict[str | None, Group], node_own: dict[str, t
     )
 
 
-def _group_of(node: Record, groups: dict[str | None, Group]) -> Group:
+def _group_of(node: Record, groups: dict[str | None, LiveGroup]) -> LiveGroup:
     uuid = node.text("group.uuid")
     if uuid not in groups:
         raise ChangedError(f"{node.where}: is in an unknown group: {shown(uuid)!r}")
     return groups[uuid]
 
 
-def _overrides(record: Record, group: Group) -> Values:
+def _overrides(record: Record, group: LiveGroup) -> Values:
     """Return the filled parameters that differ from the group's: all are the node's own, but some may be missing."""
     filled = own_values({"ndparams": record.record("ndparams").fields}, record.where)
     inherited = fill({}, group.effective, Level.NODE)
     return {path: value for path, value in filled.items() if inherited.get(path) != value}
 
 
-def _instance(record: Record) -> Instance:
+def _instance(record: Record) -> LiveInstance:
     beparams = record.record("beparams")
     template = record.name("disk_template")
     sizes = Record(record.where, {f"disk {number}": size for number, size in enumerate(record.items("disk.sizes"))})
@@ -277,7 +288,8 @@ def _instance(record: Record) -> Instance:
         secondary_nodes=record.texts("snodes"),
         disk_template=template,
         disks=tuple(
-            Disk(size=sizes.whole(key), template=template, spindles=spindles.whole_or_none(key)) for key in sizes.fields
+            LiveDisk(size=sizes.whole(key), template=template, spindles=spindles.whole_or_none(key))
+            for key in sizes.fields
         ),
         nic_count=len(record.items("nic.macs")),
         status=record.text_or_none("status"),

@@ -19,7 +19,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, Resources
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.htools_formats import ALLOC_POLICIES, MIB, bytes_of, group_name, node_name, specification_in
 from gpolicy.ganeti.number_bounds import BOUNDS
@@ -52,17 +52,17 @@ def simulated_state(text: str, *, source: str | None = None) -> ClusterState:
     if total > MOST_NODES:
         raise UsageError(f"sim: {total} nodes; at most {MOST_NODES} can be simulated")
     cluster = built_in_values()
-    groups: dict[str, Group] = {}
-    nodes: dict[str, Node] = {}
+    groups: dict[str, LiveGroup] = {}
+    nodes: dict[str, LiveNode] = {}
     for number, simulated in enumerate(described, start=1):
         own: Values = {("alloc_policy",): simulated.policy}
         if simulated.exclusive:
             own["ndparams", "exclusive_storage"] = True
         name = group_name(number)
-        groups[name] = Group(name=name, own=own, effective=fill(own, cluster, Level.GROUP), position=number - 1)
+        groups[name] = LiveGroup(name=name, own=own, effective=fill(own, cluster, Level.GROUP), position=number - 1)
         for place in range(1, simulated.count + 1):
             node = node_name(number, place)
-            nodes[node] = Node(
+            nodes[node] = LiveNode(
                 name=node,
                 group=name,
                 own={("ndparams", "spindle_count"): simulated.resources.spindles_total},

@@ -22,11 +22,11 @@ from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state import (
     ClusterObject,
     ClusterState,
-    Disk,
-    Group,
     Identity,
-    Instance,
-    Node,
+    LiveDisk,
+    LiveGroup,
+    LiveInstance,
+    LiveNode,
     PhysicalVolume,
     Resources,
     Snapshot,
@@ -97,9 +97,9 @@ def parse_snapshot(data: bytes, where: str) -> ClusterState:
         software_version=document.text_or_none("software_version"),
         cluster=cluster,
         groups={name: _read_group(name, group, cluster.own) for name, group in document.records("groups")},
-        nodes={name: read_part(Node, node, name=name) for name, node in document.records("nodes")},
+        nodes={name: read_part(LiveNode, node, name=name) for name, node in document.records("nodes")},
         instances={
-            name: read_part(Instance, item, name=name, forthcoming=item.flag("forthcoming", default=False))
+            name: read_part(LiveInstance, item, name=name, forthcoming=item.flag("forthcoming", default=False))
             for name, item in document.records("instances")
         },
         unreadable=tuple(map(read_gap, document.objects("unreadable"))),
@@ -148,7 +148,7 @@ _NOT_IN_DIGEST = (
 )
 
 
-_IN_DIGEST = tuple(item.name for item in fields(Instance) if item.name not in {"name", *_NOT_IN_DIGEST})
+_IN_DIGEST = tuple(item.name for item in fields(LiveInstance) if item.name not in {"name", *_NOT_IN_DIGEST})
 
 
 def _plain(value: Any) -> Any:
@@ -169,7 +169,7 @@ def _nameless(item: Any) -> dict[str, Value]:
     return {key: value for key, value in _plain(item).items() if key != "name"}
 
 
-def _group(group: Group, cluster: Values) -> dict[str, Value]:
+def _group(group: LiveGroup, cluster: Values) -> dict[str, Value]:
     content = _nameless(group)
     if group.effective == fill(group.own, cluster, Level.GROUP):
         del content["effective"]
@@ -197,8 +197,10 @@ _READERS: dict[str, Callable[[Record, str], object]] = {
     "Values": lambda record, key: own_values(record.record(key).fields, record.where),
     "Identity": lambda record, key: read_part(Identity, record.record(key)),
     "Resources": lambda record, key: read_part(Resources, record.record(key)),
-    "tuple[Disk, ...]": lambda record, key: tuple(read_part(Disk, disk) for disk in record.objects(key)),
-    "Disk | None": lambda record, key: None if record.fields.get(key) is None else read_part(Disk, record.record(key)),
+    "tuple[LiveDisk, ...]": lambda record, key: tuple(read_part(LiveDisk, disk) for disk in record.objects(key)),
+    "LiveDisk | None": lambda record, key: (
+        None if record.fields.get(key) is None else read_part(LiveDisk, record.record(key))
+    ),
     "tuple[PhysicalVolume, ...] | None": lambda record, key: (
         None  # not read, or from before format 1.2
         if record.fields.get(key) is None
@@ -221,7 +223,7 @@ def read_part(kind: type[_T], record: Record, **known: object) -> _T:
     return found
 
 
-def _read_group(name: str, record: Record, cluster: Values) -> Group:
+def _read_group(name: str, record: Record, cluster: Values) -> LiveGroup:
     own = own_values(record.record("own").fields, record.where)
     known = {} if "effective" in record.fields else {"effective": fill(own, cluster, Level.GROUP)}
-    return read_part(Group, record, name=name, own=own, **known)
+    return read_part(LiveGroup, record, name=name, own=own, **known)

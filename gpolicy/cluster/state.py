@@ -44,7 +44,7 @@ class ClusterObject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class LiveGroup:
     """A node group. `effective` is filled from the cluster, or as the source shows it if own values are unreadable.
 
     `networks` holds the UUIDs of connected networks; only text files show them.
@@ -89,7 +89,7 @@ class PhysicalVolume:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Node:
+class LiveNode:
     """A node and the name of its group. `physical_volumes` is None if they were not read (they are read on request)."""
 
     name: str
@@ -119,7 +119,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Disk:
+class LiveDisk:
     """One disk of an instance: MiB; `spindles` is None if no number is recorded."""
 
     size: int
@@ -128,7 +128,7 @@ class Disk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Instance:
+class LiveInstance:
     """An instance with its filled backend parameters.
 
     `disk_template` is the template of all its disks, `diskless` without any, `mixed` when they differ.
@@ -142,7 +142,7 @@ class Instance:
     primary_node: str
     secondary_nodes: tuple[str, ...] = ()
     disk_template: str
-    disks: tuple[Disk, ...] = ()
+    disks: tuple[LiveDisk, ...] = ()
     minmem: int
     maxmem: int
     vcpus: int
@@ -158,7 +158,7 @@ class Instance:
     identity: Identity = Identity()
     oper_ram: int | None = None
     forthcoming: bool = False
-    summed_disk: Disk | None = None
+    summed_disk: LiveDisk | None = None
     position: int | None = field(default=None, compare=False)
 
     @property
@@ -209,9 +209,9 @@ class ClusterState:
     software_version: str | None
     declared_release: str | None = None
     cluster: ClusterObject
-    groups: dict[str, Group]
-    nodes: dict[str, Node]
-    instances: dict[str, Instance]
+    groups: dict[str, LiveGroup]
+    nodes: dict[str, LiveNode]
+    instances: dict[str, LiveInstance]
     unreadable: tuple[Unreadable, ...] = ()
     notes: tuple[str, ...] = field(default=())
     snapshot: Snapshot | None = field(default=None, compare=False)
@@ -252,18 +252,18 @@ class ClusterState:
         """Return the terms of a group."""
         return self.terms.get(group, _NO_TERMS)
 
-    def nodes_of(self, group: str) -> list[Node]:
+    def nodes_of(self, group: str) -> list[LiveNode]:
         """Return the nodes that are in `group`."""
         return [node for node in self.nodes.values() if node.group == group]
 
-    def in_force(self, node: Node, path: Path) -> Value:
+    def in_force(self, node: LiveNode, path: Path) -> Value:
         """Return one effective node parameter, None if it is not set; faster than `effective_of_node`."""
         if path in node.own:
             return node.own[path]
         group = self.groups.get(node.group)
         return (group.effective if group else self.cluster.own).get(path)
 
-    def has_exclusive_storage(self, node: Node) -> bool:
+    def has_exclusive_storage(self, node: LiveNode) -> bool:
         """Return whether exclusive storage is in force on `node`."""
         return self.in_force(node, ("ndparams", "exclusive_storage")) is True
 
@@ -272,12 +272,12 @@ class ClusterState:
         nodes = self.nodes_of(group)
         return bool(nodes) and all(map(self.has_exclusive_storage, nodes))
 
-    def on_exclusive_storage(self, instance: Instance) -> bool:
+    def on_exclusive_storage(self, instance: LiveInstance) -> bool:
         """Return whether one of the nodes of `instance` has exclusive storage."""
         names = (instance.primary_node, *instance.secondary_nodes)
         return any(self.has_exclusive_storage(self.nodes[name]) for name in names)
 
-    def effective_of_node(self, node: Node) -> Values:
+    def effective_of_node(self, node: LiveNode) -> Values:
         """Return the node's effective values, filled from its group."""
         group = self.groups.get(node.group)
         return fill(node.own, group.effective if group else self.cluster.own, Level.NODE)

@@ -16,7 +16,16 @@ from gpolicy.cluster.assembly import by_name, checked, numbered, own_values
 from gpolicy.cluster.json_input import decode_text, read_bytes
 from gpolicy.cluster.record import shown
 from gpolicy.cluster.simulated import built_in_values
-from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Identity, Instance, Node, Resources
+from gpolicy.cluster.state import (
+    ClusterObject,
+    ClusterState,
+    Identity,
+    LiveDisk,
+    LiveGroup,
+    LiveInstance,
+    LiveNode,
+    Resources,
+)
 from gpolicy.errors import InputError
 from gpolicy.ganeti.htools_formats import GroupLine, InstanceLine, NodeLine, PolicyLine, columns_of, is_silent, sections
 from gpolicy.ganeti.parameter import Value, Values
@@ -132,10 +141,10 @@ def _tags(text: str) -> frozenset[str]:
     return frozenset(tag for tag in text.split(",") if tag)
 
 
-def _group(line: _Line, policies: dict[str, Values]) -> Group:
+def _group(line: _Line, policies: dict[str, Values]) -> LiveGroup:
     words = line.words
     own = own_values({"alloc_policy": words.alloc_policy}, line.where)
-    return Group(
+    return LiveGroup(
         name=words.name,
         own=own,
         effective={**own, **policies.get(words.name, _BUILT_IN)},
@@ -145,7 +154,7 @@ def _group(line: _Line, policies: dict[str, Values]) -> Group:
     )
 
 
-def _node(line: _Line, uuids: dict[str, str]) -> Node:
+def _node(line: _Line, uuids: dict[str, str]) -> LiveNode:
     words = line.words
     if words.group not in uuids:
         raise InputError(f"{line.where}: is in an unknown group: {words.group!r}")
@@ -154,7 +163,7 @@ def _node(line: _Line, uuids: dict[str, str]) -> Node:
     if line.count >= 12:
         shown["exclusive_storage"] = exclusive
     shown |= {"cpu_speed": line.number("cpu_speed"), "spindle_count": line.whole("spindles")}
-    return Node(
+    return LiveNode(
         name=words.name,
         group=uuids[words.group],
         own={("ndparams", key): value for key, value in shown.items()},
@@ -179,7 +188,7 @@ def _resources(line: _Line, *, exclusive: bool) -> Resources:
     )
 
 
-def _instance(line: _Line) -> Instance:
+def _instance(line: _Line) -> LiveInstance:
     words, memory = line.words, line.whole("memory")
     forthcoming = line.is_yes("forthcoming")
     template = words.template
@@ -193,12 +202,12 @@ def _instance(line: _Line) -> Instance:
         raise InputError(f"{line.where}: has the same primary and secondary node: {words.primary!r}")
     spindles = None if words.spindles in ("", "-") else line.whole("spindles")
     admin_state, running = _STATES[words.status]
-    return Instance(
+    return LiveInstance(
         name=words.name,
         primary_node=words.primary,
         secondary_nodes=(words.secondary,) if words.secondary else (),
         disk_template=template,
-        disks=() if template == "diskless" else (Disk(size=size, template=template, spindles=spindles),),
+        disks=() if template == "diskless" else (LiveDisk(size=size, template=template, spindles=spindles),),
         minmem=memory,
         maxmem=memory,
         vcpus=line.whole("vcpus"),
@@ -209,7 +218,7 @@ def _instance(line: _Line) -> Instance:
         running=running,
         tags=_tags(words.tags),
         forthcoming=forthcoming,
-        summed_disk=Disk(size=summed, template=template, spindles=spindles),
+        summed_disk=LiveDisk(size=summed, template=template, spindles=spindles),
     )
 
 

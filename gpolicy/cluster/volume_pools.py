@@ -13,7 +13,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from typing import Final
 
-from gpolicy.cluster.state import ClusterState, Group, Node, PhysicalVolume
+from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode, PhysicalVolume
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.ganeti.volume_arithmetic import VolumeSize, is_empty
 
@@ -125,7 +125,7 @@ def volume_pools(volumes: Iterable[PhysicalVolume], terms: VolumeTerms, own_grou
     )
 
 
-def pools_of(state: ClusterState, node: Node) -> VolumePools | None:
+def pools_of(state: ClusterState, node: LiveNode) -> VolumePools | None:
     """Return the pools of `node` under the terms of its group; None if its volumes were not read."""
     if node.physical_volumes is None:
         return None
@@ -138,7 +138,7 @@ def own_group(state: ClusterState) -> str | None:
     return name if isinstance(name, str) and name else None
 
 
-def separate_metavg(state: ClusterState, group: Group) -> str | None:
+def separate_metavg(state: ClusterState, group: LiveGroup) -> str | None:
     """Return the volume group of the metadata of a group's DRBD disks; None if it is the cluster's own.
 
     None also where no DRBD disk can be: without the template, or with exclusive storage.

@@ -11,13 +11,13 @@ from gpolicy.checking.settings import DEFAULT, Settings
 from gpolicy.checking.waiving import Waivers
 from gpolicy.cluster.state import ClusterState, Identity, Snapshot
 from gpolicy.findings import Finding, Span
-from gpolicy.fit.desired import Desired
 from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.plan.change import Change, ChangeAction, NotCompared
 from gpolicy.plan.diff import diff
 from gpolicy.plan.part import Key
 from gpolicy.policy.model import INHERIT, Leaf, Policy, Waiver
+from gpolicy.resolve.desired import Desired
 
 UNKNOWN_SINCE = Identity()
 """The identity of an object that the cluster lacks, or whose source gives no date."""

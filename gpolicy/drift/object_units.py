@@ -9,11 +9,11 @@ from typing import Final
 from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
 from gpolicy.drift.unit_writer import How, Unit, WayToWrite
-from gpolicy.fit.desired import Desired, is_glob, matches
 from gpolicy.plan.change import MEMBERSHIP, ChangeAction
 from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import GroupPolicy, Policy
 from gpolicy.printable import some
+from gpolicy.resolve.desired import Desired, is_glob, matches
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
 from gpolicy.writing.value_edits import ValueWriter, add_value
 

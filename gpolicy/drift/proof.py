@@ -12,7 +12,6 @@ from gpolicy.checking.repository import check_by_settings
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import GpolicyError
 from gpolicy.findings import Finding, Severity
-from gpolicy.fit.desired import Desired
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.opening import real_path
 from gpolicy.plan.change import MEMBERSHIP, TAGS
@@ -23,6 +22,7 @@ from gpolicy.policy.loading import load_files, load_policy
 from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
+from gpolicy.resolve.desired import Desired
 from gpolicy.writing.draft import Draft
 
 Said = Mapping[Key, object]

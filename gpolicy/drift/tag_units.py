@@ -10,13 +10,13 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.drift.comparing import Drift
 from gpolicy.drift.unit_writer import How, Unit, WayToWrite
 from gpolicy.drift.value_units import add_to, new_set, sets_of
-from gpolicy.fit.desired import Desired, members
 from gpolicy.ganeti.parameter import Level
 from gpolicy.plan.change import TAGS, words
 from gpolicy.plan.part import Key
 from gpolicy.policy.edits import remove_entry
 from gpolicy.policy.model import Declared, NodeSetPolicy, Policy, TagRulesPolicy
 from gpolicy.policy.source_file import Located, Pointer
+from gpolicy.resolve.desired import Desired, members
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
 from gpolicy.writing.tag_rules import RULES, rule_tags
 from gpolicy.writing.value_edits import ValueWriter, add_item, add_value

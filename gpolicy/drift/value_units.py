@@ -8,7 +8,6 @@ from functools import partial
 
 from gpolicy.drift.comparing import Drift
 from gpolicy.drift.unit_writer import How, Unit, WayToWrite
-from gpolicy.fit.desired import Desired
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.values import unflatten
@@ -17,6 +16,7 @@ from gpolicy.plan.part import Key
 from gpolicy.policy.model import Declared, Leaf, NodeSetPolicy, Policy
 from gpolicy.policy.source_file import Pointer
 from gpolicy.printable import free_name, some
+from gpolicy.resolve.desired import Desired
 from gpolicy.writing.documents import head
 from gpolicy.writing.draft import Draft, UnwritableError, ValuePlace, place_of
 from gpolicy.writing.value_edits import INHERIT_WORD, ValueWriter, add_value

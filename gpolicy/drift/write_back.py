@@ -20,11 +20,11 @@ from gpolicy.drift.tag_units import TagUnits
 from gpolicy.drift.unit_writer import How, Unit, UnitWriter
 from gpolicy.drift.value_units import ValueUnits
 from gpolicy.findings import Span
-from gpolicy.fit.desired import resolve
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction
 from gpolicy.plan.part import Key, is_chosen
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
+from gpolicy.resolve.desired import resolve
 from gpolicy.writing.draft import Draft, ValuePlace
 
 _WAIVED: Final = "a waiver accepts it until {}: remove that first"

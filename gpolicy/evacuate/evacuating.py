@@ -32,7 +32,7 @@ from gpolicy.analysis.loaded_state import basis_notes
 from gpolicy.analysis.place_report import Candidate
 from gpolicy.analysis.unknown import Unknown, aside, require
 from gpolicy.analysis.unmade import unmade
-from gpolicy.cluster.state import ClusterState, Instance
+from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.errors import UsageError
 from gpolicy.evacuate.evacuation import (
     EvacuationReport,
@@ -359,7 +359,7 @@ class _Evacuation:
         )
 
 
-def _concerns(instance: Instance, mode: EvacuationMode | None, leaving: frozenset[str]) -> bool:
+def _concerns(instance: LiveInstance, mode: EvacuationMode | None, leaving: frozenset[str]) -> bool:
     """Return whether an instance is part of a request of this mode."""
     runs = instance.primary_node in leaving
     mirrored = instance.disk_template == _MIRRORED and not leaving.isdisjoint(instance.secondary_nodes)

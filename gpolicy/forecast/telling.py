@@ -10,7 +10,7 @@ from gpolicy.checking.forecast import Bounds, Forecast
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import PolicyViolation
-    from gpolicy.cluster.state import ClusterState, Group, Instance
+    from gpolicy.cluster.state import ClusterState, LiveGroup, LiveInstance
     from gpolicy.impact.impact import Impact
     from gpolicy.plan.built_in_guards import GuardResult
     from gpolicy.plan.change import Objection
@@ -62,7 +62,7 @@ class Telling(Forecast):
         return impact_of(prospect, part)
 
     def breached_pair(
-        self, pairs: Sequence[Bounds], group: Group, instance: Instance, violation: PolicyViolation
+        self, pairs: Sequence[Bounds], group: LiveGroup, instance: LiveInstance, violation: PolicyViolation
     ) -> PolicyViolation | None:
         """Return what an instance breaches of that of `pairs` which replaces the one it conforms to in its group.
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from gpolicy.analysis.violations import bounds_of
 from gpolicy.analysis.volume_sizes import smallest_volume
-from gpolicy.cluster.state import ClusterState, Disk, Instance, Node
+from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePools, VolumesFrom, own_group, pools_of
 from gpolicy.ganeti.releases import release_key
@@ -84,12 +84,12 @@ class _View:
     exclusive: set[str]
     hardware: Mapping[str, Hardware]
 
-    def volume_size(self, node: Node) -> VolumeSize | None:
+    def volume_size(self, node: LiveNode) -> VolumeSize | None:
         """Return the size of the smallest volume of a node, which Ganeti computes with; None if it is not known."""
         known, sizes = smallest_volume(self.state, node), self._promised(node.group)
         return self.terms(node.group).volume_size(min(sizes)) if sizes and known is None else known
 
-    def count(self, node: Node) -> int | None:
+    def count(self, node: LiveNode) -> int | None:
         """Return how many volumes a node has: counted by Ganeti, or listed, or promised."""
         if node.name in self.exclusive and node.resources.spindles_total is not None:
             return node.resources.spindles_total
@@ -166,7 +166,7 @@ def _volume_groups(view: _View, group: str, measured: Mapping[str, VolumePools])
         )
 
 
-def _promised_volumes(view: _View, group: str, nodes: Sequence[Node]) -> GroupVolumes:
+def _promised_volumes(view: _View, group: str, nodes: Sequence[LiveNode]) -> GroupVolumes:
     names = tuple(node.name for node in nodes)
     promised = view.hardware.get(group)
     sizes = [size.value for size in promised.pv_sizes] if promised else []
@@ -189,7 +189,7 @@ def _promised_volumes(view: _View, group: str, nodes: Sequence[Node]) -> GroupVo
 # --- instances -------------------------------------------------------------------------------------------------------
 
 
-def _effects(instance: Instance, now: _View, then: _View) -> Iterator[InstanceEffect]:
+def _effects(instance: LiveInstance, now: _View, then: _View) -> Iterator[InstanceEffect]:
     """Give the one effect on an instance, if there is anything to say."""
     nodes = {instance.primary_node, *instance.secondary_nodes}
     exclusive, was = nodes & then.exclusive, nodes & now.exclusive
@@ -217,7 +217,7 @@ def _effects(instance: Instance, now: _View, then: _View) -> Iterator[InstanceEf
         )
 
 
-def _disk_findings(number: int, disk: Disk, turn: Turn, volume: VolumeSize | None) -> Iterator[DiskFinding]:
+def _disk_findings(number: int, disk: LiveDisk, turn: Turn, volume: VolumeSize | None) -> Iterator[DiskFinding]:
     counts = turn is not Turn.OFF and volume is not None and volume.usable > 0
     needed = volume.needed(disk.size) if counts and volume else None
 
@@ -241,7 +241,7 @@ def _disk_findings(number: int, disk: Disk, turn: Turn, volume: VolumeSize | Non
         yield finding(DiskTrouble.SHARED_VOLUMES)
 
 
-def _numbers(instance: Instance, view: _View, *, exclusive: bool) -> SpindleNumbers:
+def _numbers(instance: LiveInstance, view: _View, *, exclusive: bool) -> SpindleNumbers:
     node = view.state.nodes[instance.primary_node]
     policy = view.state.groups[node.group].effective
     total, key = instance.disk_spindles, "spindle-use"

@@ -13,7 +13,7 @@ from math import inf
 from gpolicy.analysis.node_violations import SPINDLE_RATIO, VCPU_RATIO, NodeVerdict, RatioBreach, node_verdicts
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.violations import PolicyJudge, PolicyViolation, Verdict, allowed_sizes
-from gpolicy.cluster.state import ClusterState, Instance
+from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.impact.comparison import StateComparison
 from gpolicy.printable import count, listed
@@ -188,7 +188,7 @@ def _names_of_equal_pairs(values: Mapping[Path, Value], then: PolicyJudge, group
     return [next((name for other, name in named if other == pair), None) for pair in pairs]
 
 
-def _same_measure(old: PolicyJudge, new: PolicyJudge, instance: Instance) -> bool:
+def _same_measure(old: PolicyJudge, new: PolicyJudge, instance: LiveInstance) -> bool:
     """Return whether an instance is held against the same before and after, so that nothing changes for it."""
     one, other = old.policy(instance), new.policy(instance)
     same = (one.pairs, set(one.templates)) == (other.pairs, set(other.templates))
@@ -202,7 +202,7 @@ def _kind(old: Verdict, new: Verdict) -> str | None:
     return "no_longer" if old.violation else None
 
 
-def _unknown(instance: Instance, old: Verdict, new: Verdict) -> UnknownViolation:
+def _unknown(instance: LiveInstance, old: Verdict, new: Verdict) -> UnknownViolation:
     parameters = dict.fromkeys((*old.unknown, *new.unknown))
     return UnknownViolation(
         instance=instance.name,

@@ -12,7 +12,6 @@ from functools import cache
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.errors import UsageError
-from gpolicy.fit.desired import other_cluster
 from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
@@ -22,6 +21,7 @@ from gpolicy.plan.projection import projected
 from gpolicy.policy.guard import BUILT_IN
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
+from gpolicy.resolve.desired import other_cluster
 
 _ENABLED: Path = ("enabled_disk_templates",)
 _ALLOWED: Path = ("ipolicy", "disk-templates")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from gpolicy.cluster.state import ClusterState, Group, Node
+from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode
 from gpolicy.findings import Finding, Span
-from gpolicy.fit.desired import Desired, DesiredGroup, DesiredNode, resolve
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, position
 from gpolicy.ganeti.values import as_word, canonical, fill
@@ -28,6 +27,7 @@ from gpolicy.plan.change import (
 )
 from gpolicy.plan.part import Key, without
 from gpolicy.policy.model import INHERIT, Leaf, Leaves, OwnedPrefix, Policy
+from gpolicy.resolve.desired import Desired, DesiredGroup, DesiredNode, resolve
 
 TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:result:", "htools:standby:auto")
 """Tags that Ganeti's own tools set and remove; never pruned, even if a policy owns them."""
@@ -141,7 +141,7 @@ class _Diff:
         before: Mapping[Path, Value],
         after: Mapping[Path, Value],
         *,
-        current: Group | None = None,
+        current: LiveGroup | None = None,
     ) -> None:
         for path in sorted(leaves, key=position):
             leaf = leaves[path]
@@ -187,7 +187,7 @@ class _Diff:
             return tuple(f"node/{node.name}" for node in nodes if name == self._inherits_from(node, path))
         return ()
 
-    def _inherits_from(self, node: Node, path: Path) -> str | None:
+    def _inherits_from(self, node: LiveNode, path: Path) -> str | None:
         """Return the group that a node stays in without an own value at `path`, by its name after the plan."""
         desired = self.desired.nodes.get(node.name)
         group = self.desired.name_after(node.group)

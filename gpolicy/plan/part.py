@@ -10,12 +10,12 @@ from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import UsageError
-from gpolicy.fit.desired import Desired
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.guessing import did_you_mean
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction
 from gpolicy.policy.model import Policy
+from gpolicy.resolve.desired import Desired
 
 Key = tuple[str, Path]
 """What tells a change from the others of its plan: its object and its path."""

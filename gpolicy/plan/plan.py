@@ -14,8 +14,6 @@ from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.terms import Terms
 from gpolicy.errors import ExitCode, GpolicyError
 from gpolicy.findings import Finding, Severity
-from gpolicy.fit.fit_rules import OTHER_CLUSTER
-from gpolicy.fit.terms import terms_of
 from gpolicy.ganeti.releases import release_of
 from gpolicy.plan.built_in_guards import GuardResult, Outlook, can_be_allowed, judge, objections, outlook
 from gpolicy.plan.change import Change, NotCompared, Objection
@@ -26,6 +24,8 @@ from gpolicy.plan.step import Procedure, Step
 from gpolicy.plan.steps import StepBasis, make_steps, nodes_that_stay
 from gpolicy.policy.guard import Guard
 from gpolicy.policy.model import INHERIT, Declared, GroupPolicy, NodeSetPolicy, Policy
+from gpolicy.resolve.rules import OTHER_CLUSTER
+from gpolicy.resolve.terms import terms_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

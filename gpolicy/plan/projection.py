@@ -11,16 +11,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from gpolicy.cluster.state import ClusterState, Group, Node, Resources
+from gpolicy.cluster.state import ClusterState, LiveGroup, LiveNode, Resources
 from gpolicy.cluster.terms import Terms, under_terms
 from gpolicy.cluster.volume_pools import VolumePool, pools_of
-from gpolicy.fit.terms import terms_of
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
+from gpolicy.resolve.terms import terms_of
 
 _EXCLUSIVE: Final[Path] = ("ndparams", "exclusive_storage")
 _NO_VALUES: Final = (NAME, MEMBERSHIP, TAGS)
@@ -134,7 +134,7 @@ def _measured(before: ClusterState, after: ClusterState) -> ClusterState:
     return replace(after, nodes=nodes, notes=(*after.notes, note))
 
 
-def _changed_node(node: Node, changes: Sequence[Change], names: Mapping[str, str]) -> Node:
+def _changed_node(node: LiveNode, changes: Sequence[Change], names: Mapping[str, str]) -> LiveNode:
     group = next((str(change.after) for change in changes if change.path == MEMBERSHIP), None)
     return replace(
         node,
@@ -144,7 +144,7 @@ def _changed_node(node: Node, changes: Sequence[Change], names: Mapping[str, str
     )
 
 
-def _give_flag_of_group(nodes: dict[str, Node], moved: Sequence[str]) -> list[str]:
+def _give_flag_of_group(nodes: dict[str, LiveNode], moved: Sequence[str]) -> list[str]:
     """Give moved nodes the exclusive_storage of the nodes that were in their new group before.
 
     A source that shows no values of groups (the text format) shows those of their group at the nodes. Return the groups
@@ -168,8 +168,8 @@ def _groups(
     by_object: Mapping[tuple[Level, str | None], Sequence[Change]],
     names: Mapping[str, str],
     occupied: set[str],
-) -> dict[str, Group]:
-    groups: dict[str, Group] = {}
+) -> dict[str, LiveGroup]:
+    groups: dict[str, LiveGroup] = {}
     for group in state.groups.values():
         name = names.get(group.name, group.name)
         changes = by_object.get((Level.GROUP, name), ())
@@ -184,7 +184,7 @@ def _groups(
         if level is Level.GROUP and new is not None and any(change.action is ChangeAction.CREATE for change in changes):
             own = _own({("alloc_policy",): "preferred"}, changes)
             last = None if last is None else last + 1
-            groups[new] = Group(
+            groups[new] = LiveGroup(
                 name=new,
                 own=own,
                 effective=fill(own, cluster, Level.GROUP),
@@ -194,7 +194,7 @@ def _groups(
     return dict(sorted(groups.items()))
 
 
-def _effective(state: ClusterState, group: Group, own: Values, cluster: Values) -> Values:
+def _effective(state: ClusterState, group: LiveGroup, own: Values, cluster: Values) -> Values:
     """Return the effective values of a group that stays, where own values may be hidden."""
     filled = fill(own, cluster, Level.GROUP)
     for path, now in group.effective.items():
@@ -220,7 +220,7 @@ def _tags(tags: frozenset[str], changes: Sequence[Change]) -> frozenset[str]:
     return next((frozenset(words(change.after)) for change in changes if change.path == TAGS), tags)
 
 
-def resources_when_turned(node: Node, pool: VolumePool | None, *, on: bool) -> Resources:
+def resources_when_turned(node: LiveNode, pool: VolumePool | None, *, on: bool) -> Resources:
     """Return what `node` measures after exclusive storage is turned on or off, worked out from its physical volumes.
 
     `pool` are those of the cluster's volume group, None if they were not read. Under exclusive storage only empty

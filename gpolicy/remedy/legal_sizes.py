@@ -11,7 +11,7 @@ from gpolicy.allocator.enumerations import NO_NODE, FailReason
 from gpolicy.allocator.instance_moves import Moved
 from gpolicy.allocator.node_changes import add_primary, add_secondary, remove_primary, remove_secondary
 from gpolicy.analysis.violations import AllowedSizes, ParameterBreach, PolicyViolation, distance, verdict_on
-from gpolicy.cluster.state import Instance
+from gpolicy.cluster.state import LiveInstance
 from gpolicy.ganeti.commands import Command, call
 from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.units import round_size
@@ -44,7 +44,7 @@ class SizeCure:
 
 
 def size_cure(
-    observed: Instance, violation: PolicyViolation, policy: AllowedSizes, layout: Layout
+    observed: LiveInstance, violation: PolicyViolation, policy: AllowedSizes, layout: Layout
 ) -> tuple[SizeCure, Layout]:
     """Return the nearest legal size of an instance that its nodes can hold, and the layout with it."""
     exclusive = violation.exclusive_storage
@@ -86,8 +86,8 @@ def _why_not(breach: ParameterBreach, *, exclusive: bool) -> str:
 
 
 def _changed(
-    item: Instance, breaches: tuple[ParameterBreach, ...], low: Mapping[str, int], high: Mapping[str, int]
-) -> Instance | None:
+    item: LiveInstance, breaches: tuple[ParameterBreach, ...], low: Mapping[str, int], high: Mapping[str, int]
+) -> LiveInstance | None:
     """Return the instance with the values within a spec pair that are nearest to its own; None if there are none."""
     new = item
     for breach in breaches:
@@ -118,7 +118,7 @@ def _nearest(value: int, low: int, high: int, step: int) -> int | None:
     return number if low <= number <= high else None
 
 
-def _commands(old: Instance, new: Instance) -> Iterator[Command]:
+def _commands(old: LiveInstance, new: LiveInstance) -> Iterator[Command]:
     names = [name for name in _BACKEND if getattr(new, name) != getattr(old, name)]
     if names:
         words = ",".join(f"{name}={getattr(new, name)}{_BACKEND[name]}" for name in names)
@@ -135,7 +135,7 @@ def _commands(old: Instance, new: Instance) -> Iterator[Command]:
             yield Command(("gnt-instance", "grow-disk", "--absolute", *words_of_disk), request)
 
 
-def _with_size(layout: Layout, observed: Instance, wanted: Instance) -> Layout | str:
+def _with_size(layout: Layout, observed: LiveInstance, wanted: LiveInstance) -> Layout | str:
     """Return the layout with an instance of another size, or why its nodes cannot hold it."""
     old = next(item for item in layout.instances.values() if item.name == observed.name)
     grown = sum(disk.size for disk in wanted.disks) - sum(disk.size for disk in observed.disks)

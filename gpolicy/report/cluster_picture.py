@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from gpolicy.cluster.state import ClusterState, Node
+from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.impact.location_change import LocationChange
 
 _DOMAIN_KIND: Final = "htools:nlocation:"
@@ -119,7 +119,7 @@ def group_pictures(before: ClusterState, after: ClusterState, renamed: Mapping[s
     return pictures
 
 
-def _node(node: Node, instances: int, *, moved: str | None, gone: bool = False) -> NodePicture:
+def _node(node: LiveNode, instances: int, *, moved: str | None, gone: bool = False) -> NodePicture:
     there = node.resources
     state = "offline" if node.offline else "drained" if node.drained else "master" if node.master else ""
     return NodePicture(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.analysis.pair_names import PairNames, pair_title
-from gpolicy.cluster.state import ClusterState, Instance
+from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.ganeti.parameter import Value
 from gpolicy.printable import clipped, count
 from gpolicy.report.answer import size
@@ -125,7 +125,7 @@ def _names(groups: Sequence[str], names: PairNames, pairs: int) -> list[str]:
     return next((found for found in shown if found != nameless), nameless)
 
 
-def _group(state: ClusterState, instance: Instance) -> str | None:
+def _group(state: ClusterState, instance: LiveInstance) -> str | None:
     node = state.nodes.get(instance.primary_node)
     return node.group if node else None
 
@@ -150,7 +150,7 @@ def _picture(
     now: tuple[_Bounds, ...],
     then: tuple[_Bounds, ...],
     names: Sequence[str],
-    instances: Sequence[Instance],
+    instances: Sequence[LiveInstance],
     verdicts: Mapping[str, str],
 ) -> SpecPicture:
     spots = Counter(

@@ -9,7 +9,7 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import merge
 from gpolicy.analysis.declared_resources import known_states
 from gpolicy.analysis.disk_templates import enabled_templates, first_allowed, wanted_template
-from gpolicy.cluster.state import ClusterState, Group
+from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import rough_size
 from gpolicy.printable import count, some
@@ -37,7 +37,7 @@ class Grounds:
             )
         return flags == {True}
 
-    def template(self, group: Group, today: InstancePolicy, *, exclusive: bool) -> DiskTemplate:
+    def template(self, group: LiveGroup, today: InstancePolicy, *, exclusive: bool) -> DiskTemplate:
         """Return the disk template of the sizes. Raise UsageError for one that the group does not allow."""
         enabled = enabled_templates(self.state)
         if exclusive:

@@ -18,7 +18,7 @@ from gpolicy.allocator.enumerations import DiskTemplate
 from gpolicy.allocator.merge import merge
 from gpolicy.allocator.node import Node
 from gpolicy.analysis.declared_resources import declared_numbers
-from gpolicy.cluster import state as observed
+from gpolicy.cluster.state import ClusterState
 from gpolicy.cluster.volume_pools import pools_of
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS, hail_parameters
@@ -62,7 +62,7 @@ def emptied(data: ClusterData, volume: int | None = None) -> ClusterData:
 
 
 def node_hardware(
-    empty: ClusterData, state: observed.ClusterState, template: DiskTemplate, ratio: float, request: SuggestRequest
+    empty: ClusterData, state: ClusterState, template: DiskTemplate, ratio: float, request: SuggestRequest
 ) -> list[NodeHardware]:
     """Return the hardware of the nodes of `empty` (one group, emptied); `ratio` is virtual CPUs for each CPU."""
     hail = hail_parameters(state.cluster.own.get(ALLOCATOR_PARAMETERS))
@@ -137,7 +137,7 @@ def _alike(node: NodeHardware, another: NodeHardware) -> bool:
     )
 
 
-def smallest_volume(state: observed.ClusterState, names: Sequence[str], given: int | None, notes: list[str]) -> int:
+def smallest_volume(state: ClusterState, names: Sequence[str], given: int | None, notes: list[str]) -> int:
     """Return the size (MiB) of the smallest physical volume of the nodes `names`; `given` overrides the measured sizes.
 
     If the state does not show single volumes, those of a node are assumed to be equal, with a note in `notes`. Raise

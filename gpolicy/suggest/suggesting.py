@@ -21,7 +21,7 @@ from gpolicy.analysis.disk_templates import enabled_templates, wanted_template
 from gpolicy.analysis.hail_document import as_hail_reads
 from gpolicy.analysis.loaded_state import check_group, group_data, guaranteed, load_state
 from gpolicy.analysis.violations import allowed_sizes, verdict_on
-from gpolicy.cluster.state import ClusterState, Group
+from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.cluster.terms import NO_LIMITS, Limits, limited, limits_in_force
 from gpolicy.errors import GpolicyError, UsageError, about
 from gpolicy.ganeti.parameter import Level, Values
@@ -257,7 +257,7 @@ class _Maker:
         weights = {size.name: self.request.mix[size.divisor] for size in sizes if size.divisor in self.request.mix}
         return count_mix(counted, instances, weights)
 
-    def _newly_forbidden(self, group: Group, values: Values) -> tuple[str, ...]:
+    def _newly_forbidden(self, group: LiveGroup, values: Values) -> tuple[str, ...]:
         """Return the instances of the group that conform to its policy today but not to the suggested one."""
         after = with_values(self.state, group.name, values).groups[group.name]
         members = [

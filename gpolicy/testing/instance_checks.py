@@ -10,7 +10,7 @@ from gpolicy.analysis.pair_names import MINMAX, pair_names, pair_title
 from gpolicy.analysis.unmade import Unmade, unmade
 from gpolicy.analysis.violations import AllowedSizes, PolicyViolation, allowed_sizes, verdict_on
 from gpolicy.analysis.volume_sizes import promised_volume, smallest_volume
-from gpolicy.cluster.state import ClusterState, Instance
+from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Expectation, Scenario
@@ -51,7 +51,7 @@ def check_conformity(policy: Policy, state: ClusterState, scenario: Scenario) ->
     return [found.check(expectation) for expectation in scenario.expectations]
 
 
-def _refused_disk(state: ClusterState, group: str, instance: Instance, *, exclusive: bool) -> Unmade | None:
+def _refused_disk(state: ClusterState, group: str, instance: LiveInstance, *, exclusive: bool) -> Unmade | None:
     """Return why Ganeti makes the disks of an instance on no node of the group, None if it may make them."""
     known = [smallest_volume(state, node) for node in state.nodes_of(group)]
     known = known or [promised_volume(state, group)]

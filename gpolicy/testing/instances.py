@@ -12,7 +12,7 @@ from gpolicy.analysis.disk_templates import enabled_templates, first_allowed
 from gpolicy.analysis.pair_names import find_pair, pair_names
 from gpolicy.analysis.volume_sizes import smallest_volume
 from gpolicy.analysis.wanted_instance import spec_disks
-from gpolicy.cluster.state import ClusterState, Disk, Instance, Node, Resources
+from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, LiveNode, Resources
 from gpolicy.ganeti.volume_arithmetic import SpindleFault, spindle_refusal
 from gpolicy.policy.model import Policy
 from gpolicy.policy.scenario import Existing, Sizes
@@ -35,7 +35,7 @@ def whole_spec(policy: Policy, state: ClusterState, sizes: Sizes, group: str | N
 
 def instance_of(
     policy: Policy, state: ClusterState, sizes: Sizes, group: str, *, exclusive: bool, mirrored: bool | None = None
-) -> Instance:
+) -> LiveInstance:
     """Return the instance that `sizes` describes, for `group`, on no node yet.
 
     Missing values come from the named spec, else from `std`; the template is the first of the group's policy that is
@@ -45,14 +45,14 @@ def instance_of(
     spec = whole_spec(policy, state, sizes, group)
     template = _template(sizes, state, group, mirrored=mirrored)
     if template is DiskTemplate.DISKLESS:
-        disks: tuple[Disk, ...] = ()
+        disks: tuple[LiveDisk, ...] = ()
     elif sizes.disks is not None:
-        disks = tuple(Disk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in sizes.disks)
+        disks = tuple(LiveDisk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in sizes.disks)
     else:
         made = spec_disks(spec, exclusive=exclusive)
-        disks = tuple(Disk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in made)
+        disks = tuple(LiveDisk(size=disk.size, template=template.value, spindles=disk.spindles) for disk in made)
     memory = spec.memory if sizes.memory is None else sizes.memory
-    return Instance(
+    return LiveInstance(
         name="new",
         primary_node="",
         disk_template=template.value if disks else DiskTemplate.DISKLESS.value,
@@ -108,7 +108,7 @@ def with_instances(policy: Policy, state: ClusterState, existing: Existing) -> C
     return more
 
 
-def _check_spindles(existing: Existing, made: Instance, state: ClusterState, nodes: Sequence[Node]) -> None:
+def _check_spindles(existing: Existing, made: LiveInstance, state: ClusterState, nodes: Sequence[LiveNode]) -> None:
     """Raise CannotRunError for disks that Ganeti would not have made. Disks without spindles may be older."""
     for node in nodes:
         exclusive, volume = state.has_exclusive_storage(node), smallest_volume(state, node)

@@ -15,8 +15,7 @@ from typing import Final
 
 from gpolicy.analysis.declared_resources import declared_numbers, only_named
 from gpolicy.cluster.simulated import built_in_values
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, PhysicalVolume, Resources
-from gpolicy.fit.terms import promise_of, terms_of
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, PhysicalVolume, Resources
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.guessing import did_you_mean_one_of
@@ -28,6 +27,7 @@ from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.scenario import Machine, SimulatedGroup, SimulatedNode
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import count
+from gpolicy.resolve.terms import promise_of, terms_of
 from gpolicy.testing.instances import with_instances
 from gpolicy.testing.outcome import CannotRunError
 
@@ -117,11 +117,11 @@ def _under(
         software_version=None,
         cluster=ClusterObject(own=built_in),
         groups={
-            name: Group(name=name, own=preferred, effective=fill(preferred, built_in, Level.GROUP), position=place)
+            name: LiveGroup(name=name, own=preferred, effective=fill(preferred, built_in, Level.GROUP), position=place)
             for place, name in enumerate(names)
         },
         nodes={
-            name: Node(
+            name: LiveNode(
                 name=name,
                 group=groups[name],
                 own={} if machine.spindles is None else {("ndparams", "spindle_count"): machine.spindles},
@@ -167,7 +167,7 @@ def _filled_in(*machines: Machine) -> Machine:
     )
 
 
-def _measured(state: ClusterState, node: Node, machine: Machine) -> Node:
+def _measured(state: ClusterState, node: LiveNode, machine: Machine) -> LiveNode:
     """Return the node with all its resources free."""
     kept = declared_numbers(state, node)
     if machine.memory is None or machine.cpus is None:
@@ -199,7 +199,7 @@ def _volumes(machine: Machine) -> tuple[PhysicalVolume, ...]:
     return tuple(PhysicalVolume(name=f"pv{number}", size=size, free=size, used=0) for number, size in sizes)
 
 
-def _storage(state: ClusterState, node: Node, machine: Machine) -> tuple[int | None, int | None]:
+def _storage(state: ClusterState, node: LiveNode, machine: Machine) -> tuple[int | None, int | None]:
     """Return the disk (MiB) of an empty node, and its physical volumes if they count."""
     sizes = machine.pv_sizes
     if state.has_exclusive_storage(node):
@@ -213,7 +213,7 @@ def _storage(state: ClusterState, node: Node, machine: Machine) -> tuple[int | N
     return (sum(sizes), None) if sizes else (None, None)
 
 
-def _filled(state: ClusterState, node: Node, simulated: SimulatedNode) -> Node:
+def _filled(state: ClusterState, node: LiveNode, simulated: SimulatedNode) -> LiveNode:
     """Return the (still empty) `node` with as many quarters in use as `simulated` says.
 
     A quarter of a node is a quarter of its resources for instances: memory, virtual CPUs under the group's vcpu-ratio,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from gpolicy.analysis.declared_resources import declared_by_policy, declared_numbers, prefixes
 from gpolicy.analysis.volume_sizes import smallest_volume
-from gpolicy.cluster.state import ClusterState, Node, PhysicalVolume
+from gpolicy.cluster.state import ClusterState, LiveNode, PhysicalVolume
 from gpolicy.errors import UsageError
 from gpolicy.ganeti.parameter import Values
 from gpolicy.ganeti.units import exact_size
@@ -51,7 +51,7 @@ def nodes_like(state: ClusterState, like: str, number: int, group: str) -> Clust
     listed = all(item.position is not None for item in state.nodes.values())
     nodes, declared = dict(state.nodes), dict(state.declared)
     for name in free_names(like, number, state.nodes):
-        nodes[name] = Node(
+        nodes[name] = LiveNode(
             name=name,
             group=group,
             own=node.own,
@@ -72,7 +72,7 @@ def moved(state: ClusterState, name: str, group: str) -> ClusterState:
     return replace(state, nodes={**state.nodes, name: replace(node, group=group)})
 
 
-def _check_storage(state: ClusterState, node: Node, group: str) -> None:
+def _check_storage(state: ClusterState, node: LiveNode, group: str) -> None:
     if state.has_exclusive_storage(node) != state.has_exclusive_storage(replace(node, group=group)):
         raise UsageError(
             f"exclusive storage is on in only one of the groups {node.group} and {group}",
@@ -91,7 +91,7 @@ def upgraded(state: ClusterState, name: str, amounts: dict[str, Amount]) -> Clus
     return state
 
 
-def _upgraded(state: ClusterState, node: Node, what: str, amount: Amount) -> ClusterState:
+def _upgraded(state: ClusterState, node: LiveNode, what: str, amount: Amount) -> ClusterState:
     exclusive, now = state.has_exclusive_storage(node), node.resources
     if exclusive and what == "disk":
         hint = "say how many physical volumes: pvs=+1"
@@ -127,7 +127,7 @@ def _plus(number: int | None, more: int) -> int | None:
     return None if number is None else number + more
 
 
-def _with_volumes(state: ClusterState, node: Node, more: int) -> ClusterState:
+def _with_volumes(state: ClusterState, node: LiveNode, more: int) -> ClusterState:
     """Return `state` with more physical volumes in a node, each as large as its smallest one."""
     volume = smallest_volume(state, node)
     if volume is None:
@@ -154,14 +154,14 @@ _DECLARED = {"memory": (0, "mem_total"), "cpus": (0, "cpu_total"), "disk": (1, "
 """Where hv_state (0) or disk_state (1) declares a total."""
 
 
-def _redeclared(state: ClusterState, node: Node, what: str, more: int) -> Values:
+def _redeclared(state: ClusterState, node: LiveNode, what: str, more: int) -> Values:
     """Return the node's own values, with the declared total that counts for it changed by `more`."""
     place, name = _DECLARED[what]
     prefix, now = prefixes(state)[place], declared_numbers(state, node).get(name)
     return node.own if prefix is None or now is None else {**node.own, (*prefix, name): now + more}
 
 
-def _redeclared_by_policy(state: ClusterState, node: Node, what: str, more: int) -> dict[str, Values]:
+def _redeclared_by_policy(state: ClusterState, node: LiveNode, what: str, more: int) -> dict[str, Values]:
     place, name = _DECLARED[what]
     prefix, now = prefixes(state)[place], declared_by_policy(state, node).get(name)
     declared = dict(state.declared)

@@ -10,10 +10,10 @@ from gpolicy.allocator.enumerations import DiskTemplate, InstanceStatus
 from gpolicy.allocator.evacuation import EvacuationMode, evacuate_nodes
 from gpolicy.analysis.allocator_input import LOCAL, MIXED, disks_of, why_unreadable
 from gpolicy.analysis.hail_document import hails_cluster
-from gpolicy.cluster.state import ClusterState, Instance, Node, Resources
+from gpolicy.cluster.state import ClusterState, LiveInstance, LiveNode, Resources
 
 
-def with_all(state: ClusterState, instances: Sequence[Instance]) -> ClusterState:
+def with_all(state: ClusterState, instances: Sequence[LiveInstance]) -> ClusterState:
     """Return `state` with more instances, and with their resources taken from the nodes."""
     first = len(state.instances)
     placed = {item.name: replace(item, position=first + place) for place, item in enumerate(instances)}
@@ -41,12 +41,12 @@ def elsewhere(state: ClusterState, placed: Mapping[str, Sequence[str]]) -> Clust
     )
 
 
-def emptied_node(state: ClusterState, name: str) -> Node:
+def emptied_node(state: ClusterState, name: str) -> LiveNode:
     """Return a node as it would be without its instances."""
     return _with_use(state, instances_on(state, name), -1)[name]
 
 
-def instances_on(state: ClusterState, node: str) -> list[Instance]:
+def instances_on(state: ClusterState, node: str) -> list[LiveInstance]:
     """Return the instances whose primary or secondary node is `node`."""
     return [item for item in state.instances.values() if node in (item.primary_node, *item.secondary_nodes)]
 
@@ -95,7 +95,7 @@ def restarted(
     return elsewhere(state, {item.name: (cluster.nodes[where[0]].facts.name,) for item, _, where, _ in moved})
 
 
-def _has_memory(node: Node, instance: Instance, needed: int) -> bool:
+def _has_memory(node: LiveNode, instance: LiveInstance, needed: int) -> bool:
     free = node.resources.memory_free
     return free is None or min(needed, instance.minmem) <= free
 
@@ -117,7 +117,7 @@ def free_names(stem: str, count: int, taken: Collection[str]) -> list[str]:
     return list(itertools.islice((name for name in names if name not in taken), count))
 
 
-def _with_use(state: ClusterState, instances: Sequence[Instance], sign: int) -> dict[str, Node]:
+def _with_use(state: ClusterState, instances: Sequence[LiveInstance], sign: int) -> dict[str, LiveNode]:
     nodes = dict(state.nodes)
     exclusive: dict[str, bool] = {}
     for instance in instances:
@@ -135,7 +135,7 @@ def _with_use(state: ClusterState, instances: Sequence[Instance], sign: int) -> 
     return nodes
 
 
-def memory_of(instance: Instance) -> int:
+def memory_of(instance: LiveInstance) -> int:
     """Return the memory (MiB) that an instance takes on its primary node."""
     if instance.running is False or instance.forthcoming:
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 
-from gpolicy.allocator.cluster_data import Instance as Placed
+from gpolicy.allocator.cluster_data import Instance
 from gpolicy.allocator.enumerations import NO_NODE
 from gpolicy.analysis.basis import settle
 from gpolicy.analysis.counted_cluster import CountedCluster
@@ -13,7 +13,7 @@ from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.pair_names import PairNames, find_pair, pair_title
 from gpolicy.analysis.unknown import require
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_pair, wanted_group, wanted_instance
-from gpolicy.cluster.state import ClusterState, Disk, Instance
+from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.units import exact_size
 from gpolicy.printable import count, some
@@ -136,7 +136,7 @@ def _less(words: str) -> Step:
     return step
 
 
-def spec_instance(state: ClusterState, more: More, group: str, names: PairNames) -> tuple[str, Placed]:
+def spec_instance(state: ClusterState, more: More, group: str, names: PairNames) -> tuple[str, Instance]:
     """Return the name of the size that `more` wants in `group`, and an instance of it."""
     title, settled = more.spec or "", settle(state)
     require(state, settled.unknown, {group})
@@ -186,17 +186,17 @@ def _group_for(more: More, state: ClusterState) -> str:
     return filled[0]
 
 
-def _observed(placed: Placed, counted: CountedCluster, name: str) -> Instance:
+def _observed(placed: Instance, counted: CountedCluster, name: str) -> LiveInstance:
     """Return a placed instance as a state has it."""
     nodes = counted.cluster.nodes
     secondary = () if placed.secondary == NO_NODE else (nodes[placed.secondary].facts.name,)
     template = placed.template.value
-    return Instance(
+    return LiveInstance(
         name=name,
         primary_node=nodes[placed.primary].facts.name,
         secondary_nodes=secondary,
         disk_template=template,
-        disks=tuple(Disk(size=disk.size, template=template, spindles=disk.spindles) for disk in placed.disks),
+        disks=tuple(LiveDisk(size=disk.size, template=template, spindles=disk.spindles) for disk in placed.disks),
         minmem=placed.memory,
         maxmem=placed.burst,
         vcpus=placed.vcpus,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Unreadable
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, Unreadable
 from gpolicy.ganeti.parameter import Level, Parameter, Path, Type, Value, Values
 from gpolicy.ganeti.parameters import parameters_of
 from gpolicy.ganeti.values import canonical, fill
@@ -151,18 +151,18 @@ _GAPS: Final = [
 def cluster_states(draw: st.DrawFn) -> ClusterState:
     """Return a state with a few groups and nodes."""
     own = draw(own_values(Level.CLUSTER))
-    groups: dict[str, Group] = {}
+    groups: dict[str, LiveGroup] = {}
     for name in draw(st.lists(names, unique=True, max_size=4)):
         values = draw(own_values(Level.GROUP))
         effective = fill(values, own, Level.GROUP)
-        groups[name] = Group(name=name, own=values, effective=effective, tags=draw(_tag_sets))
-    nodes: dict[str, Node] = {}
+        groups[name] = LiveGroup(name=name, own=values, effective=effective, tags=draw(_tag_sets))
+    nodes: dict[str, LiveNode] = {}
     if groups:
         shared = draw(st.lists(own_values(Level.NODE), min_size=1, max_size=2))
         for name in draw(st.lists(node_names, unique=True, max_size=6)):
             group = draw(st.sampled_from(sorted(groups)))
             values = draw(st.sampled_from([{}, *shared]))
-            nodes[name] = Node(name=name, group=group, own=values, tags=draw(_tag_sets))
+            nodes[name] = LiveNode(name=name, group=group, own=values, tags=draw(_tag_sets))
     return ClusterState(
         source="config:generated",
         name=draw(names),

@@ -14,7 +14,7 @@ from gpolicy.cli.options import Clusters
 from gpolicy.cli.writing import adopt as write_policy
 from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.sources import read_state
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameter import Path as ValuePath
@@ -62,9 +62,9 @@ def cluster_state(
         name="c.example.org",
         software_version=version,
         cluster=ClusterObject(own=own, tags=frozenset(tags)),
-        groups={"default": Group(name="default", own=values, effective=fill(values, own, Level.GROUP))},
+        groups={"default": LiveGroup(name="default", own=values, effective=fill(values, own, Level.GROUP))},
         nodes={
-            name: Node(name=name, group="default", own={}, tags=frozenset(of_node))
+            name: LiveNode(name=name, group="default", own={}, tags=frozenset(of_node))
             for name, of_node in (nodes or {}).items()
         },
         instances={},

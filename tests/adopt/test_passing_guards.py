@@ -11,7 +11,7 @@ import pytest
 from gpolicy.adopt.adopting import adopt
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.snapshot import read_snapshot
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node, Resources
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, Resources
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
 from gpolicy.plan.projection import prospect
@@ -79,8 +79,8 @@ def test_without_a_guard_only_comments_are_written(tmp_path: Path) -> None:
         name="c.example.org",
         software_version="3.0.2",
         cluster=ClusterObject(own={}),
-        groups={"default": Group(name="default", own={}, effective={})},
-        nodes={"node1": Node(name="node1", group="default", own={})},
+        groups={"default": LiveGroup(name="default", own={}, effective={})},
+        nodes={"node1": LiveNode(name="node1", group="default", own={})},
         instances={},
     )
     policy, text = adopted(state, tmp_path)

@@ -15,7 +15,7 @@ from typing import Any
 from gpolicy.allocator.cluster_data import ClusterData, Disk, Spec
 from gpolicy.analysis.allocator_input import cluster_data
 from gpolicy.analysis.wanted_instance import PlaceRequest
-from gpolicy.cluster.state import ClusterState, Node
+from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.ganeti.parameter import Value
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 
@@ -77,7 +77,7 @@ def _spec(spec: Spec) -> dict[str, int]:
     return dict(zip(SPEC_PARAMETERS, values, strict=True))
 
 
-def _node(node: Any, group: str, observed: Node) -> dict[str, Any]:
+def _node(node: Any, group: str, observed: LiveNode) -> dict[str, Any]:
     return {
         "group": group,
         "offline": observed.offline,

@@ -17,7 +17,7 @@ from gpolicy.analysis.placing import place
 from gpolicy.analysis.request_words import read_words
 from gpolicy.cluster.config_data import read_config_file
 from gpolicy.cluster.snapshot import read_snapshot
-from gpolicy.cluster.state import ClusterState, Group
+from gpolicy.cluster.state import ClusterState, LiveGroup
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.impact.capacity_change import capacity_change
@@ -113,7 +113,7 @@ def test_a_cluster_of_one_group_is_that_group() -> None:
     report = capacity(state)
     assert report.cluster is not None
     assert replace(report.groups[0], group=None) == report.cluster
-    nobody = Group(name="nobody", own={}, effective=state.groups["g"].effective)
+    nobody = LiveGroup(name="nobody", own={}, effective=state.groups["g"].effective)
     both = capacity(replace(state, groups={**state.groups, "nobody": nobody}))  # so that the whole is counted as such
     assert both.cluster == report.cluster
 

@@ -24,8 +24,7 @@ from gpolicy.analysis.counted_cluster import HspaceCluster
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest
-from gpolicy.cluster.state import ClusterState, Instance
-from gpolicy.cluster.state import Disk as ObservedDisk
+from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
 from gpolicy.cluster.terms import GroupTerms, Limits
 from gpolicy.errors import GpolicyError
 from gpolicy.what_if.load import with_all
@@ -44,13 +43,13 @@ def after(state: ClusterState, request: PlaceRequest, nodes: tuple[str, ...], nu
     assert request.memory is not None
     assert request.vcpus is not None
     assert request.spindle_use is not None
-    made = Instance(
+    made = LiveInstance(
         name=f"placed{number}.example.com",
         primary_node=nodes[0],
         secondary_nodes=nodes[1:],
         disk_template=request.template,
         disks=tuple(
-            ObservedDisk(size=disk.size, template=request.template, spindles=disk.spindles) for disk in request.disks
+            LiveDisk(size=disk.size, template=request.template, spindles=disk.spindles) for disk in request.disks
         ),
         minmem=request.minimum_memory or request.memory,
         maxmem=request.memory,

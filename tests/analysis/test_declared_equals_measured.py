@@ -19,7 +19,7 @@ from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.node_losses import group_redundancy
 from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest
-from gpolicy.cluster.state import ClusterState, Node, Resources
+from gpolicy.cluster.state import ClusterState, LiveNode, Resources
 from gpolicy.cluster.terms import Limits
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Values
@@ -55,7 +55,7 @@ def declared(state: ClusterState) -> ClusterState:
     own: Values = {**state.cluster.own, ("enabled_hypervisors",): [HYPERVISOR], ("volume_group_name",): "xenvg"}
     state = replace(state, cluster=replace(state.cluster, own=own), unreadable=())
     loaded = load_state(state)
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, LiveNode] = {}
     for item in loaded.data.nodes:
         node, facts = state.nodes[item.name], loaded.whole.cluster.nodes[item.index]
         used = sum(

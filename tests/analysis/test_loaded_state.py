@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.analysis.loaded_state import load_state
-from gpolicy.cluster.state import ClusterState, Disk, Resources
+from gpolicy.cluster.state import ClusterState, LiveDisk, Resources
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Values
 from tests.analysis.hspace_cases import FULL, from_text
@@ -17,7 +17,7 @@ MOVED = FULL.replace("|inst2", "").replace("|node2|node3|drbd|", "|node2|node4|d
 
 def with_disks(state: ClusterState) -> ClusterState:
     """Return the state with two disks of inst2, which text only knows the sum of."""
-    disks = tuple(Disk(size=size, template="drbd", spindles=None) for size in (1000, 500))
+    disks = tuple(LiveDisk(size=size, template="drbd", spindles=None) for size in (1000, 500))
     split = replace(state.instances["inst2"], disks=disks, summed_disk=None)
     return replace(state, instances={**state.instances, "inst2": split})
 

@@ -10,7 +10,7 @@ import pytest
 from gpolicy.analysis.capacity import CapacityReport, capacity
 from gpolicy.analysis.declared_resources import uncounted
 from gpolicy.analysis.metadata_room import MetadataRoom, NodeRoom, metadata_rooms
-from gpolicy.cluster.state import ClusterState, Disk, Instance
+from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
 from gpolicy.cluster.terms import GroupTerms, VolumeTerms
 from gpolicy.ganeti.parameter import Values
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
@@ -24,7 +24,7 @@ SSD = {"g": GroupTerms(volumes=VolumeTerms(volume_groups={"ssdvg": ("/dev/sdc",)
 """/dev/sdb is in the cluster's own group, /dev/sdc in the one for metadata."""
 
 
-def state(own: Values, *instances: Instance, **free: int) -> ClusterState:
+def state(own: Values, *instances: LiveInstance, **free: int) -> ClusterState:
     """Return a cluster of one group; `free` is what is free of 1000 MiB for metadata, by node."""
     volumes = {name: [(5000, 5000), (1000, amount)] for name, amount in free.items()}
     made = cluster(own, {"g": META}, dict.fromkeys(("n1", "n2", "n3"), "g"), *instances, volumes=volumes)
@@ -58,7 +58,7 @@ def test_each_disk_is_on_two_nodes(counts: tuple[int, ...], disks: int) -> None:
 
 def test_the_declared_size_less_all_metadata() -> None:
     """1000 - 100 - 200 = 700 MiB, less two disks with 128 each on n1 and n2: 444 // 128 = 3; 700 // 128 = 5."""
-    disk = Disk(size=500, template="drbd")
+    disk = LiveDisk(size=500, template="drbd")
     both = replace(instance("i", "n1", "drbd", ("n2",)), disks=(disk, disk))
     room = only(state(declared(1000, disk_reserved=100, disk_overhead=200), both))
     assert [(node.free, node.disks, node.measured) for node in room.nodes] == [

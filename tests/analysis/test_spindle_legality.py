@@ -20,12 +20,12 @@ from gpolicy.analysis.placing import place
 from gpolicy.analysis.wanted_instance import PlaceRequest, of_spec
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.cluster.terms import Limits, under_terms
-from gpolicy.fit.desired import resolve
-from gpolicy.fit.terms import terms_of
 from gpolicy.ganeti.parameter import Values
 from gpolicy.ganeti.volume_arithmetic import SpindleFault, VolumeSize, spindle_refusal
 from gpolicy.impact.impact import impact
 from gpolicy.policy.loading import load_policy
+from gpolicy.resolve.desired import resolve
+from gpolicy.resolve.terms import terms_of
 from tests.analysis.hspace_cases import from_text, text_of
 
 VOLUME = 10310

@@ -11,7 +11,7 @@ from gpolicy.analysis.basis import settle
 from gpolicy.analysis.loaded_state import load_state
 from gpolicy.analysis.unknown import Unknown, not_known, require
 from gpolicy.cluster.sources import SourceOptions, read_state
-from gpolicy.cluster.state import ClusterState, Disk, Resources
+from gpolicy.cluster.state import ClusterState, LiveDisk, Resources
 from gpolicy.errors import GpolicyError
 from gpolicy.what_if.load import instances_on, offline, without
 
@@ -37,7 +37,11 @@ def with_mixed_disks(state: ClusterState, *names: str) -> ClusterState:
         name: replace(
             state.instances[name],
             disk_template="mixed",
-            disks=(Disk(size=1024, template="plain"), Disk(size=2048, template="drbd"), Disk(size=4, template="rbd")),
+            disks=(
+                LiveDisk(size=1024, template="plain"),
+                LiveDisk(size=2048, template="drbd"),
+                LiveDisk(size=4, template="rbd"),
+            ),
         )
         for name in names
     }

@@ -11,7 +11,7 @@ import pytest
 
 from gpolicy.analysis.volume_resources import VolumeResources, volume_notes, volume_resources
 from gpolicy.analysis.volume_sizes import what_if_shares
-from gpolicy.cluster.state import ClusterState, Disk, Instance, PhysicalVolume
+from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, PhysicalVolume
 from gpolicy.cluster.terms import GroupTerms, Promise, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.ganeti.parameter import Values
@@ -24,7 +24,7 @@ ON: Values = {("ndparams", "exclusive_storage"): True}
 
 
 def state(
-    *instances: Instance, volumes: tuple[tuple[int, int], ...] | None = None, terms: GroupTerms | None = None
+    *instances: LiveInstance, volumes: tuple[tuple[int, int], ...] | None = None, terms: GroupTerms | None = None
 ) -> ClusterState:
     made = cluster(
         {}, {"g": ON}, {"n1": "g", "n2": "g"}, *instances, volumes=None if volumes is None else {"n1": volumes}
@@ -36,12 +36,12 @@ def figures(found: VolumeResources | None) -> tuple[int, int, int, int] | None:
     return None if found is None else (found.disk_total, found.disk_free, found.spindles_total, found.spindles_free)
 
 
-def on(node: str, *disks: Disk, template: str = "plain", secondaries: tuple[str, ...] = ()) -> Instance:
+def on(node: str, *disks: LiveDisk, template: str = "plain", secondaries: tuple[str, ...] = ()) -> LiveInstance:
     return replace(instance(f"on-{node}-{len(disks)}-{template}", node, template, secondaries), disks=disks)
 
 
-def plain(size: int, spindles: int | None = None) -> Disk:
-    return Disk(size=size, template="plain", spindles=spindles)
+def plain(size: int, spindles: int | None = None) -> LiveDisk:
+    return LiveDisk(size=size, template="plain", spindles=spindles)
 
 
 class TestMeasured:
@@ -76,7 +76,7 @@ class TestMeasured:
 class TestPromised:
     TERMS = GroupTerms(promise=Promise(volumes=(1000, 1010, 1000, 1000)))
 
-    def found(self, *instances: Instance, terms: GroupTerms = TERMS) -> tuple[int, int, int, int] | None:
+    def found(self, *instances: LiveInstance, terms: GroupTerms = TERMS) -> tuple[int, int, int, int] | None:
         made = state(*instances, terms=terms)
         return figures(volume_resources(made, made.nodes["n1"]))
 
@@ -95,16 +95,16 @@ class TestPromised:
     def test_drbd_takes_its_metadata_on_both_nodes(self) -> None:
         """842 + 128 = 970 MiB: one volume; 843 + 128 = 971: two."""
         for size, free in ((842, 3), (843, 2)):
-            both = on("n2", Disk(size=size, template="drbd"), template="drbd", secondaries=("n1",))
+            both = on("n2", LiveDisk(size=size, template="drbd"), template="drbd", secondaries=("n1",))
             assert self.found(both) == (3880, free * 970, 4, free)
 
     def test_a_summed_disk_counts_as_it_is(self) -> None:
         """Sources with one disk for all show it with the metadata."""
-        summed = replace(on("n1", Disk(size=842, template="drbd")), summed_disk=Disk(size=970, template="drbd"))
+        summed = replace(on("n1", LiveDisk(size=842, template="drbd")), summed_disk=LiveDisk(size=970, template="drbd"))
         assert self.found(summed) == (3880, 2910, 4, 3)
 
     def test_other_templates_and_planned_instances_take_nothing(self) -> None:
-        file = on("n1", Disk(size=900, template="file"), template="file")
+        file = on("n1", LiveDisk(size=900, template="file"), template="file")
         assert self.found(file, replace(on("n1", plain(900)), forthcoming=True)) == (3880, 3880, 4, 4)
 
     def test_never_less_than_nothing(self) -> None:

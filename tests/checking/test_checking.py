@@ -14,9 +14,9 @@ from gpolicy.checking.context import Context
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.settings import DEFAULT
 from gpolicy.findings import RuleInfo, Severity
-from gpolicy.fit.desired import resolve
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
+from gpolicy.resolve.desired import resolve
 from tests.rules.run_rules import TODAY, check, cluster, codes
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"

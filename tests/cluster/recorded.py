@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from gpolicy.cluster.config_data import read_config_file
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode
 from gpolicy.ganeti.parameter import Level
 
 DATA = Path(__file__).parent.parent / "data" / "clusters"
@@ -53,7 +53,7 @@ def own_disagreements(one: ClusterState, other: ClusterState) -> list[str]:
 
 
 _EFFECTIVE_OF_NODES = [("ndparams", name) for name in ("spindle_count", "cpu_speed", "exclusive_storage")]
-_Owner = ClusterObject | Group | Node
+_Owner = ClusterObject | LiveGroup | LiveNode
 
 
 def _differ(one: ClusterState, other: ClusterState, level: Level, left: _Owner, right: _Owner) -> list[str]:

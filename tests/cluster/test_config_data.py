@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpolicy.cluster.config_data import parse_config, read_config_file
-from gpolicy.cluster.state import ClusterState, Disk
+from gpolicy.cluster.state import ClusterState, LiveDisk
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import parameters_of
@@ -97,7 +97,7 @@ def test_templates_and_secondaries_follow_from_disks() -> None:
     instances = recorded.from_config("full").instances
     assert instances["inst2"].disk_template == "drbd"
     assert instances["inst2"].secondary_nodes == ("node3",)
-    assert instances["inst2"].disks == (Disk(size=20480, template="drbd"), Disk(size=5120, template="drbd"))
+    assert instances["inst2"].disks == (LiveDisk(size=20480, template="drbd"), LiveDisk(size=5120, template="drbd"))
     assert instances["inst4"].disk_template == "diskless"
     assert instances["inst6"].nic_count == 2
     assert (instances["inst6"].admin_state, instances["inst4"].admin_state) == ("offline", "down")

@@ -16,11 +16,11 @@ from gpolicy.cluster.snapshot import dump_snapshot, parse_snapshot, read_snapsho
 from gpolicy.cluster.state import (
     ClusterObject,
     ClusterState,
-    Disk,
-    Group,
     Identity,
-    Instance,
-    Node,
+    LiveDisk,
+    LiveGroup,
+    LiveInstance,
+    LiveNode,
     PhysicalVolume,
     Resources,
     Unreadable,
@@ -90,12 +90,12 @@ def own(draw: st.DrawFn, level: Level) -> Values:
 @st.composite
 def states(draw: st.DrawFn) -> ClusterState:
     cluster = ClusterObject(own=draw(own(Level.CLUSTER)), tags=draw(tags), identity=draw(identities))
-    groups: dict[str, Group] = {}
+    groups: dict[str, LiveGroup] = {}
     for name in draw(st.lists(names, min_size=1, max_size=3, unique=True)):
         values = draw(own(Level.GROUP))
         effective = draw(maybe(st.just(fill(values, cluster.own, Level.GROUP)), own(Level.GROUP)))
-        groups[name] = Group(name=name, own=values, effective=effective, tags=draw(tags), identity=draw(identities))
-    nodes: dict[str, Node] = {}
+        groups[name] = LiveGroup(name=name, own=values, effective=effective, tags=draw(tags), identity=draw(identities))
+    nodes: dict[str, LiveNode] = {}
     flags = st.booleans()
     for name in draw(st.lists(names, min_size=1, max_size=3, unique=True)):
         figures = {key: draw(maybe(st.none(), bounded(key))) for key in Resources.__slots__}
@@ -104,7 +104,7 @@ def states(draw: st.DrawFn) -> ClusterState:
             if total is not None and free is not None:
                 figures[f"{kind}_free"] = min(total, free)
         measured = Resources(**figures)
-        nodes[name] = Node(
+        nodes[name] = LiveNode(
             name=name,
             group=draw(st.sampled_from(sorted(groups))),
             own=draw(own(Level.NODE)),
@@ -121,7 +121,7 @@ def states(draw: st.DrawFn) -> ClusterState:
     some_node = st.sampled_from(sorted(nodes))
     places = st.lists(some_node, min_size=1, max_size=2, unique=True)
     instances = {
-        name: Instance(
+        name: LiveInstance(
             name=name,
             primary_node=(place := draw(places))[0],
             secondary_nodes=tuple(place[1:]),
@@ -129,7 +129,7 @@ def states(draw: st.DrawFn) -> ClusterState:
             disks=tuple(
                 draw(
                     st.lists(
-                        st.builds(Disk, size=sizes, template=names, spindles=maybe(st.none(), bounded("spindles")))
+                        st.builds(LiveDisk, size=sizes, template=names, spindles=maybe(st.none(), bounded("spindles")))
                     )
                 )
             )[:2],
@@ -312,7 +312,7 @@ def test_fields_for_the_allocator_are_kept_and_do_not_count_in_the_digest() -> N
             name: item.position for name, item in before.items()
         }
     assert again.instances == state.instances
-    assert again.instances["inst2"].summed_disk == Disk(size=25856, template="drbd", spindles=None)
+    assert again.instances["inst2"].summed_disk == LiveDisk(size=25856, template="drbd", spindles=None)
     bare = {
         name: replace(item, oper_ram=None, forthcoming=True, summed_disk=None, position=None)
         for name, item in state.instances.items()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from gpolicy.cluster import text
-from gpolicy.cluster.state import ClusterState, Disk
+from gpolicy.cluster.state import ClusterState, LiveDisk
 from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level
 from tests.cluster import recorded
@@ -81,7 +81,7 @@ def test_exclusive_storage_and_question_marks() -> None:
 def test_disks() -> None:
     nodes = "g|u|preferred||\n\na|9|1|7|80|70|4|N|u\nb|9|1|7|80|70|4|N|u\n\n"
     state = parse(nodes + "i|2|640|1|running|Y|a|b|drbd||3|4|N\nd|2|0|1|ERROR_up|N|a||diskless|x,y\n\n\n")
-    assert state.instances["i"].disks == (Disk(size=512, template="drbd", spindles=4),)
+    assert state.instances["i"].disks == (LiveDisk(size=512, template="drbd", spindles=4),)
     assert state.instances["d"].disks == ()
     assert state.instances["d"].tags == {"x", "y"}
     assert (state.instances["d"].admin_state, state.instances["d"].running) == ("down", True)

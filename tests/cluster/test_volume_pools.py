@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.cluster.state import ClusterObject, Group, Node, PhysicalVolume
+from gpolicy.cluster.state import ClusterObject, LiveGroup, LiveNode, PhysicalVolume
 from gpolicy.cluster.terms import GroupTerms, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, separate_metavg, volume_pools
 from gpolicy.ganeti.parameter import Value, Values
@@ -111,10 +111,10 @@ def test_metadata_in_a_volume_group_of_its_own(
 ) -> None:
     effective: Values = {METAVG: "meta", ("ipolicy", "disk-templates"): allowed}
     effective |= {("ndparams", "exclusive_storage"): exclusive}
-    group = Group(name="g", own={}, effective=effective)
+    group = LiveGroup(name="g", own={}, effective=effective)
     own: Values = {("volume_group_name",): "xenvg", ("enabled_disk_templates",): enabled}
     state = replace(cluster(), cluster=ClusterObject(own=own), groups={"g": group})
-    state = replace(state, nodes={"n": Node(name="n", group="g", own={})})
+    state = replace(state, nodes={"n": LiveNode(name="n", group="g", own={})})
     assert separate_metavg(state, group) == found
     for metavg in ("xenvg", "", None):
         assert separate_metavg(state, replace(group, effective={**effective, METAVG: metavg})) is None

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpolicy.cluster.state import Disk, Instance
+from gpolicy.cluster.state import LiveDisk, LiveInstance
 from tests.e2e.cluster.mirror import METADATA_MIB, volume
 from tests.e2e.live_cluster import LiveCluster
 from tests.impact.policy_cases import instances_of
@@ -46,7 +46,7 @@ def second_group(config: dict[str, Any], nodes: list[str], *, exclusive_storage:
         config["nodes"][node]["group"] = gold["uuid"]
 
 
-def _add(config: dict[str, Any], name: str, instance: Instance, nodes: Mapping[str, str]) -> None:
+def _add(config: dict[str, Any], name: str, instance: LiveInstance, nodes: Mapping[str, str]) -> None:
     like = next(iter(config["instances"].values()))
     ends = [nodes[end] for end in (instance.primary_node, *instance.secondary_nodes)]
     disks = [_add_disk(config, disk, ends, name, number) for number, disk in enumerate(instance.disks)]
@@ -77,7 +77,7 @@ def _add(config: dict[str, Any], name: str, instance: Instance, nodes: Mapping[s
     }
 
 
-def _add_disk(config: dict[str, Any], disk: Disk, ends: list[str], instance: str, number: int) -> str:
+def _add_disk(config: dict[str, Any], disk: LiveDisk, ends: list[str], instance: str, number: int) -> str:
     name, group = f"{instance}.disk{number}", config["cluster"]["volume_group_name"]
     made = {**volume(group, name, disk.size, ends), "dev_type": disk.template, "iv_name": f"disk/{number}"}
     if disk.spindles is not None:

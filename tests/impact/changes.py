@@ -16,7 +16,7 @@ from gpolicy.impact import violation_change as violations
 from gpolicy.impact.comparison import compare, load
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.state import ClusterState, Instance
+    from gpolicy.cluster.state import ClusterState, LiveInstance
     from gpolicy.ganeti.parameter import Path, Value
     from gpolicy.policy.model import Hardware
 
@@ -63,7 +63,7 @@ def violation_change(
 
 
 def violations_of(
-    instance: Instance,
+    instance: LiveInstance,
     policy: Mapping[Path, Value],
     *,
     group: str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Instance, Node, PhysicalVolume
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveInstance, LiveNode, PhysicalVolume
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
 from tests.strategies import base_cluster
@@ -14,7 +14,7 @@ def cluster(
     own: Values,
     groups: Mapping[str, Values],
     nodes: Mapping[str, str],
-    *instances: Instance,
+    *instances: LiveInstance,
     tags: Iterable[str] = (),
     node_tags: Mapping[str, Iterable[str]] | None = None,
     volumes: Mapping[str, Iterable[tuple[int, int]]] | None = None,
@@ -26,7 +26,7 @@ def cluster(
     values = base_cluster(["plain", "drbd", "file", "rbd", "diskless"]) | own
     preferred: Values = {("alloc_policy",): "preferred"}
     made = {
-        name: Group(name=name, own=preferred | value, effective=fill(preferred | value, values, Level.GROUP))
+        name: LiveGroup(name=name, own=preferred | value, effective=fill(preferred | value, values, Level.GROUP))
         for name, value in groups.items()
     }
     return ClusterState(
@@ -36,7 +36,7 @@ def cluster(
         cluster=ClusterObject(own=values, tags=frozenset(tags)),
         groups=made,
         nodes={
-            name: Node(
+            name: LiveNode(
                 name=name,
                 group=group,
                 own={},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Instance, Node
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveDisk, LiveGroup, LiveInstance, LiveNode
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.values import canonical, fill
 from tests.strategies import base_cluster
@@ -41,12 +41,12 @@ def policy(rnd: random.Random, *, sparse: bool) -> Values:
     return {path: value for path, value in own.items() if not sparse or rnd.random() < 0.6}
 
 
-def _instance(rnd: random.Random, name: str, nodes: list[str]) -> Instance:
+def _instance(rnd: random.Random, name: str, nodes: list[str]) -> LiveInstance:
     ends = rnd.sample(nodes, 2)
     drbd = rnd.random() < 0.4
     kinds = ["drbd"] if drbd else rnd.choices(TEMPLATES[2:3] + TEMPLATES[:1] + TEMPLATES[4:], k=rnd.choice((1, 1, 2)))
     disks = tuple(
-        Disk(
+        LiveDisk(
             size=rnd.choice(AMOUNTS["disk-size"]),
             template=rnd.choice(kinds),
             spindles=rnd.choice((None, 0, 1, 1, 2)) if rnd.random() < 0.5 else 1,
@@ -55,7 +55,7 @@ def _instance(rnd: random.Random, name: str, nodes: list[str]) -> Instance:
     )
     templates = {disk.template for disk in disks} or {"diskless"}
     maxmem = rnd.choice(AMOUNTS["memory-size"])
-    return Instance(
+    return LiveInstance(
         name=name,
         primary_node=ends[0],
         secondary_nodes=(ends[1],) if drbd and disks else (),
@@ -73,24 +73,24 @@ def _flag(rnd: random.Random) -> Values:
     return {EXCLUSIVE: rnd.random() < 0.5} if rnd.random() < 0.6 else {}
 
 
-def instances_of(rnd: random.Random, nodes: list[str], count: int) -> dict[str, Instance]:
+def instances_of(rnd: random.Random, nodes: list[str], count: int) -> dict[str, LiveInstance]:
     """Return instances on these nodes."""
     return {name: _instance(rnd, name, nodes) for name in (f"inst{number}" for number in range(count))}
 
 
-def state_of(rnd: random.Random, instances: Mapping[str, Instance], nodes: list[str]) -> ClusterState:
+def state_of(rnd: random.Random, instances: Mapping[str, LiveInstance], nodes: list[str]) -> ClusterState:
     """Return a cluster of three groups with random policies, flags and membership."""
     own = base_cluster([*TEMPLATES]) | policy(rnd, sparse=False) | {EXCLUSIVE: rnd.random() < 0.3}
     groups = {}
     for name in ("default", "gold", "silver"):
         values: Values = {("alloc_policy",): "preferred", **policy(rnd, sparse=True), **_flag(rnd)}
-        groups[name] = Group(name=name, own=values, effective=fill(values, own, Level.GROUP))
+        groups[name] = LiveGroup(name=name, own=values, effective=fill(values, own, Level.GROUP))
     return ClusterState(
         source="config:generated",
         name="cluster.example.org",
         software_version="3.0.2",
         cluster=ClusterObject(own=own),
         groups=groups,
-        nodes={name: Node(name=name, group=rnd.choice(sorted(groups)), own={}) for name in nodes},
+        nodes={name: LiveNode(name=name, group=rnd.choice(sorted(groups)), own={}) for name in nodes},
         instances=dict(instances),
     )

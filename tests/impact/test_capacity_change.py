@@ -18,7 +18,7 @@ from gpolicy.analysis.counted_cluster import CountedCluster
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.stranded import Room
 from gpolicy.cluster.config_data import read_config_file
-from gpolicy.cluster.state import ClusterState, Group, Identity
+from gpolicy.cluster.state import ClusterState, Identity, LiveGroup
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
 from gpolicy.impact.fit_change import CapacityChange, GroupCapacityChange, matched_pairs
@@ -209,10 +209,10 @@ def test_equal_clusters_are_counted_once() -> None:
 def test_a_renamed_group_is_the_same_a_new_and_a_removed_one_are_not() -> None:
     before = cluster()
     group = replace(before.groups["g"], identity=Identity(uuid="u-1"))
-    before = replace(before, groups={"g": group, "old": Group(name="old", own={}, effective=group.effective)})
+    before = replace(before, groups={"g": group, "old": LiveGroup(name="old", own={}, effective=group.effective)})
     nodes = {name: replace(node, group="h") for name, node in before.nodes.items()}
     renamed = replace(group, name="h")
-    fresh = Group(name="fresh", own={}, effective=group.effective)
+    fresh = LiveGroup(name="fresh", own={}, effective=group.effective)
     after = replace(before, groups={"h": renamed, "fresh": fresh}, nodes=nodes)
     change = capacity_change(before, after)
     assert [(item.group, item.renamed_from) for item in change.groups] == [("h", "g"), ("fresh", None), ("old", None)]
@@ -224,7 +224,7 @@ def test_a_renamed_group_is_the_same_a_new_and_a_removed_one_are_not() -> None:
 
 def test_moved_nodes_count_in_their_new_group() -> None:
     before = cluster()
-    other = Group(name="other", own={}, effective=before.groups["g"].effective)
+    other = LiveGroup(name="other", own={}, effective=before.groups["g"].effective)
     before = replace(before, groups={**before.groups, "other": other})
     nodes = {**before.nodes, "n3": replace(before.nodes["n3"], group="other")}
     change = capacity_change(before, replace(before, nodes=nodes))
@@ -247,7 +247,7 @@ def exclusive(state: ClusterState, *, spindles: int | None) -> ClusterState:
 
 def test_exclusive_storage_without_spindle_numbers_is_not_guessed() -> None:
     before = cluster()
-    other = Group(name="other", own={}, effective=before.groups["g"].effective)
+    other = LiveGroup(name="other", own={}, effective=before.groups["g"].effective)
     nodes = {**before.nodes, "x": replace(before.nodes["n3"], name="x", group="other", position=4)}
     before = replace(before, groups={**before.groups, "other": other}, nodes=nodes)
     after = exclusive(before, spindles=None)

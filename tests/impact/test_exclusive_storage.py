@@ -11,7 +11,7 @@ import pytest
 from gpolicy.cluster.master import read_master
 from gpolicy.cluster.physical_volumes import from_master
 from gpolicy.cluster.process import Output
-from gpolicy.cluster.state import ClusterState, Disk, Instance, Resources
+from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance, Resources
 from gpolicy.cluster.terms import GroupTerms, VolumeTerms
 from gpolicy.cluster.volume_pools import VolumesFrom
 from gpolicy.findings import Span
@@ -139,11 +139,11 @@ def hardware(*sizes: int, count: int | None = None) -> Hardware:
     )
 
 
-def disk(size: int, spindles: int | None = None, template: str = "plain") -> Disk:
-    return Disk(size=size, spindles=spindles, template=template)
+def disk(size: int, spindles: int | None = None, template: str = "plain") -> LiveDisk:
+    return LiveDisk(size=size, spindles=spindles, template=template)
 
 
-def states(before: Values, after: Values, *items: Instance, **more: object) -> tuple[ClusterState, ClusterState]:
+def states(before: Values, after: Values, *items: LiveInstance, **more: object) -> tuple[ClusterState, ClusterState]:
     nodes = {"node1": "default", "node2": "default"}
     old, new = (cluster({}, {"default": own}, nodes, *items, **more) for own in (before, after))  # type: ignore[arg-type]
     return old, new
@@ -229,7 +229,7 @@ class TestVolumes:
 
 
 class TestInstances:
-    def one(self, *disks: Disk, before: Values, after: Values, promised: Hardware | None = None) -> InstanceEffect:
+    def one(self, *disks: LiveDisk, before: Values, after: Values, promised: Hardware | None = None) -> InstanceEffect:
         item = replace(instance("a", "node1"), disks=disks)
         old, new = states(before, after, item)
         (found,) = exclusive_storage_change(old, new, {"default": promised} if promised else {}).instances

@@ -19,7 +19,7 @@ from gpolicy.analysis.location import (
     SharedDomain,
     Unmovable,
 )
-from gpolicy.cluster.state import ClusterState, Identity, Instance, Resources
+from gpolicy.cluster.state import ClusterState, Identity, LiveInstance, Resources
 from gpolicy.ganeti.parameter import Values
 from gpolicy.impact.location_change import Compared, LocationChange
 from tests.impact.changes import location_change
@@ -32,15 +32,15 @@ SERVICE = "htools:iextags:service:"
 NODES = {"node1": "default", "node2": "default", "node3": "default"}
 
 
-def tagged(item: Instance, *tags: str) -> Instance:
+def tagged(item: LiveInstance, *tags: str) -> LiveInstance:
     return replace(item, tags=frozenset(tags))
 
 
-def drbd(name: str, primary: str, secondary: str) -> Instance:
+def drbd(name: str, primary: str, secondary: str) -> LiveInstance:
     return instance(name, primary, "drbd", (secondary,))
 
 
-def at(nodes: dict[str, str], *instances: Instance, tags: Iterable[str] = (), **node_tags: str) -> ClusterState:
+def at(nodes: dict[str, str], *instances: LiveInstance, tags: Iterable[str] = (), **node_tags: str) -> ClusterState:
     """Return a cluster of one group and more; `node1="a b"` are the tags of a node."""
     groups: dict[str, Values] = {group: {} for group in sorted(set(nodes.values()))}
     return cluster({}, groups, nodes, *instances, tags=tags, node_tags={k: v.split() for k, v in node_tags.items()})
@@ -125,7 +125,7 @@ class TestExclusion:
 class TestMigration:
     TAGS = ("htools:migration:hv",)
 
-    def stranded(self, *items: Instance, tags: Iterable[str] = TAGS, **node_tags: str) -> tuple[Unmovable, ...]:
+    def stranded(self, *items: LiveInstance, tags: Iterable[str] = TAGS, **node_tags: str) -> tuple[Unmovable, ...]:
         return location_change(at(NODES, *items), at(NODES, *items, tags=tags, **node_tags)).stranded.new
 
     def test_a_drbd_instance_needs_its_secondary(self) -> None:
@@ -210,7 +210,7 @@ def test_the_listed_components_add_up_to_the_cluster_score(seed: int) -> None:
     assert score["location_exclusion_score"] == sum(len(item.instances) - 1 for item in found.domain_conflicts.still)
 
 
-def wanted(state: ClusterState, item: Instance) -> set[str]:
+def wanted(state: ClusterState, item: LiveInstance) -> set[str]:
     """Return desired locations: racks, where racks are desired and are locations (all generated ones are)."""
     if "htools:desiredlocation:rack" not in state.cluster.tags:
         return set()

@@ -8,7 +8,7 @@ import pytest
 
 from gpolicy.analysis.losses import Homeless
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss
-from gpolicy.cluster.state import Group, Identity
+from gpolicy.cluster.state import Identity, LiveGroup
 from gpolicy.cluster.terms import Limits, limited
 from gpolicy.impact.redundancy_change import GroupRedundancyChange
 from tests.impact.changes import redundancy_change
@@ -72,7 +72,7 @@ def test_limits_of_a_group_ask_for_more_failures() -> None:
 
 def test_a_group_that_cannot_be_examined_is_named() -> None:
     before = cluster()
-    other = Group(name="other", own={}, effective=before.groups["g"].effective)
+    other = LiveGroup(name="other", own={}, effective=before.groups["g"].effective)
     nodes = {**before.nodes, "x": replace(before.nodes["n3"], name="x", group="other", position=4)}
     before = replace(before, groups={**before.groups, "other": other}, nodes=nodes)
     after = exclusive(before, spindles=None)

@@ -10,7 +10,7 @@ import pytest
 
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.analysis.violations import ParameterBreach
-from gpolicy.cluster.state import ClusterState, Disk, Instance
+from gpolicy.cluster.state import ClusterState, LiveDisk, LiveInstance
 from gpolicy.cluster.text import read_text_file
 from gpolicy.errors import GpolicyError
 from gpolicy.ganeti.parameter import Value, Values
@@ -104,12 +104,12 @@ class TestRecordedSessions:
         assert [found for found in newly.values() if found] == [["inst1", "inst2", "inst3", "inst4"]]
 
 
-def sized(name: str, node: str, **more: object) -> Instance:
+def sized(name: str, node: str, **more: object) -> LiveInstance:
     return replace(instance(name, node), nic_count=1, **more)  # type: ignore[arg-type]
 
 
 class TestVerdict:
-    def of(self, item: Instance, policy: Values, *, exclusive: bool = False) -> list[ParameterBreach]:
+    def of(self, item: LiveInstance, policy: Values, *, exclusive: bool = False) -> list[ParameterBreach]:
         base = cluster({}, {"default": policy}, {"node1": "default"}).groups["default"].effective
         return violated(violations_of(item, base, group="default", exclusive_storage=exclusive).violation)
 
@@ -128,7 +128,11 @@ class TestVerdict:
         assert [item.beyond for item in found] == ([] if beyond is None else [beyond])
 
     def test_each_disk_is_compared_and_named_by_its_number(self) -> None:
-        disks = (Disk(size=100, template="plain"), Disk(size=300, template="plain"), Disk(size=500, template="plain"))
+        disks = (
+            LiveDisk(size=100, template="plain"),
+            LiveDisk(size=300, template="plain"),
+            LiveDisk(size=500, template="plain"),
+        )
         found = self.of(sized("a", "node1", disks=disks), bounds({"disk-size": (200, 400)}))
         assert [(item.disk, item.beyond) for item in found] == [(0, -100), (2, 100)]
 
@@ -141,7 +145,7 @@ class TestVerdict:
 
     def test_under_exclusive_storage_the_spindles_of_the_disks_count(self) -> None:
         policy = bounds({"spindle-use": (2, 3)})
-        disks = (Disk(size=1, template="plain", spindles=1), Disk(size=1, template="plain", spindles=3))
+        disks = (LiveDisk(size=1, template="plain", spindles=1), LiveDisk(size=1, template="plain", spindles=3))
         item = sized("a", "node1", disks=disks, spindle_use=2)
         assert self.of(item, policy) == []
         assert self.of(item, policy, exclusive=True) == [
@@ -162,7 +166,7 @@ class TestChange:
     SMALL = bounds({"memory-size": (0, 512)})
     LARGE = bounds({"memory-size": (512, 4096)})
 
-    def change(self, *instances: Instance, before: Values, after: Values, **more: object) -> ViolationChange:
+    def change(self, *instances: LiveInstance, before: Values, after: Values, **more: object) -> ViolationChange:
         nodes = {"node1": "default", "node2": "default"}
         old, new = (cluster({}, {"default": own}, nodes, *instances) for own in (before, after))
         return violation_change(old, new, **more)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gpolicy.cluster.state import ClusterState, Instance
+from gpolicy.cluster.state import ClusterState, LiveInstance
 from gpolicy.ganeti.values import unflatten
 from tests.ganeti.real_ganeti import TREES, needs_ganeti
 from tests.impact.changes import violation_change
@@ -44,7 +44,7 @@ def described(state: ClusterState) -> dict[str, Any]:
     }
 
 
-def _described(instance: Instance) -> dict[str, Any]:
+def _described(instance: LiveInstance) -> dict[str, Any]:
     return {
         "primary_node": instance.primary_node,
         "nodes": [instance.primary_node, *instance.secondary_nodes],

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Node
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode
 from gpolicy.ganeti.commands import RapiCall
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.ganeti.parameters import parameter_at
@@ -72,11 +72,11 @@ class ModelCluster:
         for name, tree in self.groups.items():
             values = flatten(tree)
             effective = fill(values, own, Level.GROUP)
-            groups[name] = Group(
+            groups[name] = LiveGroup(
                 name=name, own=values, effective=effective, tags=frozenset(self.tags["nodegroup", name])
             )
         nodes = {
-            name: Node(
+            name: LiveNode(
                 name=name,
                 group=self.home[name],
                 own=flatten(tree),

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.config_data import read_config_file
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Identity, Instance, Node, Unreadable
+from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Unreadable
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
@@ -45,7 +45,7 @@ def cluster(
     own: Values | None = None,
     groups: dict[str, Values] | None = None,
     nodes: dict[str, str] | None = None,
-    *instances: Instance,
+    *instances: LiveInstance,
     enabled: tuple[str, ...] = ("plain", "drbd", "file", "rbd"),
     tags: frozenset[str] = frozenset(),
     unreadable: tuple[Unreadable, ...] = (),
@@ -54,7 +54,7 @@ def cluster(
     values = base_cluster(list(enabled)) | (own or {})
     preferred: Values = {("alloc_policy",): "preferred"}
     made = {
-        name: Group(
+        name: LiveGroup(
             name=name,
             own=preferred | value,
             effective=fill(preferred | value, values, Level.GROUP),
@@ -68,7 +68,7 @@ def cluster(
         software_version="3.0.2",
         cluster=ClusterObject(own=values, tags=tags, identity=Identity(serial_no=9)),
         groups=made,
-        nodes={name: Node(name=name, group=group, own={}) for name, group in (nodes or {}).items()},
+        nodes={name: LiveNode(name=name, group=group, own={}) for name, group in (nodes or {}).items()},
         instances={instance.name: instance for instance in instances},
         unreadable=unreadable,
     )

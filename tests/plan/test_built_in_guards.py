@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpolicy.cluster.state import Instance, Unreadable
+from gpolicy.cluster.state import LiveInstance, Unreadable
 from gpolicy.errors import UsageError
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level, Value, Values
@@ -154,7 +154,7 @@ def test_a_group_whose_own_values_nobody_can_read_is_judged_by_what_is_in_force(
 @pytest.mark.parametrize(
     ("item", "names_it"), [(instance("i", "n1", "file"), True), (instance("i", "n1", "plain"), False)]
 )
-def test_exclusive_storage_is_told_of_before_it_is_turned_on(item: Instance, names_it: bool) -> None:
+def test_exclusive_storage_is_told_of_before_it_is_turned_on(item: LiveInstance, names_it: bool) -> None:
     state = cluster({}, {"a": {}, "es": {EXCLUSIVE: True}}, {"n1": "a"}, item)
     for wanted in ("NodeGroup\nname: a\nndparams: {exclusive_storage: true}", "NodeGroup\nname: es\nnodes: [n1]"):
         message = failed(plan_for(state, wanted))["exclusive-storage"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gpolicy.cluster.state import ClusterState, Node, PhysicalVolume, Resources
+from gpolicy.cluster.state import ClusterState, LiveNode, PhysicalVolume, Resources
 from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, volume_pools
 from gpolicy.ganeti.parameter import Values
@@ -31,11 +31,11 @@ def volumes(*sizes: tuple[int, int]) -> tuple[PhysicalVolume, ...]:
     )
 
 
-def node(*sizes: tuple[int, int], measured: Resources = MEASURED) -> Node:
-    return Node(name="node1", group="default", own={}, resources=measured, physical_volumes=volumes(*sizes))
+def node(*sizes: tuple[int, int], measured: Resources = MEASURED) -> LiveNode:
+    return LiveNode(name="node1", group="default", own={}, resources=measured, physical_volumes=volumes(*sizes))
 
 
-def turned(node: Node, *, on: bool) -> Resources:
+def turned(node: LiveNode, *, on: bool) -> Resources:
     volumes = node.physical_volumes
     return resources_when_turned(node, None if volumes is None else VolumePool(volumes=volumes), on=on)
 

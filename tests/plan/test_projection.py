@@ -8,7 +8,7 @@ from hypothesis import Phase, event, find, given, settings
 from hypothesis import strategies as st
 
 from gpolicy.cluster import unreadable
-from gpolicy.cluster.state import ClusterState, Group, Unreadable
+from gpolicy.cluster.state import ClusterState, LiveGroup, Unreadable
 from gpolicy.cluster.text import read_text_file
 from gpolicy.ganeti.parameter import Level, Values
 from gpolicy.ganeti.values import fill
@@ -190,7 +190,7 @@ class TestTextFormat:
 
     def test_unreadable_values_are_noted_as_unknown(self) -> None:
         state = self.read(("shared", "N"), ("dedicated", "Y"))
-        empty = replace(state, groups={**state.groups, "empty": Group(name="empty", own={}, effective={})})
+        empty = replace(state, groups={**state.groups, "empty": LiveGroup(name="empty", own={}, effective={})})
         plan = plan_for(empty, "NodeGroup\nname: empty\nnodes: [node-shared]")
         after = projected(empty, plan.changes)
         assert "exclusive storage is on in empty is not known" in after.notes[-1]

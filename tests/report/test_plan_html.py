@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gpolicy.analysis.pair_names import PairNames
 from gpolicy.cluster.sources import SourceOptions, read_state
-from gpolicy.cluster.state import ClusterState, Node
+from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.ganeti.grammar import shell_line
 from gpolicy.impact.impact import Impact
 from gpolicy.plan.plan import Plan, make_plan
@@ -186,7 +186,7 @@ def test_specs_are_boxes_on_logarithmic_axes(before: ClusterState, after: Cluste
         assert shared.left <= tick.at <= shared.right
 
 
-def _primaries(state: ClusterState) -> list[Node]:
+def _primaries(state: ClusterState) -> list[LiveNode]:
     return [state.nodes[item.primary_node] for item in state.instances.values() if item.disks]
 
 

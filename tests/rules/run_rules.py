@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 
 from gpolicy.checking.checking import check_policy
-from gpolicy.cluster.state import ClusterObject, ClusterState, Disk, Group, Instance, Node, Resources
+from gpolicy.cluster.state import ClusterObject, ClusterState, LiveDisk, LiveGroup, LiveInstance, LiveNode, Resources
 from gpolicy.findings import Finding
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Values
@@ -37,9 +37,9 @@ def cluster(
         name="c.example.org",
         software_version="3.0.2",
         cluster=ClusterObject(own={}),
-        groups={name: Group(name=name, own=own, effective=own) for name, own in groups.items()},
+        groups={name: LiveGroup(name=name, own=own, effective=own) for name, own in groups.items()},
         nodes={
-            name: Node(name=name, group=group, own=(own_of_nodes or {}).get(name, {}))
+            name: LiveNode(name=name, group=group, own=(own_of_nodes or {}).get(name, {}))
             for name, group in (nodes or {}).items()
         },
         instances={},
@@ -48,11 +48,11 @@ def cluster(
 
 def with_instance(state: ClusterState, node: str, *, template: str, hypervisor: str) -> ClusterState:
     """Return the cluster with one instance of one disk on `node`."""
-    instance = Instance(
+    instance = LiveInstance(
         name="web1.example.org",
         primary_node=node,
         disk_template=template,
-        disks=(Disk(size=1024, template=template),),
+        disks=(LiveDisk(size=1024, template=template),),
         minmem=1024,
         maxmem=1024,
         vcpus=1,

@@ -10,7 +10,7 @@ import pytest
 
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.sources import SourceOptions, read_state
-from gpolicy.cluster.state import ClusterState, Disk, Resources, Unreadable
+from gpolicy.cluster.state import ClusterState, LiveDisk, Resources, Unreadable
 from gpolicy.findings import Severity
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.ganeti.parameter import Level, Values
@@ -78,7 +78,7 @@ def test_a_move_into_exclusive_storage_is_checked_for_spindles(tmp_path: Path) -
     web = WITH_WEB.instances["web1.example.org"]
 
     def moved(template: str, spindles: int | None) -> list[str]:
-        disks = (Disk(size=1024, template=template, spindles=spindles),)
+        disks = (LiveDisk(size=1024, template=template, spindles=spindles),)
         state = replace(WITH_WEB, instances={web.name: replace(web, disk_template=template, disks=disks)})
         return [found.message for found in check(text, tmp_path, state=state) if found.code == "GP723"]
 

@@ -12,7 +12,7 @@ import pytest
 from gpolicy.adopt.adopting import adopt
 from gpolicy.checking.checking import check_policy
 from gpolicy.cluster.sources import read_state
-from gpolicy.cluster.state import ClusterState, Node
+from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Severity
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.impact.declared_guards import verdicts_on
@@ -64,7 +64,7 @@ def _renamed_group(old: str, new: str) -> Mutation:
 
 
 def _without(node: str) -> Mutation:
-    def stays(name: str, _: Node) -> bool:
+    def stays(name: str, _: LiveNode) -> bool:
         return name != node
 
     def change(state: ClusterState) -> ClusterState:

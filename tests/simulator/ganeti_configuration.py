@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpolicy.cluster.state import Disk, Instance
+from gpolicy.cluster.state import LiveDisk, LiveInstance
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.values import flatten
 from tests.plan.ganeti_model import ModelCluster
@@ -15,15 +15,15 @@ _STATES: Final = ("hv_state", "disk_state")
 _HIDDEN: Final = (*_STATES, "modify_etc_hosts")
 
 
-def instance_of(name: str, node: str, secondaries: tuple[str, ...]) -> Instance:
+def instance_of(name: str, node: str, secondaries: tuple[str, ...]) -> LiveInstance:
     """Return an instance with one disk."""
     template = "drbd" if secondaries else "plain"
-    return Instance(
+    return LiveInstance(
         name=name,
         primary_node=node,
         secondary_nodes=secondaries,
         disk_template=template,
-        disks=(Disk(size=1024, template=template),),
+        disks=(LiveDisk(size=1024, template=template),),
         minmem=128,
         maxmem=128,
         vcpus=1,

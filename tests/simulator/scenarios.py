@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from gpolicy.cluster.config_data import parse_config
-from gpolicy.cluster.state import ClusterObject, ClusterState, Group, Identity, Instance, Node
+from gpolicy.cluster.state import ClusterObject, ClusterState, Identity, LiveGroup, LiveInstance, LiveNode
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import fill
 from gpolicy.plan.plan import Plan, make_plan
@@ -136,15 +136,15 @@ def _state(random: Random, called: str) -> ClusterState:
     own = {**own, ("enabled_hypervisors",): ["kvm"]}
     values = _some(random, CLUSTER_VALUES, 4)
     own |= {path: value for path, value in values.items() if path[0] != "disk_state"}
-    groups: dict[str, Group] = {}
+    groups: dict[str, LiveGroup] = {}
     for name in sorted(random.sample(GROUPS, random.randint(1, 3))):
         mine: Values = {("alloc_policy",): "preferred", **_some(random, GROUP_VALUES, 3)}
         if random.random() < 0.3:
             mine[ALLOWED] = ["drbd", "plain"]
         tags = frozenset(random.sample(TAGS, random.randint(0, 2)))
-        groups[name] = Group(name=name, own=mine, effective=fill(mine, own, Level.GROUP), tags=tags)
+        groups[name] = LiveGroup(name=name, own=mine, effective=fill(mine, own, Level.GROUP), tags=tags)
     nodes = {
-        name: Node(
+        name: LiveNode(
             name=name,
             group=random.choice(sorted(groups)),
             own=_some(random, NODE_VALUES, 1),
@@ -164,7 +164,7 @@ def _state(random: Random, called: str) -> ClusterState:
     )
 
 
-def _instances(random: Random, nodes: dict[str, Node]) -> list[Instance]:
+def _instances(random: Random, nodes: dict[str, LiveNode]) -> list[LiveInstance]:
     made = []
     for number in range(random.randint(0, 2)):
         node = nodes[random.choice(sorted(nodes))]
@@ -215,7 +215,7 @@ def _tied(state: ClusterState, node: str) -> bool:
     return any(node in (item.primary_node, *item.secondary_nodes) for item in state.instances.values())
 
 
-def _own(random: Random, group: Group, enabled: list[str]) -> dict[Path, Any]:
+def _own(random: Random, group: LiveGroup, enabled: list[str]) -> dict[Path, Any]:
     values = _some(random, GROUP_VALUES, 2)
     for path in group.own:
         if path not in (("alloc_policy",), ALLOWED) and random.random() < 0.25:

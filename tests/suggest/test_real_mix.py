@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from gpolicy.cluster.sources import read_state
-from gpolicy.cluster.state import Disk, Instance
+from gpolicy.cluster.state import LiveDisk, LiveInstance
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.suggest import real_mix
@@ -24,15 +24,15 @@ Sizes = tuple[tuple[int, int, int, int], ...]
 """GiB of memory, CPUs and GiB of disk of instances, and how many there are of each."""
 
 
-def instances(sizes: Sizes) -> Iterator[Instance]:
+def instances(sizes: Sizes) -> Iterator[LiveInstance]:
     number = 0
     for memory, cpus, disk, count in sizes:
         for _ in range(count):
-            yield Instance(
+            yield LiveInstance(
                 name=f"i{number}",
                 primary_node=f"node{number % 4}",
                 disk_template="plain",
-                disks=(Disk(size=disk * GIB, template="plain"),),
+                disks=(LiveDisk(size=disk * GIB, template="plain"),),
                 minmem=memory * GIB,
                 maxmem=memory * GIB,
                 vcpus=cpus,

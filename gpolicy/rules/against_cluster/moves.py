@@ -11,7 +11,7 @@ from gpolicy.checking.in_force import in_force
 from gpolicy.checking.node_limits import own_pool
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
-from gpolicy.cluster.state import Instance
+from gpolicy.cluster.state import LiveInstance
 from gpolicy.findings import NO_PLAN, Related, RuleParameter, Span, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.ganeti.releases import release_of, unknown_release
@@ -111,7 +111,7 @@ class MoveIntoStricterGroup(Rule):
             )
 
 
-def _refused(context: Context, group: GroupPolicy, instance: Instance) -> str:
+def _refused(context: Context, group: GroupPolicy, instance: LiveInstance) -> str:
     """Return why the policy that the group is declared to have does not allow an instance, or nothing."""
     templates = {disk.template for disk in instance.disks} or {instance.disk_template}
     allowed = context.effective(group, DISK_TEMPLATES)
@@ -128,7 +128,7 @@ def _refused(context: Context, group: GroupPolicy, instance: Instance) -> str:
     return f"{name} {amount(name, had)}"
 
 
-def _outside(pair: Pair, instance: Instance, *, exclusive: bool) -> Mapping[str, int]:
+def _outside(pair: Pair, instance: LiveInstance, *, exclusive: bool) -> Mapping[str, int]:
     """Return what of an instance lies outside of a pair; what the source does not tell is taken to fit."""
     spindles = [disk.spindles for disk in instance.disks]
     numbers: list[tuple[str, int | None]] = [

@@ -12,12 +12,18 @@ from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, pools_in
 from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import warning_rule
-from gpolicy.fit.fit_rules import NODE_IN_TWO_GROUPS, NODE_SETS_DISAGREE, OTHER_CLUSTER, RENAME_CLASH, UNKNOWN_NODE
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import DRBD_METADATA
 from gpolicy.policy.misspelt import MOST_GUESSES, name_meant
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.printable import some
+from gpolicy.resolve.rules import (
+    NODE_IN_TWO_GROUPS,
+    NODE_SETS_DISAGREE,
+    OTHER_CLUSTER,
+    RENAME_CLASH,
+    UNKNOWN_NODE,
+)
 from gpolicy.rules.examples import CLUSTER, GROUP
 from gpolicy.rules.shared import FILES
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from gpolicy.analysis.violations import ParameterBreach, PolicyViolation
     from gpolicy.checking.tags import Tag
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.fit.desired import Desired
     from gpolicy.ganeti.parameter import Path
     from gpolicy.impact.location_change import LocationChange
     from gpolicy.impact.violation_change import ViolationChange
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from gpolicy.plan.projection import Prospect
     from gpolicy.policy.guard import Guard
     from gpolicy.policy.model import Declared
+    from gpolicy.resolve.desired import Desired
 
 _PATHS: Final = (MINMAX, DISK_TEMPLATES)
 _CAUSES: Final = {"disk-templates": DISK_TEMPLATES, "spindles": EXCLUSIVE_STORAGE}

@@ -13,16 +13,16 @@ from gpolicy.checking.pairs import amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.cluster.volume_pools import matches
 from gpolicy.findings import Related, error_rule, info_rule, warning_rule
-from gpolicy.fit.desired import is_glob
-from gpolicy.fit.terms import volume_terms
 from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
 from gpolicy.policy.misspelt import is_one_slip
 from gpolicy.policy.model import ClusterPolicy, GroupPolicy
+from gpolicy.resolve.desired import is_glob
+from gpolicy.resolve.terms import volume_terms
 from gpolicy.rules.examples import CLUSTER, EXCLUSIVE, GROUP
 from gpolicy.rules.shared import exclusive_groups
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.state import Node
+    from gpolicy.cluster.state import LiveNode
     from gpolicy.cluster.terms import VolumeTerms
     from gpolicy.policy.source_file import Located
 
@@ -37,7 +37,7 @@ def _terms(context: Context, declared: ClusterPolicy | GroupPolicy) -> VolumeTer
     return volume_terms(context.policy.cluster, declared if isinstance(declared, GroupPolicy) else None)
 
 
-def _nodes(context: Context, declared: ClusterPolicy | GroupPolicy) -> list[Node]:
+def _nodes(context: Context, declared: ClusterPolicy | GroupPolicy) -> list[LiveNode]:
     """Return the observed nodes for which something holds that an object declares; those of all groups for the cluster.
 
     Nodes without instances have no volumes that matter.
@@ -47,7 +47,7 @@ def _nodes(context: Context, declared: ClusterPolicy | GroupPolicy) -> list[Node
     return [node for node in context.state.nodes.values() if node.vm_capable] if context.state else []
 
 
-def _volume_names(nodes: list[Node]) -> set[str]:
+def _volume_names(nodes: list[LiveNode]) -> set[str]:
     return {volume.name for node in nodes for volume in node.physical_volumes or ()}
 
 

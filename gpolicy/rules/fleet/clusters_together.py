@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from gpolicy.checking.fleet import Fleet, FleetHit, FleetRule, place_of
 from gpolicy.findings import Related, Severity, Span, error_rule, info_rule, warning_rule
-from gpolicy.fit.desired import is_glob, matches
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
 from gpolicy.policy.promised import written_out
 from gpolicy.policy.source_file import YamlDocument
+from gpolicy.resolve.desired import is_glob, matches
 
 BASE: Final = (
     "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\ndiskparams:\n  drbd: {c-max-rate: 60M}\n"

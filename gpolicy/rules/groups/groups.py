@@ -12,13 +12,13 @@ from gpolicy.checking.context import DISK_TEMPLATES, MINMAX, Context, name_of, t
 from gpolicy.checking.pairs import Pair, comparable
 from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import NO_PLAN, Related, error_rule, warning_rule
-from gpolicy.fit.fit_rules import RENAME_CLASH
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.files import SUFFIXES
 from gpolicy.policy.model import GroupPolicy
 from gpolicy.policy.promised import promised_nodes
 from gpolicy.policy.source_file import Located, YamlDocument
 from gpolicy.printable import count
+from gpolicy.resolve.rules import RENAME_CLASH
 from gpolicy.rules.examples import CLUSTER, GROUP, SILVER, spec
 
 _ALLOC_POLICY: Final[Path] = ("alloc_policy",)

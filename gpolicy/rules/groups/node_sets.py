@@ -8,10 +8,10 @@ from typing import Final
 from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import AMBIGUOUS, Related, error_rule, warning_rule
-from gpolicy.fit.desired import is_glob, matches
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import GroupPolicy, Leaf, NodeSetPolicy
 from gpolicy.policy.promised import promised_nodes
+from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.shared import NameRule
 

@@ -12,7 +12,6 @@ from gpolicy.checking.context import Context, name_of
 from gpolicy.checking.node_patterns import share_nodes
 from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import AMBIGUOUS, Related, Span, error_rule, warning_rule
-from gpolicy.fit.desired import is_glob, matches
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy import edits
 from gpolicy.policy.misspelt import MOST_GUESSES, is_typing_slip, name_meant
@@ -20,6 +19,7 @@ from gpolicy.policy.model import Declared, GroupPolicy
 from gpolicy.policy.promised import unlikely, written_out
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import some
+from gpolicy.resolve.desired import is_glob, matches
 from gpolicy.rules.examples import GROUP, SILVER
 from gpolicy.rules.shared import WILDCARD, nodes_like, unknown_in_sets
 

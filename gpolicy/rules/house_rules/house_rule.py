@@ -13,7 +13,6 @@ from gpolicy.checking.context import MINMAX, Context, name_of
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.checking.value_schema import MOST_STEPS, Breach, Budget, SchemaReader, TooCostlyError, breaches
 from gpolicy.findings import AMBIGUOUS, HOUSE_CODE, Related, RuleInfo, Severity, Span, error_rule, warning_rule
-from gpolicy.fit.desired import is_glob
 from gpolicy.ganeti.parameter import Path
 from gpolicy.guessing import did_you_mean, did_you_mean_one_of
 from gpolicy.policy.house_rule import SCHEMA, HouseRule
@@ -22,6 +21,7 @@ from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf, Pol
 from gpolicy.policy.source_file import Located, Pointer, YamlDocument, place_name
 from gpolicy.policy.structure import ALIAS_BOMB
 from gpolicy.printable import clipped, count
+from gpolicy.resolve.desired import is_glob
 from gpolicy.rules.examples import GROUP
 from gpolicy.rules.house_rules.named_values import (
     KINDS,

@@ -12,12 +12,12 @@ from gpolicy.checking.in_force import in_force, places
 from gpolicy.checking.node_limits import METAVG, VOLUME_GROUP, own_pool
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.findings import Related, Span, error_rule, info_rule, warning_rule
-from gpolicy.fit.terms import volume_terms
 from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.text_forms import IPV4
 from gpolicy.policy.misspelt import name_meant, rarer_slips
 from gpolicy.policy.model import ClusterPolicy, Declared, GroupPolicy, Leaf
 from gpolicy.printable import count, listed
+from gpolicy.resolve.terms import volume_terms
 from gpolicy.rules.examples import CLUSTER, GROUP
 from gpolicy.rules.shared import Form, is_access, misformed
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gpolicy.cluster.terms import COUNTED, HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
-from gpolicy.fit.desired import Desired
 from gpolicy.ganeti.parameter import Values
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Hardware, Leaves, Policy, Settings
+from gpolicy.resolve.desired import Desired
 
 _MOST_VOLUMES = 1000
 
