@@ -1,5 +1,87 @@
-"""Policy as code for Ganeti clusters."""
+"""Policy as code for Ganeti clusters.
+
+The names below are the public Python interface (docs/reference/python.md); each is imported when it is used.
+"""
 
 __version__ = "1.0.0"
 
 HOMEPAGE = "https://git.example.org/gpolicy"
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from gpolicy.analysis.capacity import CapacityReport as CapacityReport
+    from gpolicy.analysis.place_report import PlaceReport as PlaceReport
+    from gpolicy.cluster.sources import read_state as read_state
+    from gpolicy.cluster.terms import Limits as Limits
+    from gpolicy.drift.comparing import DriftReport as DriftReport
+    from gpolicy.errors import GpolicyError as GpolicyError
+    from gpolicy.evacuate.evacuation import EvacuationReport as EvacuationReport
+    from gpolicy.evacuate.evacuation import EvacuationRequest as EvacuationRequest
+    from gpolicy.plan.plan import Plan as Plan
+    from gpolicy.plan.plan_file import read_plan as read_plan
+    from gpolicy.policy.loading import load_policy as load_policy
+    from gpolicy.policy.model import Policy as Policy
+    from gpolicy.remedy.remedy import RemedyReport as RemedyReport
+    from gpolicy.render.script import render_script as render_script
+    from gpolicy.suggest.suggestion import SuggestReport as SuggestReport
+    from gpolicy.suggest.suggestion import SuggestRequest as SuggestRequest
+    from gpolicy.use_cases.changes import PlannedChange as PlannedChange
+    from gpolicy.use_cases.changes import PlanRequest as PlanRequest
+    from gpolicy.use_cases.changes import plan_change as plan_change
+    from gpolicy.use_cases.policies import CheckedPolicy as CheckedPolicy
+    from gpolicy.use_cases.policies import PolicyError as PolicyError
+    from gpolicy.use_cases.policies import check_policy as check_policy
+    from gpolicy.use_cases.policies import find_drift as find_drift
+    from gpolicy.use_cases.policies import run_tests as run_tests
+    from gpolicy.use_cases.policies import show_policy as show_policy
+    from gpolicy.use_cases.questions import OpenedCluster as OpenedCluster
+    from gpolicy.use_cases.questions import count_capacity as count_capacity
+    from gpolicy.use_cases.questions import fill_group as fill_group
+    from gpolicy.use_cases.questions import find_evacuation as find_evacuation
+    from gpolicy.use_cases.questions import find_remedy as find_remedy
+    from gpolicy.use_cases.questions import open_cluster as open_cluster
+    from gpolicy.use_cases.questions import place_instance as place_instance
+    from gpolicy.use_cases.questions import size_group as size_group
+    from gpolicy.use_cases.questions import suggest_sizes as suggest_sizes
+    from gpolicy.what_if.filling import FullReport as FullReport
+    from gpolicy.what_if.sizing import SizeReport as SizeReport
+    from gpolicy.what_if.sizing import SizeRequest as SizeRequest
+
+_BY_MODULE = {
+    "analysis.capacity": "CapacityReport",
+    "analysis.place_report": "PlaceReport",
+    "cluster.sources": "read_state",
+    "cluster.terms": "Limits",
+    "drift.comparing": "DriftReport",
+    "errors": "GpolicyError",
+    "evacuate.evacuation": "EvacuationReport EvacuationRequest",
+    "plan.plan": "Plan",
+    "plan.plan_file": "read_plan",
+    "policy.loading": "load_policy",
+    "policy.model": "Policy",
+    "remedy.remedy": "RemedyReport",
+    "render.script": "render_script",
+    "suggest.suggestion": "SuggestReport SuggestRequest",
+    "use_cases.changes": "PlanRequest PlannedChange plan_change",
+    "use_cases.policies": "CheckedPolicy PolicyError check_policy find_drift run_tests show_policy",
+    "use_cases.questions": "OpenedCluster count_capacity fill_group find_evacuation find_remedy open_cluster"
+    " place_instance size_group suggest_sizes",
+    "what_if.filling": "FullReport",
+    "what_if.sizing": "SizeReport SizeRequest",
+}
+PUBLIC = {name: module for module, names in _BY_MODULE.items() for name in names.split()}
+"""The public names, and the modules that they are in."""
+
+
+def __getattr__(name: str) -> object:
+    """Return a name of the public interface."""
+    if name not in PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
+
+    return getattr(import_module(f"{__name__}.{PUBLIC[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for people who look around."""
+    return sorted({*globals(), *PUBLIC})

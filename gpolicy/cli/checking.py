@@ -16,8 +16,9 @@ from gpolicy.cli.output import Report, looked_at, not_judged, repository_path, s
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.targets import Target, Targets, all_clusters_near, as_named, run_on, targets_of
 from gpolicy.cli.terminal import wants_colour, working
+from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
-from gpolicy.findings import HOUSE, Accepted, Finding, Severity
+from gpolicy.findings import HOUSE, Accepted, Finding
 from gpolicy.guessing import closest, did_you_mean
 from gpolicy.json_values import json_text
 from gpolicy.opening import real_path
@@ -27,6 +28,8 @@ from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import as_text
 from gpolicy.report.forms import OWN_FORMS, Display
+from gpolicy.use_cases.policies import CheckedPolicy, check_policy, show_policy
+from gpolicy.use_cases.questions import OpenedCluster, open_cluster
 
 if TYPE_CHECKING:
     from gpolicy.checking.checking import Checked
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from gpolicy.cli.options import Clusters, OutputFile
     from gpolicy.cluster.state import ClusterState
     from gpolicy.policy.house_rule import HouseRule
+    from gpolicy.what_if.words import WhatIf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,34 +266,37 @@ def _write_baseline(checked: list[Checked], path: Path, request: CheckRequest) -
     return show_report(_report(baseline.left, request), request.display)
 
 
-def policy_with_findings(
+def checked_policy(
     path: Path,
     state: ClusterState | None = None,
     together: Mapping[Path, Sequence[Hit]] | None = None,
     *,
     only_errors: bool = False,
-) -> tuple[Policy, list[Finding]]:
-    """Return the one policy at `path`, and what check finds in it. Raise UsageError if there are several.
+) -> CheckedPolicy:
+    """Return the one policy at `path` with what check finds in it. Raise UsageError if there are several.
 
     `together` is what several policies show together (`seen_together`); `only_errors`: errors are all that is asked.
     """
     roots = policy_roots(path)
     if len(roots) > 1:
         raise UsageError(f"{path} holds {len(roots)} policies: {', '.join(map(str, roots))}", hint="name one of them")
-    from gpolicy.checking.repository import check_by_settings  # noqa: PLC0415
-    from gpolicy.forecast.telling import FORECAST  # noqa: PLC0415
-
     with working(f"checking {path}"):
-        policy = load_policy(roots[0])
-        fleet, today = (together or {}).get(real_path(roots[0]), ()), reader_today()
-        return policy, check_by_settings(
-            policy, state, today=today, forecast=FORECAST, fleet=fleet, only_errors=only_errors
-        )
+        policy, fleet = load_policy(roots[0]), (together or {}).get(real_path(roots[0]), ())
+        return check_policy(policy, state, today=reader_today(), together=fleet, only_errors=only_errors)
 
 
-def errors_among(findings: Iterable[Finding]) -> list[Finding]:
-    """Return the findings of severity error."""
-    return [finding for finding in findings if finding.severity is Severity.ERROR]
+def named_policy_of(target: Target, state: ClusterState) -> CheckedPolicy | None:
+    """Return the policy that the command line names, checked on the cluster of the target; None if it names none."""
+    return None if target.path is None else checked_policy(target.path, state)
+
+
+def open_target(
+    target: Target, what_if: WhatIf | None, limits: Limits = NO_LIMITS, *, resource_model: bool = False
+) -> OpenedCluster:
+    """Return the cluster of a target under the policy that the command line names, with what is supposed of it."""
+    state = target.read()
+    policy = named_policy_of(target, state)
+    return open_cluster(state, policy, what_if=what_if, limits=limits, resource_model=resource_model, working=working)
 
 
 def read_for(roots: Sequence[Path], target: Target) -> ClusterState | None:
@@ -305,13 +312,12 @@ def show(path: Path, display: Display, *, origin: bool) -> int:
     """Print the effective policy."""
     from gpolicy.report.show_answer import show_answer  # noqa: PLC0415
     from gpolicy.report.show_json import show_data  # noqa: PLC0415
-    from gpolicy.show.effective_policy import effective_view  # noqa: PLC0415
 
-    policy, found = policy_with_findings(path, only_errors=True)
-    if errors := errors_among(found):
-        show_errors(errors, policy.files)
+    checked = checked_policy(path, only_errors=True)
+    if checked.errors:
+        show_errors(checked.errors, checked.policy.files)
         return int(ExitCode.FINDINGS)
-    view = effective_view(policy)
+    view = show_policy(checked)
     write_report(
         display, lambda: show_answer(view, origin=origin), {"json": lambda: json_text(show_data(view))}, [path]
     )

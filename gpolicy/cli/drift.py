@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import errors_among, policy_with_findings, reader_today
+from gpolicy.cli.checking import checked_policy, reader_today
 from gpolicy.cli.output import Report, named_policy
 from gpolicy.cli.targets import Target, run
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
+from gpolicy.use_cases.policies import find_drift
 
 if TYPE_CHECKING:
     from datetime import date
@@ -46,19 +47,15 @@ def drift(
 
 def compare(target: Target, request: WriteRequest | None = None) -> Report:
     """Return the differences of a cluster from its policy as a report; with a request, write them into the policy."""
-    from gpolicy.checking.settings_tables import settings_of  # noqa: PLC0415
-    from gpolicy.drift.comparing import find_drift  # noqa: PLC0415
     from gpolicy.report.drift_answer import drift_answer  # noqa: PLC0415
     from gpolicy.report.drift_json import drift_data  # noqa: PLC0415
     from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
 
     path, state = target.policy, target.read()
-    policy, found = policy_with_findings(path, state)
-    if errors := errors_among(found):
-        return Report(exit_code=int(ExitCode.FINDINGS), errors=tuple(errors), files=policy.files)
-    settings = settings_of(policy.root or Path())
+    checked = checked_policy(path, state)
     with working("comparing the policy with the cluster"):
-        report = find_drift(policy, state, today=reader_today(), settings=settings)
+        report = find_drift(checked, state, today=reader_today())
+    policy = checked.policy
     wrote = None
     if request is not None:
         whole = not policy.is_part or target.path is None  # the settings file names the policies of clusters as a whole

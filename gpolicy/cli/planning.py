@@ -4,117 +4,85 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from gpolicy.cli.checking import errors_among, policy_with_findings
+from gpolicy.cli.checking import checked_policy
 from gpolicy.cli.output import Report, check_no_file_is_lost, named_policy, repository_path
 from gpolicy.cli.pager import write_long
 from gpolicy.cli.terminal import working
 from gpolicy.errors import ExitCode, UsageError
-from gpolicy.findings import Finding, Severity
 from gpolicy.printable import as_text, count, some
-from gpolicy.resolve.rules import OTHER_CLUSTER
+from gpolicy.use_cases.changes import PlanRequest, plan_change
 
 if TYPE_CHECKING:
-    from gpolicy.analysis.pair_names import PairNames
     from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.cluster.terms import Limits
-    from gpolicy.impact.impact import Impact
-    from gpolicy.plan.part import Part
     from gpolicy.plan.plan import Plan
     from gpolicy.plan.signature import Signers
     from gpolicy.policy.model import Policy
-    from gpolicy.report.plan_answer import Sides
-    from gpolicy.what_if.words import WhatIf
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanRequest:
-    """What is to be planned.
-
-    `limits` replace those of the policy.
-    `what_if` is supposed of the cluster before and after the changes, in the names that groups and spec pairs have
-    before them; the changes are those of the real one. `upgrade` is the release that it is supposed to have after them.
-    """
-
-    output: Path | None
-    allowed: frozenset[str]
-    detailed_exitcode: bool
-    part: Part
-    limits: Limits
-    with_impact: bool = True
-    what_if: WhatIf | None = None
-    upgrade: str | None = None
-
-    @property
-    def supposes(self) -> bool:
-        """Whether anything is supposed."""
-        return self.what_if is not None or self.upgrade is not None
-
-
-def plan(target: Target, request: PlanRequest) -> Report:
+def plan(target: Target, request: PlanRequest, output: Path | None, *, detailed_exitcode: bool) -> Report:
     """Make and keep a plan; return it as a report."""
-    from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cluster.private_file import write_private  # noqa: PLC0415
-    from gpolicy.cluster.terms import with_limits  # noqa: PLC0415
-    from gpolicy.impact.declared_guards import extent_of, with_declared_guards  # noqa: PLC0415
-    from gpolicy.plan.built_in_guards import check_allowed  # noqa: PLC0415
-    from gpolicy.plan.plan import make_plan, refused_plan  # noqa: PLC0415
     from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
-    from gpolicy.plan.projection import before_and_after, projected  # noqa: PLC0415
-    from gpolicy.report.plan_answer import Sides  # noqa: PLC0415
-    from gpolicy.what_if.supposing import suppose  # noqa: PLC0415
+    from gpolicy.report.impact_json import impact_data  # noqa: PLC0415
+    from gpolicy.report.plan_answer import Sides, plan_answer  # noqa: PLC0415
+    from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
 
-    if request.supposes and request.output is not None:
-        hint = "leave --output out; the plan itself does not depend on what is supposed"
-        raise UsageError("a plan that is kept is about the cluster as it is, not about a supposed one", hint=hint)
-    if request.supposes and not request.with_impact:
-        hint = "leave --no-impact out; the changes themselves do not depend on what is supposed"
-        raise UsageError("what is supposed counts in the impact only", hint=hint)
-    path, output = target.policy, target.output(request.output)
+    _refuse_suppositions(request, output)
+    path, output = target.policy, target.output(output)
     check_no_file_is_lost(path, output)
     state = target.read()
-    policy, found = policy_with_findings(path, state, target.together)
-    if errors := _errors_in_the_way(found):
-        refused = refused_plan(policy, state, errors)
-        report = _report(refused, Sides(state, state, PairNames()), None, policy, target, request)
-        return replace(report, errors=tuple(errors), files=policy.files)
-    check_allowed(request.allowed, policy)
-    with working("comparing the policy with the cluster"):
-        made = make_plan(policy, state, allowed=request.allowed, part=request.part)
-    _refuse_nothing(made, target)
-    made = replace(made, findings=(*made.findings, *(item for item in found if item.severity is Severity.WARNING)))
-    terms = with_limits(made.terms, request.limits)
-    before, after = before_and_after(state, made.changes, terms)
-    if request.what_if is not None:
-        before = suppose(before, request.what_if, pair_names(policy, before))
-        after = projected(before, made.changes, terms)
-    if request.upgrade is not None:
-        said = f"Ganeti {request.upgrade} after the changes"
-        after = replace(after, software_version=request.upgrade, supposed=(*after.supposed, said))
-    names = pair_names(policy, after)
-    known = None
-    if request.with_impact and not any(item.severity == "error" for item in made.findings):
-        known = _impact(policy, before, after, names, request.limits)
-    made = replace(made, provenance=provenance_of(policy.files))
-    made = with_declared_guards(
-        made, policy, terms, names, known, request.allowed, extent_of(made.left_out, before, after, names)
+    checked = checked_policy(path, state, target.together)
+    planned = plan_change(checked, state, request, working=working)
+    policy, made, impact = checked.policy, planned.plan, planned.impact
+    if not planned.errors:
+        _refuse_nothing(made, target)
+        made = replace(made, provenance=provenance_of(policy.files))
+    sides = Sides(planned.before, planned.after, planned.names)
+    places = {guard.name.value: guard.name.span for guard in policy.guards}
+
+    def text() -> str:
+        return plan_text(made, None if impact is None else impact_data(impact))
+
+    if output is not None and not planned.errors:
+        write_private(output, text().encode())
+    return Report(
+        exit_code=_exit_code(made, detailed=detailed_exitcode),
+        answer=lambda: plan_answer(
+            made,
+            impact=impact,
+            sides=sides,
+            sources=policy.files,
+            locate=repository_path,
+            of=named_policy(path, policy),
+            unmanaged=_unmanaged(policy, sides.after),
+        ),
+        own={
+            "json": text,
+            "github": lambda: plan_github(made, impact=impact, guard_places=places, locate=repository_path),
+        },
+        errors=planned.errors,
+        files=policy.files,
+        following=() if planned.errors else tuple(_following(made, output)),
     )
+
+
+def _refuse_suppositions(request: PlanRequest, output: Path | None) -> None:
+    """Raise UsageError where something is supposed that would be kept, or would count nowhere."""
+    if request.what_if is None and request.upgrade is None:
+        return
     if output is not None:
-        write_private(output, plan_text(made, _impact_data(known)).encode())
-    report = _report(made, Sides(before, after, names), known, policy, target, request)
-    return replace(report, following=tuple(_following(made, output)))
-
-
-def _errors_in_the_way(found: list[Finding]) -> list[Finding]:
-    """Return the errors; none where the only one is that the policy is of another cluster, which is a guard's."""
-    errors = errors_among(found)
-    return errors if any(error.code != OTHER_CLUSTER.code for error in errors) else []
+        hint = "leave --output out; the plan itself does not depend on what is supposed"
+        raise UsageError("a plan that is kept is about the cluster as it is, not about a supposed one", hint=hint)
+    if not request.with_impact:
+        hint = "leave --no-impact out; the changes themselves do not depend on what is supposed"
+        raise UsageError("what is supposed counts in the impact only", hint=hint)
 
 
 def _refuse_nothing(made: Plan, target: Target) -> None:
@@ -123,53 +91,6 @@ def _refuse_nothing(made: Plan, target: Target) -> None:
         changing = list(dict.fromkeys(item.object for item in made.left_out))
         message = f"--only and --exclude leave nothing of {count(len(made.left_out), 'change')}"
         raise UsageError(message, hint=f"what changes: {some(changing, 8)}")
-
-
-def _impact(policy: Policy, before: ClusterState, after: ClusterState, names: PairNames, asked: Limits) -> Impact:
-    from gpolicy.cluster.terms import limits_in_force  # noqa: PLC0415
-    from gpolicy.impact.declared_guards import failures_asked  # noqa: PLC0415
-    from gpolicy.impact.impact import impact  # noqa: PLC0415
-
-    failures = max(asked.max_node_failures or 1, failures_asked(policy.guards))
-    hardware = {group.name: group.hardware for group in policy.groups.values() if group.hardware}
-    with working("working out what the changes do") as tell:
-        found = impact(before, after, names=names, hardware=hardware, failures=failures, observer=tell)
-    return replace(found, limits=limits_in_force(after, asked), what_if=after.supposed)
-
-
-def _impact_data(known: Impact | None) -> dict[str, object] | None:
-    if known is None:
-        return None
-    from gpolicy.report.impact_json import impact_data  # noqa: PLC0415
-
-    return impact_data(known)
-
-
-def _report(
-    made: Plan, sides: Sides, known: Impact | None, policy: Policy, target: Target, request: PlanRequest
-) -> Report:
-    """Return the report of a plan."""
-    from gpolicy.plan.plan_json import plan_text  # noqa: PLC0415
-    from gpolicy.report.plan_answer import plan_answer  # noqa: PLC0415
-    from gpolicy.report.plan_github import plan_github  # noqa: PLC0415
-
-    places = {guard.name.value: guard.name.span for guard in policy.guards}
-    return Report(
-        exit_code=_exit_code(made, detailed=request.detailed_exitcode),
-        answer=lambda: plan_answer(
-            made,
-            impact=known,
-            sides=sides,
-            sources=policy.files,
-            locate=repository_path,
-            of=named_policy(target.policy, policy),
-            unmanaged=_unmanaged(policy, sides.after),
-        ),
-        own={
-            "json": lambda: plan_text(made, _impact_data(known)),
-            "github": lambda: plan_github(made, impact=known, guard_places=places, locate=repository_path),
-        },
-    )
 
 
 def _unmanaged(policy: Policy, state: ClusterState) -> list[str]:

@@ -21,7 +21,7 @@ from gpolicy.apply.preconditions import RefusedError, nothing_done, right_cluste
 from gpolicy.apply.runner import StopRequests
 from gpolicy.checking.settings_tables import settings_of
 from gpolicy.cli.applying import ApplyRequest, read_for, run_plan, runner_for, tell_end, tell_error
-from gpolicy.cli.checking import policy_with_findings, reader_today
+from gpolicy.cli.checking import checked_policy, reader_today
 from gpolicy.cli.consent import consent_lines
 from gpolicy.cli.interrupts import Signals
 from gpolicy.cli.speaking import speaking_as
@@ -178,7 +178,7 @@ def _with_policy(member: ClusterPlan, plan: Plan, state: ClusterState, found: Lo
     if not plan.part.is_whole:
         return replace(found, notes=(*found.notes, "the plan is a part of the policy: the rest was not compared"))
     try:
-        policy, _ = policy_with_findings(member.policy, state)
+        policy = checked_policy(member.policy, state).policy
     except GpolicyError as error:
         return replace(found, notes=(*found.notes, f"its policy was not compared: {error.message}"))
     if policy_digest(policy) != plan.policy_digest:

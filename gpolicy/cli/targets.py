@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +18,7 @@ from gpolicy.errors import InputError, UsageError
 from gpolicy.ganeti.releases import RELEASE_VARIABLE, check_release
 from gpolicy.opening import real_path
 from gpolicy.printable import as_text, some
+from gpolicy.use_cases.policies import PolicyError
 
 if TYPE_CHECKING:
     from gpolicy.checking.rule import Hit
@@ -150,6 +152,7 @@ def run_on(
 
     `output` is a file to write the report to, instead of standard output; `also` are files to write to as well.
     """
+    work = partial(_report_of, work)
     if display.form == "prometheus":
         from gpolicy.cli.metrics import run_metrics  # noqa: PLC0415 (few runs are for them)
 
@@ -162,6 +165,14 @@ def run_on(
     from gpolicy.cli.many_clusters import run_all  # noqa: PLC0415 (most runs are about one)
 
     return run_all(work, targets, display, verb)
+
+
+def _report_of(work: Work, target: Target) -> Report:
+    """Return the report of the work for a target, or of the errors of the policy that prevent it."""
+    try:
+        return work(target)
+    except PolicyError as error:
+        return Report(exit_code=int(error.exit_code), errors=error.findings, files=error.files)
 
 
 def targets_of(asked: Clusters, path: Path | None = None, *, volumes: bool = False) -> Targets:

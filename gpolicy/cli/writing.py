@@ -79,13 +79,11 @@ def _has_policy(directory: Path) -> bool:
 def _adopted_new(directory: Path, state: ClusterState) -> Report:
     """Add to a policy what it lacks of the cluster's groups and nodes."""
     from gpolicy.adopt.adding import adopt_new  # noqa: PLC0415
-    from gpolicy.cli.checking import errors_among, policy_with_findings, reader_today  # noqa: PLC0415
+    from gpolicy.cli.checking import checked_policy, reader_today  # noqa: PLC0415
     from gpolicy.fleet.choosing import other_policies  # noqa: PLC0415
     from gpolicy.writing.replacing import replace_drafted  # noqa: PLC0415
 
-    policy, found = policy_with_findings(directory, state)
-    if errors := errors_among(found):
-        return Report(exit_code=int(ExitCode.FINDINGS), errors=tuple(errors), files=policy.files)
+    policy = checked_policy(directory, state).sound()
     with working(f"adding what is new in {state.title}"):
         addition = adopt_new(policy, state, reader_today(), other_policies(directory))
     replace_drafted(policy, addition.texts)

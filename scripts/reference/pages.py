@@ -7,6 +7,7 @@ from scripts.reference.markdown import markdown
 from scripts.reference.output import output_page
 from scripts.reference.parameters import parameters_page
 from scripts.reference.policy import policy_page
+from scripts.reference.python_interface import python_page
 from scripts.reference.rules import rules_page
 
 
@@ -17,6 +18,7 @@ def pages() -> dict[str, str]:
         "output": output_page(),
         "policy": policy_page(),
         "parameters": parameters_page(),
+        "python": python_page(),
         "rules": rules_page(),
     }
     return {f"docs/reference/{name}.md": markdown(blocks) for name, blocks in written.items()}

@@ -19,7 +19,7 @@ from gpolicy.apply.carrying import ApplyError, CarryingError
 from gpolicy.apply.journal import Direction
 from gpolicy.apply.preconditions import RefusedError, can_be_carried, suppositions_hold
 from gpolicy.apply.staleness import Sight
-from gpolicy.cli.checking import policy_with_findings
+from gpolicy.cli.checking import checked_policy
 from gpolicy.cluster.rapi import CONFIGURATION_FIELDS, configuration_of
 from gpolicy.cluster.snapshot import read_snapshot
 from gpolicy.cluster.state import ClusterState
@@ -53,8 +53,7 @@ from tests.plan.ganeti_model import ModelCluster
 def crowded() -> tuple[ClusterState, RemedyReport]:
     """Return a cluster under its new policy, and the moves that cure it, but for the one that RAPI has not."""
     state = read_snapshot(ROOT / "policies" / "two-groups.snapshot.json")
-    policy, _ = policy_with_findings(ROOT / "policies" / "two-groups", state)
-    state = prospect(policy, state).after
+    state = prospect(checked_policy(ROOT / "policies" / "two-groups", state).policy, state).after
     report = find_remedy(state, PairNames(), rate=60, tell=lambda _: None)
     return state, replace(report, steps=tuple(step for step in report.steps if all(one.rapi for one in step.commands)))
 

@@ -99,12 +99,11 @@ def plan(  # noqa: PLR0913 (one parameter an option)
     from gpolicy.cluster.terms import Limits  # noqa: PLC0415
     from gpolicy.ganeti.releases import check_release  # noqa: PLC0415
     from gpolicy.plan.part import Part  # noqa: PLC0415
+    from gpolicy.use_cases.changes import PlanRequest  # noqa: PLC0415
 
     display = display_of("plan", form, budget)
-    request = planning.PlanRequest(
-        output=output,
+    request = PlanRequest(
         allowed=frozenset(allow or ()),
-        detailed_exitcode=detailed_exitcode,
         part=Part(only=tuple(only or ()), exclude=tuple(exclude or ())),
         with_impact=impact,
         limits=Limits(max_node_failures=max_node_failures, cpus_after_failure=cpus_after_failure),
@@ -112,7 +111,7 @@ def plan(  # noqa: PLR0913 (one parameter an option)
         upgrade=None if ganeti_version is None else check_release(ganeti_version, "--ganeti-version"),
     )
     given = policy_path(path, policy)
-    work = partial(planning.plan, request=request)
+    work = partial(planning.plan, request=request, output=output, detailed_exitcode=detailed_exitcode)
     targets = targets_of(clusters, given, volumes=physical_volumes)
     return run_on(seen_together(targets) if targets.several else targets, work, display, verb="plan")
 

@@ -10,7 +10,6 @@ import typer
 from gpolicy.cli.options import Budget, Clusters, ResourceModel, Seconds, Suppositions, display_of, form_option
 from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
-from gpolicy.cli.verbs.room import read_under
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
 
@@ -69,11 +68,12 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     stays, or Ganeti would refuse what hail accepts.
     """
     from gpolicy.allocator.evacuation import EvacuationMode  # noqa: PLC0415
+    from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
-    from gpolicy.evacuate.evacuating import find_evacuation  # noqa: PLC0415
     from gpolicy.evacuate.evacuation import EvacuationRequest  # noqa: PLC0415
     from gpolicy.report.evacuate_answer import evacuate_answer  # noqa: PLC0415
     from gpolicy.report.evacuate_json import evacuate_data  # noqa: PLC0415
+    from gpolicy.use_cases.questions import find_evacuation  # noqa: PLC0415
 
     display, what_if = display_of("evacuate", form, budget, every=every), suppositions.read()
     if nodes is not None and group is not None:
@@ -97,11 +97,8 @@ def evacuate(  # noqa: PLR0913 (one parameter an option)
     )
 
     def work(target: Target) -> Report:
-        found = read_under(target, what_if, declared=resource_model)
-        if isinstance(found, Report):
-            return found
-        with working("asking hail") as tell:
-            report = find_evacuation(found[0], request, tell, seconds)
+        cluster = open_target(target, what_if, resource_model=resource_model)
+        report = find_evacuation(cluster, request, seconds=seconds, working=working)
         return Report(
             exit_code=int(ExitCode.FINDINGS if report.stays or report.objections else ExitCode.FINE),
             answer=lambda: evacuate_answer(report),

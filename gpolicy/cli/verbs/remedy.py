@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import ceil
 from pathlib import Path
 from shlex import quote
@@ -23,12 +22,10 @@ from gpolicy.cli.options import (
 )
 from gpolicy.cli.output import Report, check_no_file_is_lost
 from gpolicy.cli.terminal import working
-from gpolicy.cli.verbs.room import read_under
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
 
 if TYPE_CHECKING:
-    from gpolicy.analysis.pair_names import PairNames
     from gpolicy.cli.targets import Target
     from gpolicy.cluster.state import ClusterState
     from gpolicy.remedy.remedy import RemedyReport
@@ -75,13 +72,15 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
     It looks for instances on nodes that may hold none, conflicts of tags, misfits of exclusive storage and missing N+1
     redundancy, and moves as few instances and as little disk as it can, each step allowed by hbal's rules.
     """
+    from gpolicy.cli.checking import named_policy_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.cluster.private_file import write_private, write_program  # noqa: PLC0415
-    from gpolicy.remedy.remedy import find_remedy  # noqa: PLC0415
+    from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
     from gpolicy.remedy.saved_remedy import save_remedy  # noqa: PLC0415
     from gpolicy.remedy.script import remedy_script  # noqa: PLC0415
     from gpolicy.report.remedy_answer import remedy_answer  # noqa: PLC0415
     from gpolicy.report.remedy_json import remedy_data  # noqa: PLC0415
+    from gpolicy.use_cases.questions import find_remedy, open_cluster  # noqa: PLC0415
 
     display = display_of("remedy", form, budget)
     given, what_if, mib = policy_path(path, policy), suppositions.read(), _rate(rate)
@@ -95,14 +94,17 @@ def remedy(  # noqa: PLR0913 (one parameter an option)
         to_apply, to_run = target.output(output), target.output(script, ".sh")
         check_no_file_is_lost(given, to_apply, to_run)
         state = target.read()
-        planned, of_plan = (state, None) if plan is None else _planned(state, plan)
-        found = read_under(target, what_if, planned, declared=resource_model)
-        if isinstance(found, Report):
-            return found
-        observed, names = found[0], of_plan or found[1]
-        with working("looking for moves") as tell:
-            report = find_remedy(observed, names, rate=mib, declared=resource_model, seconds=seconds, tell=tell)
-        saved = save_remedy(report, observed, None if given is None else _supposed(state, observed, given, plan))
+        cluster = open_cluster(
+            state,
+            named_policy_of(target, state) if plan is None else read_plan(plan),
+            what_if=what_if,
+            resource_model=resource_model,
+            plan_file=plan or Path(),
+            working=working,
+        )
+        report = find_remedy(cluster, rate=mib, seconds=seconds, working=working)
+        supposed = None if given is None else _supposed(state, cluster.state, given, plan)
+        saved = save_remedy(report, cluster.state, supposed)
         following: list[str] = []
         when = f" once {'the plan is applied' if plan else 'the policy holds'}" if given else ""
         if to_apply is not None:
@@ -149,26 +151,3 @@ def _rate(text: str) -> int:
     if rate < 1:
         raise UsageError(f"--rate {text!r}: at least 1M a second", hint="Ganeti's own rate of DRBD is 60M")
     return rate
-
-
-def _planned(state: ClusterState, file: Path) -> tuple[ClusterState, PairNames]:
-    """Return the cluster as a plan makes it, with the names of its spec pairs.
-
-    Raise UsageError for a plan for another cluster.
-    """
-    from gpolicy.analysis.pair_names import names_by_object  # noqa: PLC0415
-    from gpolicy.apply.staleness import ClusterIdentity  # noqa: PLC0415
-    from gpolicy.cluster.snapshot import state_digest  # noqa: PLC0415
-    from gpolicy.plan.plan_file import read_plan  # noqa: PLC0415
-    from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
-
-    plan = read_plan(file)
-    if state.name and (other := ClusterIdentity(plan.cluster, plan.cluster_uuid).other(state)):
-        raise UsageError(f"{file} is a plan for cluster {plan.cluster or plan.source}: {other}")
-    _, after = before_and_after(state, plan.changes, plan.terms)
-    stops = [f"no move cures what stops {file}, as moves come after the plan: {reason}" for reason in plan.obstacles]
-    if state_digest(state) not in {plan.state_digest, plan.state_digest_rapi}:
-        stops.append(f"the cluster has changed since {file} was made")
-    supposed = (f"{file.name} applied, which is stopped now",) if plan.obstacles else ()
-    after = replace(after, notes=(*after.notes, *stops), supposed=(*after.supposed, *supposed))
-    return after, names_by_object(plan.pair_names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,13 +28,8 @@ from gpolicy.errors import ExitCode, GpolicyError, UsageError
 from gpolicy.json_values import json_text
 
 if TYPE_CHECKING:
-    from gpolicy.analysis.capacity import CapacityReport
-    from gpolicy.analysis.pair_names import PairNames
     from gpolicy.cli.targets import Target
-    from gpolicy.cluster.state import ClusterState
-    from gpolicy.cluster.terms import Limits
     from gpolicy.suggest.suggestion import Bounds
-    from gpolicy.what_if.words import WhatIf
 
 verbs = typer.Typer()
 
@@ -88,15 +84,16 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
     It counts each group alone, by spec, and again under its limits if the policy or an option sets some. The last
     rows are what hspace says of the whole cluster.
     """
-    from gpolicy.analysis.capacity import capacity as count  # noqa: PLC0415
     from gpolicy.analysis.health import cluster_health  # noqa: PLC0415
     from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
+    from gpolicy.cli.checking import checked_policy, named_policy_of  # noqa: PLC0415
     from gpolicy.cli.provenance import provenance_of  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.capacity_answer import capacity_answer  # noqa: PLC0415
     from gpolicy.report.capacity_compared import compared_answer, compared_data  # noqa: PLC0415
     from gpolicy.report.capacity_json import capacity_data  # noqa: PLC0415
     from gpolicy.report.capacity_prometheus import capacity_metrics  # noqa: PLC0415
+    from gpolicy.use_cases.questions import count_capacity, open_cluster  # noqa: PLC0415
 
     display = display_of("capacity", form, budget)
     given, what_if, limits = policy_path(path, policy), suppositions.read(group), limit_options.read()
@@ -107,28 +104,20 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
         hint = "name two policies: --compare A B; the scores are those of one"
         raise UsageError("--compare shows policies side by side", hint=hint)
 
-    def counted(observed: ClusterState, names: PairNames) -> CapacityReport:
-        with working("counting what fits") as tell:
-            return count(
-                observed,
-                group=group,
-                template=template,
-                names=names,
-                limits=limits,
-                weights=read_weights(weight or ()),
-                declared=resource_model,
-                other_values=form != "prometheus",
-                observer=tell,
-            )
+    ask = partial(
+        count_capacity,
+        group=group,
+        template=template,
+        weights=read_weights(weight or ()),
+        other_values=form != "prometheus",
+        working=working,
+    )
+    opened = partial(open_cluster, limits=limits, resource_model=resource_model, working=working)
 
     def side_by_side(target: Target) -> Report:
         state = target.read()
-        reports: dict[str, CapacityReport] = {}
-        for each in compared:
-            found = read_under(replace(target, path=each), what_if, state, limits=limits, declared=resource_model)
-            if isinstance(found, Report):
-                return found
-            reports[str(each)] = counted(*found)
+        policies = {str(each): checked_policy(each, state) for each in compared}
+        reports = {each: ask(opened(state, policy, what_if=what_if)) for each, policy in policies.items()}
         return Report(
             exit_code=int(ExitCode.FINE),
             answer=lambda: compared_answer(reports),
@@ -138,16 +127,12 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
 
     def work(target: Target) -> Report:
         state = target.read()
-        found = read_under(target, what_if, state, limits=limits, declared=resource_model)
-        without = None if what_if is None else read_under(target, None, state)
-        if isinstance(found, Report):
-            return found
-        observed, names = found
-        report = counted(observed, names)
-        before = None
-        if without is not None and not isinstance(without, Report):
+        policy = named_policy_of(target, state)
+        cluster = opened(state, policy, what_if=what_if)
+        report, before = ask(cluster), None
+        if what_if is not None:
             try:
-                before = counted(*without)
+                before = ask(opened(state, policy))
             except GpolicyError as error:  # what is supposed may be what makes the group known
                 report = replace(report, notes=(*report.notes, f"without what is supposed: {error.message}"))
         return Report(
@@ -155,7 +140,7 @@ def capacity(  # noqa: PLR0913 (one parameter an option)
             answer=lambda: capacity_answer(report, components=score, before=before),
             own={"json": lambda: json_text(capacity_data(report, before))},
             metrics=lambda: capacity_metrics(
-                report, cluster_health(observed, limits=limits), observed, provenance_of(())
+                report, cluster_health(cluster.state, limits=limits), cluster.state, provenance_of(())
             ),
             policy=(given,) if given else (),
         )
@@ -201,29 +186,21 @@ def place(  # noqa: PLR0913 (Typer reads options from arguments)
     come from the policy's std. Exit code 1 when no node takes the instance (the answer then says what would fit), or
     Ganeti would refuse it all the same.
     """
-    from gpolicy.analysis.placing import place as find  # noqa: PLC0415
     from gpolicy.analysis.request_words import read_words  # noqa: PLC0415
     from gpolicy.analysis.score_weights import read_weights  # noqa: PLC0415
+    from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.place_answer import place_answer  # noqa: PLC0415
     from gpolicy.report.place_json import place_data  # noqa: PLC0415
-    from gpolicy.what_if.words import full_name  # noqa: PLC0415
+    from gpolicy.use_cases.questions import place_instance  # noqa: PLC0415
 
     display = display_of("place", form, budget, every=every)
     words, limits = read_words([*request, *([f"group={group}"] if group else [])]), limit_options.read()
-    what_if = suppositions.read(words.request.group)
+    what_if, weights = suppositions.read(words.request.group), read_weights(weight or ())
 
     def work(target: Target) -> Report:
-        found = read_under(target, what_if, limits=limits, declared=resource_model)
-        if isinstance(found, Report):
-            return found
-        observed, names = found
-        with working("trying every node and what would fit"):
-            asked = words.on(observed, names)
-            if asked.nodes is not None:
-                asked = replace(asked, nodes=tuple(full_name(node, observed.nodes) for node in asked.nodes))
-            asked = replace(asked, ignore_ipolicy=ignore_ipolicy, weights=read_weights(weight or ()))
-            report = find(observed, asked, names=names, limits=limits, declared=resource_model, instead=True)
+        cluster = open_target(target, what_if, limits, resource_model=resource_model)
+        report = place_instance(cluster, words, ignore_ipolicy=ignore_ipolicy, weights=weights, working=working)
         return Report(
             exit_code=int(ExitCode.FINE if report.accepted else ExitCode.FINDINGS),
             answer=lambda: place_answer(report),
@@ -306,13 +283,14 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
     It finds the sizes that leave the least unused, writes them as a NodeGroup document, and compares their capacity
     with today's policy.
     """
+    from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
     from gpolicy.report.suggest_answer import suggest_answer  # noqa: PLC0415
     from gpolicy.report.suggest_json import suggest_data  # noqa: PLC0415
     from gpolicy.suggest.document import documents  # noqa: PLC0415
     from gpolicy.suggest.size_names import parse_mix, parse_sizes  # noqa: PLC0415
-    from gpolicy.suggest.suggesting import suggest as find  # noqa: PLC0415
     from gpolicy.suggest.suggestion import SuggestRequest  # noqa: PLC0415
+    from gpolicy.use_cases.questions import suggest_sizes  # noqa: PLC0415
 
     display, what_if = display_of("suggest", form, budget), suppositions.read(group)
     request = SuggestRequest(
@@ -330,11 +308,8 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
 
     def work(target: Target) -> Report:
         file = target.output(output, ".yaml")
-        found = read_under(target, what_if, limits=limits)
-        if isinstance(found, Report):
-            return found
-        with working("trying sizes") as tell:
-            report = find(found[0], request, group=group, limits=limits, seconds=seconds, tell=tell)
+        cluster = open_target(target, what_if, limits)
+        report = suggest_sizes(cluster, request, group=group, seconds=seconds, working=working)
         text = documents(report)
         if file is not None:
             from gpolicy.writing.new_files import write_new_file  # noqa: PLC0415
@@ -348,43 +323,6 @@ def suggest(  # noqa: PLR0913 (one parameter an option)
         )
 
     return run(work, clusters, policy, display, verb="suggest")
-
-
-def read_under(
-    target: Target,
-    what_if: WhatIf | None,
-    state: ClusterState | None = None,
-    *,
-    limits: Limits | None = None,
-    declared: bool = False,
-) -> tuple[ClusterState, PairNames] | Report:
-    """Return the state of a cluster, under the policy that the command line names if it does, and names of its pairs.
-
-    Then what is supposed is made of it, under the `limits` and on the basis of the run. A report of the errors, where
-    the policy has errors or does not fit. `state` is that of the cluster, if it was read already.
-    """
-    from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
-    from gpolicy.cli.checking import errors_among, policy_with_findings  # noqa: PLC0415
-    from gpolicy.cluster.terms import limited  # noqa: PLC0415
-    from gpolicy.plan.projection import prospect  # noqa: PLC0415
-
-    state, names = target.read() if state is None else state, PairNames()
-    if target.path is not None:
-        loaded, found = policy_with_findings(target.path, state)
-        errors = errors_among(found)
-        made = None if errors else prospect(loaded, state)
-        errors = errors if made is None else errors_among(made.difference.findings)
-        if made is None or errors:
-            return Report(exit_code=int(ExitCode.FINDINGS), errors=tuple(errors), files=loaded.files)
-        state = made.after
-        names = pair_names(loaded, state)
-    if what_if is None:
-        return state, names
-    from gpolicy.what_if.supposing import suppose  # noqa: PLC0415 (few ask)
-
-    with working("supposing what the options say"):
-        state = state if limits is None else limited(state, limits)
-        return suppose(state, what_if, names, declared=declared), names
 
 
 def _bounds(name: str | None) -> Bounds | None:

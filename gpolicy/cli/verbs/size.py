@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,15 +21,12 @@ from gpolicy.cli.options import (
 )
 from gpolicy.cli.output import Report
 from gpolicy.cli.terminal import working
-from gpolicy.cli.verbs.room import read_under
 from gpolicy.errors import ExitCode, UsageError
 from gpolicy.json_values import json_text
 
 if TYPE_CHECKING:
     from gpolicy.cli.targets import Target
-    from gpolicy.cluster.terms import Limits
-    from gpolicy.what_if.sizing import SizeRequest
-    from gpolicy.what_if.words import WhatIf
+    from gpolicy.report.answer import Answer
 
 verbs = typer.Typer()
 
@@ -76,7 +73,11 @@ def size(  # noqa: PLR0913 (one parameter an option)
     It tries numbers of nodes with the allocator, as hail accepts instances and under the limits, and shows the cheapest
     that are enough and what is missing with one node fewer.
     """
+    from gpolicy.cli.checking import open_target  # noqa: PLC0415
     from gpolicy.cli.targets import run  # noqa: PLC0415
+    from gpolicy.report.size_answer import full_answer, size_answer  # noqa: PLC0415
+    from gpolicy.report.size_json import full_data, size_data  # noqa: PLC0415
+    from gpolicy.use_cases.questions import fill_group, size_group  # noqa: PLC0415
     from gpolicy.what_if.sizing import MOST_KINDS, SizeRequest, read_kind  # noqa: PLC0415
     from gpolicy.what_if.words import read_wanted  # noqa: PLC0415
 
@@ -97,44 +98,22 @@ def size(  # noqa: PLR0913 (one parameter an option)
         if want
         else None
     )
-    work = partial(_work, request=request, group=group, seconds=seconds, limits=limits, what_if=what_if, given=given)
+
+    def work(target: Target) -> Report:
+        cluster = open_target(target, what_if, limits)
+        if request is None:
+            full = fill_group(cluster, group, seconds=seconds, working=working)
+            return _report(lambda: full_answer(full), lambda: full_data(full), given)
+        report = size_group(cluster, request, working=working)
+        return _report(lambda: size_answer(report), lambda: size_data(report), given)
+
     return run(work, clusters, given, display, verb="size")
 
 
-def _work(
-    target: Target,
-    *,
-    request: SizeRequest | None,
-    group: str | None,
-    seconds: float,
-    limits: Limits,
-    what_if: WhatIf | None,
-    given: Path | None,
-) -> Report:
-    from gpolicy.report.size_answer import full_answer, size_answer  # noqa: PLC0415
-    from gpolicy.report.size_json import full_data, size_data  # noqa: PLC0415
-    from gpolicy.what_if.filling import count_until_full, only_group  # noqa: PLC0415
-    from gpolicy.what_if.sizing import find_size  # noqa: PLC0415
-
-    found = read_under(target, what_if, limits=limits)
-    if isinstance(found, Report):
-        return found
-    observed, names = found
-    policy = (given,) if given else ()
-    if request is None:
-        with working("counting until it is full") as tell:
-            full = count_until_full(observed, only_group(observed, group), limits, seconds, tell)
-        return Report(
-            exit_code=int(ExitCode.FINE),
-            answer=lambda: full_answer(full),
-            own={"json": lambda: json_text(full_data(full))},
-            policy=policy,
-        )
-    with working("trying numbers of nodes") as tell:
-        report = find_size(observed, request, names, limits, tell)
+def _report(answer: Callable[[], Answer], data: Callable[[], dict[str, object]], given: Path | None) -> Report:
     return Report(
         exit_code=int(ExitCode.FINE),
-        answer=lambda: size_answer(report),
-        own={"json": lambda: json_text(size_data(report))},
-        policy=policy,
+        answer=answer,
+        own={"json": lambda: json_text(data())},
+        policy=(given,) if given else (),
     )

@@ -1,0 +1,114 @@
+"""What a policy would change on a cluster, and what that does to capacity and instances."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import NO_LIMITS, Limits
+from gpolicy.findings import Finding, Severity
+from gpolicy.plan.part import WHOLE, Part
+from gpolicy.progress import Working, quietly
+from gpolicy.resolve.rules import OTHER_CLUSTER
+from gpolicy.use_cases.policies import CheckedPolicy
+
+if TYPE_CHECKING:
+    from gpolicy.analysis.pair_names import PairNames
+    from gpolicy.impact.impact import Impact
+    from gpolicy.plan.plan import Plan
+    from gpolicy.policy.model import Policy
+    from gpolicy.what_if.words import WhatIf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRequest:
+    """What is to be planned: a `part` of the changes, passing the `allowed` guards. `limits` replace the policy's.
+
+    `what_if` is supposed of the cluster before and after the changes, in the names that groups and spec pairs have
+    before them; the changes are those of the real one. `upgrade` is the release that it is supposed to have after them.
+    """
+
+    part: Part = WHOLE
+    allowed: frozenset[str] = frozenset()
+    limits: Limits = NO_LIMITS
+    with_impact: bool = True
+    what_if: WhatIf | None = None
+    upgrade: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedChange:
+    """A plan, the cluster before and after it, and what it does. `names` are what spec pairs are called after it.
+
+    `impact` is None if nobody asked for it, or if errors prevent it. `errors` are those of the policy that prevent the
+    plan, which then has no changes.
+    """
+
+    plan: Plan
+    before: ClusterState
+    after: ClusterState
+    names: PairNames
+    impact: Impact | None = None
+    errors: tuple[Finding, ...] = ()
+
+
+def plan_change(
+    checked: CheckedPolicy,
+    state: ClusterState,
+    request: PlanRequest = PlanRequest(),
+    *,
+    working: Working = quietly,
+) -> PlannedChange:
+    """Return the plan that makes the cluster in `state` what the policy declares, with its impact and guards.
+
+    Raise UsageError for a guard that is not there, or where what is supposed is impossible.
+
+    For example, `plan_change(checked, state).plan.safe` says whether all guards pass.
+    """
+    from gpolicy.analysis.pair_names import PairNames, pair_names  # noqa: PLC0415
+    from gpolicy.cluster.terms import with_limits  # noqa: PLC0415
+    from gpolicy.impact.declared_guards import extent_of, with_declared_guards  # noqa: PLC0415
+    from gpolicy.plan.built_in_guards import check_allowed  # noqa: PLC0415
+    from gpolicy.plan.plan import make_plan, refused_plan  # noqa: PLC0415
+    from gpolicy.plan.projection import before_and_after, projected  # noqa: PLC0415
+    from gpolicy.what_if.supposing import suppose  # noqa: PLC0415
+
+    policy = checked.policy
+    if any(error.code != OTHER_CLUSTER.code for error in checked.errors):  # that one is a guard's
+        refused = refused_plan(policy, state, list(checked.errors))
+        return PlannedChange(plan=refused, before=state, after=state, names=PairNames(), errors=checked.errors)
+    check_allowed(request.allowed, policy)
+    with working("comparing the policy with the cluster"):
+        made = make_plan(policy, state, allowed=request.allowed, part=request.part)
+    warnings = (item for item in checked.findings if item.severity is Severity.WARNING)
+    made = replace(made, findings=(*made.findings, *warnings))
+    terms = with_limits(made.terms, request.limits)
+    before, after = before_and_after(state, made.changes, terms)
+    if request.what_if is not None:
+        before = suppose(before, request.what_if, pair_names(policy, before))
+        after = projected(before, made.changes, terms)
+    if request.upgrade is not None:
+        said = f"Ganeti {request.upgrade} after the changes"
+        after = replace(after, software_version=request.upgrade, supposed=(*after.supposed, said))
+    names = pair_names(policy, after)
+    known = None
+    if request.with_impact and not any(item.severity is Severity.ERROR for item in made.findings):
+        known = _impact(policy, before, after, names, request.limits, working)
+    extent = extent_of(made.left_out, before, after, names)
+    made = with_declared_guards(made, policy, terms, names, known, request.allowed, extent)
+    return PlannedChange(plan=made, before=before, after=after, names=names, impact=known)
+
+
+def _impact(
+    policy: Policy, before: ClusterState, after: ClusterState, names: PairNames, asked: Limits, working: Working
+) -> Impact:
+    from gpolicy.cluster.terms import limits_in_force  # noqa: PLC0415
+    from gpolicy.impact.declared_guards import failures_asked  # noqa: PLC0415
+    from gpolicy.impact.impact import impact  # noqa: PLC0415
+
+    failures = max(asked.max_node_failures or 1, failures_asked(policy.guards))
+    hardware = {group.name: group.hardware for group in policy.groups.values() if group.hardware}
+    with working("working out what the changes do") as tell:
+        found = impact(before, after, names=names, hardware=hardware, failures=failures, observer=tell)
+    return replace(found, limits=limits_in_force(after, asked), what_if=after.supposed)

@@ -1,0 +1,227 @@
+"""What the allocator is asked about a cluster: as it is, or as a policy makes it, with what is supposed of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpolicy.cluster.state import ClusterState
+from gpolicy.cluster.terms import NO_LIMITS, Limits, limited
+from gpolicy.errors import UsageError
+from gpolicy.progress import Working, quietly
+from gpolicy.use_cases.policies import CheckedPolicy
+
+if TYPE_CHECKING:
+    from gpolicy.allocator.cluster_score import Weights
+    from gpolicy.analysis.capacity import CapacityReport
+    from gpolicy.analysis.pair_names import PairNames
+    from gpolicy.analysis.place_report import PlaceReport
+    from gpolicy.analysis.request_words import Words
+    from gpolicy.evacuate.evacuation import EvacuationReport, EvacuationRequest
+    from gpolicy.plan.plan import Plan
+    from gpolicy.remedy.remedy import RemedyReport
+    from gpolicy.suggest.suggestion import SuggestReport, SuggestRequest
+    from gpolicy.what_if.filling import FullReport
+    from gpolicy.what_if.sizing import SizeReport, SizeRequest
+    from gpolicy.what_if.words import WhatIf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenedCluster:
+    """A cluster that questions are asked about. `names` are those of its spec pairs.
+
+    `limits` go before those of the policy. With `resource_model`, what hv_state and disk_state declare goes before
+    measured figures.
+    """
+
+    state: ClusterState
+    names: PairNames
+    limits: Limits = NO_LIMITS
+    resource_model: bool = False
+
+
+def open_cluster(
+    state: ClusterState,
+    policy: CheckedPolicy | Plan | None = None,
+    *,
+    what_if: WhatIf | None = None,
+    limits: Limits = NO_LIMITS,
+    resource_model: bool = False,
+    plan_file: Path = Path("the plan"),
+    working: Working = quietly,
+) -> OpenedCluster:
+    """Return the cluster in `state`, as a policy or a plan would make it, and then with what is supposed of it.
+
+    `plan_file` is what notes call the plan. Raise PolicyError for a policy with an error or that does not fit the
+    cluster, UsageError for a plan of another cluster, or where what is supposed is impossible.
+    """
+    from gpolicy.analysis.pair_names import PairNames, names_by_object, pair_names  # noqa: PLC0415
+    from gpolicy.plan.projection import prospect  # noqa: PLC0415
+
+    names = PairNames()
+    if isinstance(policy, CheckedPolicy):
+        made = prospect(policy.sound(), state)
+        CheckedPolicy(policy.policy, tuple(made.difference.findings)).sound()
+        state, names = made.after, pair_names(policy.policy, made.after)
+    elif policy is not None:
+        state, names = _planned(state, policy, plan_file), names_by_object(policy.pair_names)
+    if what_if is not None:
+        from gpolicy.what_if.supposing import suppose  # noqa: PLC0415 (few ask)
+
+        with working("supposing what the options say"):
+            state = state if limits == NO_LIMITS else limited(state, limits)
+            state = suppose(state, what_if, names, declared=resource_model)
+    return OpenedCluster(state=state, names=names, limits=limits, resource_model=resource_model)
+
+
+def _planned(state: ClusterState, plan: Plan, file: Path) -> ClusterState:
+    """Return the cluster as a plan makes it. Raise UsageError for a plan for another cluster."""
+    from gpolicy.apply.staleness import ClusterIdentity  # noqa: PLC0415
+    from gpolicy.cluster.snapshot import state_digest  # noqa: PLC0415
+    from gpolicy.plan.projection import before_and_after  # noqa: PLC0415
+
+    if state.name and (other := ClusterIdentity(plan.cluster, plan.cluster_uuid).other(state)):
+        raise UsageError(f"{file} is a plan for cluster {plan.cluster or plan.source}: {other}")
+    _, after = before_and_after(state, plan.changes, plan.terms)
+    stops = [f"no move cures what stops {file}, as moves come after the plan: {reason}" for reason in plan.obstacles]
+    if state_digest(state) not in {plan.state_digest, plan.state_digest_rapi}:
+        stops.append(f"the cluster has changed since {file} was made")
+    supposed = (f"{file.name} applied, which is stopped now",) if plan.obstacles else ()
+    return replace(after, notes=(*after.notes, *stops), supposed=(*after.supposed, *supposed))
+
+
+def count_capacity(
+    cluster: OpenedCluster,
+    *,
+    group: str | None = None,
+    template: str | None = None,
+    weights: Weights | None = None,
+    other_values: bool = True,
+    working: Working = quietly,
+) -> CapacityReport:
+    """Return how many more instances fit in each group, or in `group`, and what limits them.
+
+    `template` is their disk template, by default the first that is enabled of each group's list. `weights` are those of
+    the cluster score (default: Ganeti's). With `other_values`, what a number of the policy limits is counted with
+    another value as well. Sizes are in MiB. Raise UsageError for an unknown group or a template that is not enabled,
+    GpolicyError if nothing is known of the nodes.
+
+    For example, `count_capacity(open_cluster(state)).groups[0].tiered_fit.fits` is how many more the first group takes.
+    """
+    from gpolicy.allocator.cluster_score import WEIGHTS  # noqa: PLC0415
+    from gpolicy.analysis.capacity import capacity  # noqa: PLC0415
+
+    with working("counting what fits") as tell:
+        return capacity(
+            cluster.state,
+            group=group,
+            template=template,
+            names=cluster.names,
+            limits=cluster.limits,
+            weights=weights or WEIGHTS,
+            declared=cluster.resource_model,
+            other_values=other_values,
+            observer=tell,
+        )
+
+
+def place_instance(
+    cluster: OpenedCluster,
+    request: Words | Sequence[str],
+    *,
+    ignore_ipolicy: bool = False,
+    weights: Weights | None = None,
+    working: Working = quietly,
+) -> PlaceReport:
+    """Return where an instance goes, by hail's own answer, and why each other node or pair of nodes does not take it.
+
+    `request` are words as `gpolicy place` takes them: the name of a spec pair, or `memory=4G`, `disk=20G`. Raise
+    UsageError for words without a meaning on this cluster.
+
+    For example, `place_instance(cluster, ["memory=4G", "vcpus=2", "disk=20G"]).nodes` are the chosen nodes.
+    """
+    from gpolicy.analysis.placing import place  # noqa: PLC0415
+    from gpolicy.analysis.request_words import Words, read_words  # noqa: PLC0415
+    from gpolicy.what_if.words import full_name  # noqa: PLC0415
+
+    words = request if isinstance(request, Words) else read_words(request)
+    with working("trying every node and what would fit"):
+        asked = words.on(cluster.state, cluster.names)
+        if asked.nodes is not None:
+            asked = replace(asked, nodes=tuple(full_name(node, cluster.state.nodes) for node in asked.nodes))
+        asked = replace(asked, ignore_ipolicy=ignore_ipolicy, weights=weights or asked.weights)
+        limits, declared = cluster.limits, cluster.resource_model
+        return place(cluster.state, asked, names=cluster.names, limits=limits, declared=declared, instead=True)
+
+
+def suggest_sizes(
+    cluster: OpenedCluster,
+    request: SuggestRequest,
+    *,
+    group: str | None = None,
+    seconds: float = inf,
+    working: Working = quietly,
+) -> SuggestReport:
+    """Return sizes of instances that tile the nodes of each group, or of `group`, with what they would let fit.
+
+    The search ends after `seconds`. Raise UsageError for a request that is impossible on these nodes.
+    """
+    from gpolicy.suggest.suggesting import suggest  # noqa: PLC0415
+
+    with working("trying sizes") as tell:
+        return suggest(cluster.state, request, group=group, limits=cluster.limits, seconds=seconds, tell=tell)
+
+
+def size_group(cluster: OpenedCluster, request: SizeRequest, *, working: Working = quietly) -> SizeReport:
+    """Return the cheapest numbers of nodes to buy until the wanted instances fit.
+
+    Raise UsageError for a question without sense on this cluster, GpolicyError if no number of nodes is enough.
+    """
+    from gpolicy.what_if.sizing import find_size  # noqa: PLC0415
+
+    with working("trying numbers of nodes") as tell:
+        return find_size(cluster.state, request, cluster.names, cluster.limits, tell)
+
+
+def fill_group(
+    cluster: OpenedCluster, group: str | None = None, *, seconds: float = inf, working: Working = quietly
+) -> FullReport:
+    """Return how many more instances fit in `group`, or in the only one with instances, at today's mix of sizes.
+
+    The count ends after `seconds`. Raise UsageError where the group is not clear, or has no instances.
+    """
+    from gpolicy.what_if.filling import count_until_full, only_group  # noqa: PLC0415
+
+    with working("counting until it is full") as tell:
+        return count_until_full(cluster.state, only_group(cluster.state, group), cluster.limits, seconds, tell)
+
+
+def find_evacuation(
+    cluster: OpenedCluster, request: EvacuationRequest, *, seconds: float = inf, working: Working = quietly
+) -> EvacuationReport:
+    """Return what moves where, by hail's own evacuation, to empty nodes or a group, and what stays.
+
+    After `seconds` the rest stays. Raise UsageError for a request without sense on this cluster.
+    """
+    from gpolicy.evacuate.evacuating import find_evacuation as find  # noqa: PLC0415
+
+    with working("asking hail") as tell:
+        return find(cluster.state, request, tell, seconds)
+
+
+def find_remedy(
+    cluster: OpenedCluster, *, rate: int = 60, seconds: float = inf, working: Working = quietly
+) -> RemedyReport:
+    """Return the moves that cure the cluster, in job sets, and what nothing cures.
+
+    `rate` is how many MiB of disk a job copies a second. The search ends after `seconds`. Raise GpolicyError if figures
+    of nodes are missing in all groups.
+    """
+    from gpolicy.remedy.remedy import find_remedy as find  # noqa: PLC0415
+
+    state, names, declared = cluster.state, cluster.names, cluster.resource_model
+    with working("looking for moves") as tell:
+        return find(state, names, rate=rate, declared=declared, seconds=seconds, tell=tell)
