@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -9,36 +11,32 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from gpolicy.cli.many_policies import run_examinations
-from gpolicy.cli.output import Report, looked_at, not_judged, repository_path, show_errors, show_report, write_report
-from gpolicy.cli.pager import write_long
+from gpolicy.cli.output import Report, looked_at, not_judged, repository_path, show_report
 from gpolicy.cli.targets import Target, Targets, all_clusters_near, as_named, run_on, targets_of
-from gpolicy.cli.terminal import wants_colour, working
+from gpolicy.cli.terminal import StatusLine, wants_colour, working
 from gpolicy.cluster.terms import NO_LIMITS, Limits
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UsageError
-from gpolicy.findings import HOUSE, Accepted, Finding
-from gpolicy.guessing import closest, did_you_mean
+from gpolicy.findings import Accepted, Finding
 from gpolicy.json_values import json_text
 from gpolicy.opening import real_path
 from gpolicy.policy.files import policy_roots
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.policy.source_file import Files
-from gpolicy.printable import as_text
+from gpolicy.printable import as_text, count
 from gpolicy.report.forms import OWN_FORMS, Display
-from gpolicy.use_cases.policies import CheckedPolicy, check_policy, show_policy
+from gpolicy.use_cases.policies import CheckedPolicy, check_policy
 from gpolicy.use_cases.questions import OpenedCluster, open_cluster
 
 if TYPE_CHECKING:
-    from gpolicy.checking.checking import Checked
+    from gpolicy.checking.checking import Checked, Examination
     from gpolicy.checking.repository import Checker
     from gpolicy.checking.rule import Hit
     from gpolicy.checking.settings_tables import Overrides
     from gpolicy.cli.options import Clusters, OutputFile
     from gpolicy.cluster.state import ClusterState
-    from gpolicy.policy.house_rule import HouseRule
     from gpolicy.what_if.words import WhatIf
 
 
@@ -308,60 +306,41 @@ def read_for(roots: Sequence[Path], target: Target) -> ClusterState | None:
     return state
 
 
-def show(path: Path, display: Display, *, origin: bool) -> int:
-    """Print the effective policy."""
-    from gpolicy.report.show_answer import show_answer  # noqa: PLC0415
-    from gpolicy.report.show_json import show_data  # noqa: PLC0415
-
-    checked = checked_policy(path, only_errors=True)
-    if checked.errors:
-        show_errors(checked.errors, checked.policy.files)
-        return int(ExitCode.FINDINGS)
-    view = show_policy(checked)
-    write_report(
-        display, lambda: show_answer(view, origin=origin), {"json": lambda: json_text(show_data(view))}, [path]
-    )
-    return int(ExitCode.FINE)
+MANY_OBJECTS: Final = 2000
+"""Of fewer groups and node sets, what the processes cost is more than what they save."""
 
 
-def explain(word: str | None) -> int:
-    """Print what a word means, or the list of rules, of all or of a family."""
-    from gpolicy.cli.app import VERBS  # noqa: PLC0415 (it imports this module's verbs)
-    from gpolicy.reference import explaining  # noqa: PLC0415 (other verbs need no rules)
-    from gpolicy.report.glossary import WORDS  # noqa: PLC0415
-
-    if word is not None and word.strip().lower().startswith(HOUSE):
-        write_long(explaining.explain_house_rule(_house_rule_here(word.strip().lower())))
-        return int(ExitCode.FINE)
-    try:
-        text = explaining.explain(word, VERBS, WORDS)
-    except UsageError as unknown:
-        policies = _policies_here()
-        guards = {guard.name.value: guard for policy in policies for guard in policy.guards}
-        specs = {name for policy in policies for name, _, _ in explaining.specs_of(policy)}
-        near = closest(word or "", guards.keys() | specs, explaining.ALIKE)
-        if near is None:
-            raise
-        if near != word:
-            raise UsageError(unknown.message, hint=f"Did you mean `{near}`?") from None
-        text = explaining.explain_guard(guards[near]) if near in guards else explaining.explain_spec(near, policies)
-    write_long(text)
-    return int(ExitCode.FINE)
+def run_examinations(examinations: Sequence[Examination]) -> list[Checked]:
+    """Return what is found in each policy, in the same order; show progress when that takes long."""
+    objects = sum(len(item.policy.groups) + len(item.policy.node_sets) for item in examinations)
+    processes = min(os.cpu_count() or 1, len(examinations))
+    if processes > 1 and objects >= MANY_OBJECTS:
+        return _side_by_side(examinations, processes)
+    with working("checking"):
+        return [item.run() for item in examinations]
 
 
-def _policies_here() -> list[Policy]:
-    """Return the policies of the current directory, none if they cannot be read."""
-    try:
-        return [load_policy(root) for root in policy_roots(Path())]
-    except GpolicyError:
-        return []
+def _side_by_side(examinations: Sequence[Examination], processes: int) -> list[Checked]:
+    """Return the same, found by copies of this process: they have all policies already, and send back findings only."""
+    from gpolicy.checking.checking import Checked  # noqa: PLC0415 (other verbs need no rules)
+    from gpolicy.fleet.workers import Failed, Watcher, work_side_by_side  # noqa: PLC0415 (most checks are small)
+
+    line = StatusLine()
+    shown = f"checking {count(len(examinations), 'policy', 'policies')}"
+    watcher = Watcher(lambda _: None, lambda _, __: None, lambda: line.show(shown))
+    jobs = [partial(_findings, examinations[first::processes]) for first in range(processes)]
+    answers = work_side_by_side(jobs, most=processes, seconds=math.inf, watcher=watcher)
+    line.show("")
+    found: list[Checked | None] = [None] * len(examinations)
+    for first, answer in enumerate(answers):
+        part = examinations[first::processes]
+        told = _findings(part) if isinstance(answer, Failed) else answer  # what ended a process may not end this one
+        found[first::processes] = [
+            Checked(item.policy, item.settings, findings, accepted)
+            for item, (findings, accepted) in zip(part, told, strict=True)
+        ]
+    return [item for item in found if item is not None]
 
 
-def _house_rule_here(word: str) -> HouseRule:
-    """Return the house rule of this name in the policies of the current directory. Raise UsageError."""
-    policies = [load_policy(root) for root in policy_roots(Path())]
-    found = {rule.word: rule for policy in policies for rule in reversed(policy.house_rules)}
-    if word not in found:
-        hint = did_you_mean(word, found, "run it in the directory of the policy that has this Rule, or extends it")
-        raise UsageError(f"no policy in this directory has {word[:100]!r}", hint=hint)
-    return found[word]
+def _findings(examinations: Sequence[Examination]) -> list[tuple[list[Finding], list[Accepted]]]:
+    return [(checked.findings, checked.accepted) for checked in (item.run() for item in examinations)]

@@ -6,12 +6,14 @@ Each of these runs in a process of its own.
 from __future__ import annotations
 
 import io
+import sys
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from gpolicy.apply.carrying import ApplyError
 from gpolicy.apply.journal import History, read_history
@@ -24,7 +26,6 @@ from gpolicy.cli.applying import ApplyRequest, read_for, run_plan, runner_for, t
 from gpolicy.cli.checking import checked_policy, reader_today
 from gpolicy.cli.consent import consent_lines
 from gpolicy.cli.interrupts import Signals
-from gpolicy.cli.speaking import speaking_as
 from gpolicy.cli.terminal import complain
 from gpolicy.drift.comparing import find_drift
 from gpolicy.errors import ExitCode, GpolicyError
@@ -136,7 +137,7 @@ def carry(member: ClusterPlan, shown: AbstractSet[str], stop: StopRequests) -> R
     """Run the plan, or take it back: no task but those that were `shown`. Each line says whose it is."""
     Signals(stop, silent=True).catch()
     request = member.run_request()
-    with speaking_as(member.name):
+    with _speaking_as(member.name):
         try:
             plan = member.read_plan()
             if not request.rollback:
@@ -193,3 +194,31 @@ def _outcome(error: GpolicyError | OSError) -> RunResult:
     if isinstance(error, GpolicyError):
         return RunResult(int(error.exit_code), error.message, error.hint or "")
     return RunResult(int(ExitCode.COULD_NOT_RUN), f"{error.filename or 'the system'}: {error.strerror or error}")
+
+
+class _Speaker(io.TextIOBase):
+    """A stream that writes each line with a name before it, as soon as it is whole. It is no terminal."""
+
+    def __init__(self, name: str, below: TextIO) -> None:
+        super().__init__()
+        self._name, self._below, self._line = name, below, ""
+
+    def write(self, text: str) -> int:
+        """Write the lines that `text` ends."""
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            self._below.write(f"{self._name}: {line}\n")
+            self._below.flush()
+        return len(text)
+
+    def fileno(self) -> int:
+        """Return the descriptor of the stream below."""
+        return self._below.fileno()
+
+
+@contextmanager
+def _speaking_as(name: str) -> Iterator[None]:
+    """Write both outputs to standard error, each line with a name before it."""
+    speaker = _Speaker(name, sys.stderr)
+    with redirect_stdout(speaker), redirect_stderr(speaker):
+        yield

@@ -10,8 +10,6 @@ import pytest
 
 from gpolicy.adopt.adopting import Adopted, adopt
 from gpolicy.checking.checking import check_policy
-from gpolicy.cli.options import Clusters
-from gpolicy.cli.writing import adopt as write_policy
 from gpolicy.cluster.snapshot import write_snapshot
 from gpolicy.cluster.sources import read_state
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode
@@ -23,6 +21,7 @@ from gpolicy.plan.plan import Plan, make_plan
 from gpolicy.policy.loading import load_policy
 from gpolicy.policy.model import Policy
 from gpolicy.writing.new_files import write_files
+from tests.cli.command_line import gpolicy
 
 CLUSTERS = Path(__file__).resolve().parents[1] / "data" / "clusters"
 SOURCES = [
@@ -141,12 +140,11 @@ def test_inexpressible_values_are_left_out_and_noted(path: ValuePath, value: Val
     assert len(comment) == 1
 
 
-def test_of_much_that_is_left_out_the_files_name_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_much_that_is_left_out_the_files_name_all(tmp_path: Path) -> None:
     state = cluster_state(cluster={("hvparams", f"h{number}", "a"): 1 for number in range(150)})
     state.groups["n\u00e4me"] = replace(state.groups["default"], name="n\u00e4me")
     write_snapshot(state, tmp_path / "state.json", taken_at="2026-01-01T00:00:00Z")
-    write_policy(Clusters(state=f"snapshot:{tmp_path / 'state.json'}"), tmp_path / "adopted")
-    said = capsys.readouterr().err
+    said = gpolicy("adopt", "--state", f"snapshot:{tmp_path / 'state.json'}", "-o", str(tmp_path / "adopted")).stderr
     assert said.count("left out") == 101
     assert said.endswith("gpolicy: left out 51 more: comments in the written files name them all\n")
     assert (tmp_path / "adopted" / "cluster.yaml").read_text().count("# - hvparams.h") == 150

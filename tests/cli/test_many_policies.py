@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gpolicy.checking.repository import Checker
-from gpolicy.cli import many_policies
+from gpolicy.cli import checking
 from gpolicy.fleet import workers
 from gpolicy.fleet.workers import Failed
 from tests.cli.command_line import ROOT, gpolicy
@@ -36,7 +36,7 @@ def checker(tmp_path: Path) -> Checker:
 
 @pytest.fixture(autouse=True)
 def _many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(many_policies, "MANY_OBJECTS", 0)
+    monkeypatch.setattr(checking, "MANY_OBJECTS", 0)
     monkeypatch.setattr("os.cpu_count", lambda: 3)
 
 
@@ -50,7 +50,7 @@ def test_the_findings_are_those_of_one_process(checker: Checker, monkeypatch: py
 
     monkeypatch.setattr(workers, "work_side_by_side", counted)
     examinations = checker.examinations()
-    found = many_policies.run_examinations(examinations)
+    found = checking.run_examinations(examinations)
     assert started == [3]
     assert found == [item.run() for item in examinations]
     assert {finding.code for item in found for finding in item.findings} >= {"GP832", "GP834"}
@@ -60,7 +60,7 @@ def test_the_findings_are_those_of_one_process(checker: Checker, monkeypatch: py
 def test_what_a_process_did_not_answer_is_examined_here(checker: Checker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "work_side_by_side", lambda jobs, **_: [Failed("killed"), jobs[1](), Failed("killed")])
     examinations = checker.examinations()
-    assert many_policies.run_examinations(examinations) == [item.run() for item in examinations]
+    assert checking.run_examinations(examinations) == [item.run() for item in examinations]
 
 
 def test_check_refuses_one_policy_for_two_clusters(tmp_path: Path) -> None:

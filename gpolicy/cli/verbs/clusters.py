@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from shlex import quote
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,7 +24,23 @@ from gpolicy.cli.options import (
     policy_path,
     seconds_option,
 )
-from gpolicy.errors import UsageError
+from gpolicy.cli.terminal import complain, working
+from gpolicy.errors import ExitCode, InputError, UsageError
+from gpolicy.json_values import json_text
+from gpolicy.printable import as_text, count, some
+from gpolicy.provenance import FORM
+from gpolicy.report.forms import Display
+
+if TYPE_CHECKING:
+    from gpolicy.cli.output import Report
+    from gpolicy.cli.targets import Target
+    from gpolicy.cluster.state import ClusterState
+    from gpolicy.drift.comparing import DriftReport
+    from gpolicy.drift.write_back import WriteBack
+    from gpolicy.policy.model import Policy
+    from gpolicy.writing.written import NotWritten
+
+_MOST_LEFT_OUT: Final = 100  # lines on standard error
 
 verbs = typer.Typer()
 
@@ -65,9 +86,65 @@ def adopt(
 
     A policy that is there gets the groups and nodes that it does not mention; what it says stays.
     """
-    from gpolicy.cli import writing  # noqa: PLC0415
+    from gpolicy.cli.targets import run  # noqa: PLC0415
 
-    return writing.adopt(clusters, output)
+    return run(partial(_adopted, output=output, src=clusters.state), clusters, None, Display(), verb="adopt")
+
+
+def _adopted(target: Target, output: Path, src: str | None) -> Report:
+    from gpolicy.adopt.adopting import adopt as make  # noqa: PLC0415
+    from gpolicy.ganeti.releases import unknown_release  # noqa: PLC0415
+    from gpolicy.writing.new_files import write_files  # noqa: PLC0415
+
+    state = target.read()
+    if unknown := unknown_release(state.software_version):
+        complain(unknown, None)
+    directory = output / target.name if target.several else output
+    if _has_policy(directory):
+        return _adopted_new(directory, state)
+    with working(f"writing the policy of {state.title}"):
+        adopted = make(state)
+    written = write_files(adopted.files, directory)
+    _say_left_out(adopted.left_out)
+    address = target.name or src
+    option = f" --state {quote(address)}" if address else ""
+    following = f"next: gpolicy plan {quote(str(directory))}{option}  (which has no changes yet)"
+    what = f"wrote {count(len(written), 'file')} to {directory}"
+    return _written("adopt", [f"wrote {path}" for path in written], what, following)
+
+
+def _has_policy(directory: Path) -> bool:
+    from gpolicy.policy.files import policy_files  # noqa: PLC0415
+
+    try:
+        return directory.is_dir() and bool(policy_files(directory))
+    except InputError:
+        return False
+
+
+def _adopted_new(directory: Path, state: ClusterState) -> Report:
+    """Add to a policy what it lacks of the cluster's groups and nodes."""
+    from gpolicy.adopt.adding import adopt_new  # noqa: PLC0415
+    from gpolicy.cli.checking import checked_policy, reader_today  # noqa: PLC0415
+    from gpolicy.fleet.choosing import other_policies  # noqa: PLC0415
+    from gpolicy.writing.replacing import replace_drafted  # noqa: PLC0415
+
+    policy = checked_policy(directory, state).sound()
+    with working(f"adding what is new in {state.title}"):
+        addition = adopt_new(policy, state, reader_today(), other_policies(directory))
+    replace_drafted(policy, addition.texts)
+    _say_left_out(addition.left_out)
+    lines = [f"wrote {name}" for name in sorted(addition.texts)]
+    what = f"added to {directory}: {some(addition.added)}" if addition.added else f"nothing is new for {directory}"
+    return _written("adopt", [*lines, what], what, f"next: gpolicy check {quote(str(directory))}")
+
+
+def _say_left_out(left_out: Sequence[NotWritten]) -> None:
+    for left in left_out[:_MOST_LEFT_OUT]:
+        complain(f"left out {left}", None)
+    if len(left_out) > _MOST_LEFT_OUT:
+        more = len(left_out) - _MOST_LEFT_OUT
+        complain(f"left out {more} more: comments in the written files name them all", None)
 
 
 @verbs.command("snapshot")
@@ -93,9 +170,44 @@ def snapshot(
 
     Files are private (0600).
     """
-    from gpolicy.cli import writing  # noqa: PLC0415
+    from gpolicy.cli.targets import run  # noqa: PLC0415
 
-    return writing.snapshot(clusters, output, keep=keep, volumes=physical_volumes)
+    work = partial(_snapshot, output=output, keep=keep)
+    return run(work, clusters, None, Display(), verb="snapshot", volumes=physical_volumes)
+
+
+def _snapshot(target: Target, output: Path, *, keep: int | None) -> Report:
+    from gpolicy.cluster.snapshot import write_snapshot  # noqa: PLC0415
+    from gpolicy.fleet.kept_snapshots import prune_snapshots, snapshot_file  # noqa: PLC0415
+
+    if keep is not None and not target.several:
+        raise UsageError("--keep is for several clusters", hint="say --all or --label KEY=VALUE as well")
+    now = time.gmtime()
+    state = target.read()
+    path = snapshot_file(output, target.name, now) if target.several else output
+    write_snapshot(state, path, taken_at=time.strftime(FORM, now))
+    if keep is not None:
+        prune_snapshots(output, target.name, keep)
+    kinds = (("group", state.groups), ("node", state.nodes), ("instance", state.instances))
+    counts = ", ".join(count(len(objects), kind) for kind, objects in kinds)
+    for note in state.notes:
+        complain(note, None)
+    following = f"next: gpolicy plan POLICY --state {quote(f'snapshot:{path}')}"
+    what = f"wrote {path}: cluster {state.title}, {counts}"
+    return _written("snapshot", [what], what, following)
+
+
+def _written(verb: str, lines: Sequence[str], what: str, following: str) -> Report:
+    """Return a report of files that were written: each with a line for one cluster, or what they are in a table."""
+    from gpolicy.cli.output import Report  # noqa: PLC0415
+    from gpolicy.report.answer import Answer  # noqa: PLC0415
+
+    return Report(
+        exit_code=int(ExitCode.FINE),
+        answer=lambda: Answer(verb=verb, title=verb, name="", verdict=what),
+        own={"text": lambda: as_text(lines)},
+        following=(following,),
+    )
 
 
 @verbs.command("drift")
@@ -137,11 +249,70 @@ def drift(
     Exit code 2 when there is drift (with --write: when some is left), 1 when the policy has an error, 3 when nothing
     could be compared.
     """
-    from gpolicy.cli import drift as comparing  # noqa: PLC0415
+    from gpolicy.cli.targets import run  # noqa: PLC0415
 
     display = display_of("drift", form)
     if not write and (select or in_bases):
         option = "--select" if select else "--in-bases"
         raise UsageError(f"{option} says what to write", hint="say --write as well")
-    request = comparing.WriteRequest(selected=tuple(select or ()), in_bases=in_bases) if write else None
-    return comparing.drift(clusters, policy_path(path, policy), display, output, request)
+    if write:  # one after another: two may write to one base
+        clusters = replace(clusters, jobs=1)
+    work = partial(_compared, selected=tuple(select or ()) if write else None, in_bases=in_bases)
+    return run(work, clusters, policy_path(path, policy), display, verb="drift", output=output)
+
+
+def _compared(target: Target, selected: Sequence[str] | None, *, in_bases: bool) -> Report:
+    """Return the differences of a cluster from its policy; write those of the `selected` into it, if they are given."""
+    from gpolicy.cli.checking import checked_policy, reader_today  # noqa: PLC0415
+    from gpolicy.cli.output import Report, named_policy  # noqa: PLC0415
+    from gpolicy.report.drift_answer import drift_answer  # noqa: PLC0415
+    from gpolicy.report.drift_json import drift_data  # noqa: PLC0415
+    from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
+    from gpolicy.use_cases.policies import find_drift  # noqa: PLC0415
+
+    path, state = target.policy, target.read()
+    checked = checked_policy(path, state)
+    with working("comparing the policy with the cluster"):
+        report = find_drift(checked, state, today=reader_today())
+    policy = checked.policy
+    wrote = None
+    if selected is not None:
+        if policy.is_part and target.path is not None:  # the settings file names the policies of clusters as a whole
+            hint = "name the directory of the policy"
+            raise UsageError(f"{policy.root} is a part of a policy: others may extend it", hint=hint)
+        wrote = _written_back(policy, state, report, selected, in_bases=in_bases)
+    left = report if wrote is None else replace(report, drift=wrote.left)
+    now = time.time()
+    of = named_policy(path, policy)
+    return Report(
+        exit_code=int(ExitCode.CHANGES if left.drift else ExitCode.FINE),
+        answer=lambda: drift_answer(left, policy.files, of=of, wrote=wrote),
+        own={"json": lambda: json_text(drift_data(report, compared_at=now, wrote=wrote))},
+        metrics=lambda: drift_metrics(left),
+        policy=(path,),
+    )
+
+
+def _written_back(
+    policy: Policy, state: ClusterState, report: DriftReport, selected: Sequence[str], *, in_bases: bool
+) -> WriteBack:
+    """Write drift into the files of the policy, of all or of none."""
+    from gpolicy.cli.checking import reader_today  # noqa: PLC0415
+    from gpolicy.drift.write_back import write_back  # noqa: PLC0415
+    from gpolicy.fleet.choosing import other_policies  # noqa: PLC0415
+    from gpolicy.plan.part import check_words  # noqa: PLC0415
+    from gpolicy.writing.replacing import replace_drafted  # noqa: PLC0415
+
+    check_words("--select", selected, policy, state)
+    with working("writing the policy"):
+        wrote = write_back(
+            policy,
+            state,
+            report,
+            selected=selected,
+            today=reader_today(),
+            in_bases=in_bases,
+            others=lambda: other_policies(policy.root or Path()),
+        )
+    replace_drafted(policy, wrote.texts)
+    return wrote

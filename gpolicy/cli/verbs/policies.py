@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import sys
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +23,19 @@ from gpolicy.cli.options import (
     form_option,
     policy_path,
 )
+from gpolicy.cli.terminal import working
+from gpolicy.errors import ExitCode, GpolicyError, UsageError
+from gpolicy.findings import HOUSE
+from gpolicy.guessing import did_you_mean, did_you_mean_one_of
+from gpolicy.json_values import json_text
+from gpolicy.printable import as_text
+
+if TYPE_CHECKING:
+    from gpolicy.cli.output import Report
+    from gpolicy.cli.targets import Target
+    from gpolicy.policy.house_rule import HouseRule
+    from gpolicy.policy.model import Policy
+    from gpolicy.testing.outcome import Outcome
 
 verbs = typer.Typer()
 
@@ -31,9 +48,12 @@ def init(
     name: Annotated[str, typer.Option("--name", help="Name of the cluster.")] = "cluster.example.org",
 ) -> int:
     """Write a small policy to begin with. It passes `gpolicy check`."""
-    from gpolicy.cli import writing  # noqa: PLC0415
+    from gpolicy.starter.starter_policy import starter_files  # noqa: PLC0415
+    from gpolicy.writing.new_files import write_files  # noqa: PLC0415
 
-    return writing.init(directory, name)
+    written = write_files(starter_files(name), directory)
+    sys.stdout.write(as_text([*(f"wrote {path}" for path in written), f"next: gpolicy check {directory}"]))
+    return int(ExitCode.FINE)
 
 
 @verbs.command("check")
@@ -161,9 +181,21 @@ def show(
     origin: Annotated[bool, typer.Option("--origin", help="Show file and line that each value comes from.")] = False,
 ) -> int:
     """Show the effective policy of cluster, groups and node sets."""
-    from gpolicy.cli import checking  # noqa: PLC0415
+    from gpolicy.cli.checking import checked_policy  # noqa: PLC0415
+    from gpolicy.cli.output import show_errors, write_report  # noqa: PLC0415
+    from gpolicy.report.show_answer import show_answer  # noqa: PLC0415
+    from gpolicy.report.show_json import show_data  # noqa: PLC0415
+    from gpolicy.use_cases.policies import show_policy  # noqa: PLC0415
 
-    return checking.show(policy_path(path, policy) or Path(), display_of("show", form), origin=origin)
+    given, display = policy_path(path, policy) or Path(), display_of("show", form)
+    checked = checked_policy(given, only_errors=True)
+    if checked.errors:
+        show_errors(checked.errors, checked.policy.files)
+        return int(ExitCode.FINDINGS)
+    view = show_policy(checked)
+    own = {"json": lambda: json_text(show_data(view))}
+    write_report(display, lambda: show_answer(view, origin=origin), own, [given])
+    return int(ExitCode.FINE)
 
 
 @verbs.command("test")
@@ -183,10 +215,38 @@ def run_tests(
 
     A test without a cluster of its own (`on`) runs on the one of --state, else on the hardware that the groups promise.
     """
-    from gpolicy.cli import testing  # noqa: PLC0415
+    from gpolicy.cli.targets import run  # noqa: PLC0415
 
     display, also = displays_of("test", form, output, budget)
-    return testing.test(clusters, policy_path(path, policy), display, name=name, also=also)
+    return run(partial(_tested, name=name), clusters, policy_path(path, policy), display, verb="test", also=also)
+
+
+def _tested(target: Target, *, name: str | None) -> Report:
+    """Run the tests of each policy of a target."""
+    from gpolicy.cli.checking import checked_policy, read_for  # noqa: PLC0415
+    from gpolicy.cli.output import Report  # noqa: PLC0415
+    from gpolicy.policy.files import policy_roots  # noqa: PLC0415
+    from gpolicy.report.outcomes_answer import outcomes_answer  # noqa: PLC0415
+    from gpolicy.report.outcomes_json import outcomes_data  # noqa: PLC0415
+    from gpolicy.use_cases.policies import run_tests  # noqa: PLC0415
+
+    roots = policy_roots(target.policy)
+    state = read_for(roots, target)
+    policies = [checked_policy(root, state) for root in roots]
+    with working("running the tests"):
+        outcomes = run_tests(policies, state, name=name)
+    return Report(
+        exit_code=int(ExitCode.FINE if all(outcome.ok for outcome in outcomes) else ExitCode.FINDINGS),
+        answer=lambda: outcomes_answer(outcomes),
+        own={"json": lambda: json_text(outcomes_data(outcomes)), "junit": lambda: _junit(outcomes)},
+        policy=(target.policy,),
+    )
+
+
+def _junit(outcomes: list[Outcome]) -> str:
+    from gpolicy.report.junit import outcomes_junit  # noqa: PLC0415 (slow to import)
+
+    return outcomes_junit(outcomes)
 
 
 @verbs.command("schema")
@@ -200,9 +260,32 @@ def schema(
     ] = None,
 ) -> int:
     """Show the JSON Schema of a kind of document, for editors."""
-    from gpolicy.cli import writing  # noqa: PLC0415
+    from gpolicy.cli.pager import write_long  # noqa: PLC0415
+    from gpolicy.cluster.private_file import write_public  # noqa: PLC0415
+    from gpolicy.data import data_directory  # noqa: PLC0415
+    from gpolicy.policy.kinds import KINDS  # noqa: PLC0415
+    from gpolicy.policy.schema_files import file_name  # noqa: PLC0415
+    from gpolicy.policy.schema_kinds import WHOLE, whole_schema  # noqa: PLC0415
 
-    return writing.schema(kind, output)
+    if kind is not None:
+        known = {name.lower(): name for name in KINDS}
+        if kind.lower() not in known:
+            raise UsageError(f"there is no kind `{kind}`", hint=did_you_mean_one_of(kind, "kinds", KINDS))
+        kind = known[kind.lower()]
+
+    def text_of(name: str) -> str:
+        if name == WHOLE:
+            return json.dumps(whole_schema(), indent=2, ensure_ascii=False) + "\n"
+        return (data_directory("schemas") / name).read_text(encoding="utf-8")
+
+    if output is None:
+        write_long(text_of(file_name(kind) if kind else WHOLE))
+        return int(ExitCode.FINE)
+    output.mkdir(parents=True, exist_ok=True)
+    for name in (*map(file_name, KINDS), WHOLE, "gpolicy-toml.json"):
+        write_public(output / name, text_of(name).encode())
+        sys.stdout.write(as_text([f"wrote {output / name}"]))
+    return int(ExitCode.FINE)
 
 
 @verbs.command("explain")
@@ -223,6 +306,45 @@ def explain(
 
     A name with several meanings lists them. `gpolicy explain NodeGroup.nodes` names a key of one kind.
     """
-    from gpolicy.cli import checking  # noqa: PLC0415
+    from gpolicy.cli.app import VERBS  # noqa: PLC0415 (it imports this module)
+    from gpolicy.cli.pager import write_long  # noqa: PLC0415
+    from gpolicy.guessing import closest  # noqa: PLC0415
+    from gpolicy.reference import explaining  # noqa: PLC0415 (other verbs need no rules)
+    from gpolicy.report.glossary import WORDS  # noqa: PLC0415
 
-    return checking.explain(word)
+    if word is not None and word.strip().lower().startswith(HOUSE):
+        write_long(explaining.explain_house_rule(_house_rule_here(word.strip().lower())))
+        return int(ExitCode.FINE)
+    try:
+        text = explaining.explain(word, VERBS, WORDS)
+    except UsageError as unknown:
+        policies: list[Policy] = []
+        with suppress(GpolicyError):
+            policies = _policies_here()
+        guards = {guard.name.value: guard for policy in policies for guard in policy.guards}
+        specs = {name for policy in policies for name, _, _ in explaining.specs_of(policy)}
+        near = closest(word or "", guards.keys() | specs, explaining.ALIKE)
+        if near is None:
+            raise
+        if near != word:
+            raise UsageError(unknown.message, hint=f"Did you mean `{near}`?") from None
+        text = explaining.explain_guard(guards[near]) if near in guards else explaining.explain_spec(near, policies)
+    write_long(text)
+    return int(ExitCode.FINE)
+
+
+def _policies_here() -> list[Policy]:
+    """Return the policies of the current directory."""
+    from gpolicy.policy.files import policy_roots  # noqa: PLC0415
+    from gpolicy.policy.loading import load_policy  # noqa: PLC0415
+
+    return [load_policy(root) for root in policy_roots(Path())]
+
+
+def _house_rule_here(word: str) -> HouseRule:
+    """Return the house rule of this name in the policies of the current directory. Raise UsageError."""
+    found = {rule.word: rule for policy in _policies_here() for rule in reversed(policy.house_rules)}
+    if word not in found:
+        hint = did_you_mean(word, found, "run it in the directory of the policy that has this Rule, or extends it")
+        raise UsageError(f"no policy in this directory has {word[:100]!r}", hint=hint)
+    return found[word]
