@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from pkgutil import walk_packages
@@ -97,17 +97,24 @@ CATALOGUE: Final = catalogue(
 _BY_WORD: Final = {word.lower(): info for info in CATALOGUE for word in (info.code, info.name)}
 
 
-def find_rule(word: str, *, guess: bool = True) -> tuple[RuleInfo | None, str]:
+def find_rule(
+    word: str, *, guess: bool = True, house_rules: Collection[str] | None = None
+) -> tuple[RuleInfo | None, str]:
     """Return the rule with this code or name (in any case), or None and a hint about what may have been meant.
 
-    Without `guess` the word is compared with no other: for who asks for thousands. Every house/NAME may be a house rule
-    of some policy (`gpolicy.checking.selection.KnownRules` knows those of one).
+    Without `guess` the word is compared with no other: for who asks for thousands. `house_rules` are those that there
+    are (house/NAME); without them every house/NAME may be a house rule of some policy.
     """
     wanted = word.strip().lower()[:100]
     if wanted in _BY_WORD:
         return _BY_WORD[wanted], ""
     if _HOUSE_RULE.fullmatch(wanted):
-        return replace(_BY_WORD[HOUSE_CODE.lower()], name=wanted), ""
+        if house_rules is None or wanted in house_rules:
+            return replace(_BY_WORD[HOUSE_CODE.lower()], name=wanted), ""
+        otherwise = "the policy and what it extends have no Rule of this name"
+        return None, did_you_mean(wanted, house_rules if guess else (), otherwise)
+    if f"{HOUSE}{wanted}" in (house_rules or ()):
+        return None, f"Did you mean `{HOUSE}{wanted}`?"
     if _LIKE_A_CODE.fullmatch(wanted):
         return None, _code_hint(wanted)
     words = [word for info in CATALOGUE for word in (info.code, info.name)] if guess else []

@@ -1,7 +1,8 @@
 """One mistake, one finding.
 
-What only follows from a number, a text or a switch that is most likely wrong is left out; all references to one
-missing name are one finding.
+What only follows from a number, a text or a switch that is most likely wrong is left out, and what another rule says
+more exactly; all references to one missing name are one finding. Rules say as data what their findings explain, after
+which they are silent, and which say the same better (`Rule`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import replace
 from typing import Final
 
 from gpolicy.checking.catalogue import RULES
+from gpolicy.checking.context import Context
+from gpolicy.checking.rule import Hit, Rule, Same
 from gpolicy.checking.settings import Settings
 from gpolicy.findings import BASE_FILE, Finding, Related, Severity, Span
 from gpolicy.printable import count
@@ -19,11 +22,8 @@ from gpolicy.printable import count
 _EXPLAINS: Final = {rule.info.code: rule.explains for rule in RULES if rule.explains is not None}
 """How the findings of some rules explain others, by code."""
 _ORDER: Final = {code: explains.order for code, explains in _EXPLAINS.items() if explains.order is not None}
-_FOLLOWING: Final = ("GP1", "GP2", "GP4", "GP6", "GP818")
-"""Families of rules whose findings may follow from a cause; structure, clusters, guards and tests speak of others.
-
-But a test that gives spindles only asks what exclusive storage would allow.
-"""
+_FOLLOWING: Final = ("GP1", "GP2", "GP4", "GP6", *(rule.info.code for rule in RULES if rule.follows))
+"""Families of rules whose findings may follow from a cause, and rules of others that say so of themselves."""
 _UNREAD: Final = ("GP012", "GP016")
 """Rules whose findings are at a value that does not hold what was meant."""
 _USING: Final = "GP8"
@@ -75,6 +75,28 @@ def without_consequences(found: Sequence[Finding], settings: Settings) -> list[F
             else:
                 raised[cause] = _as_severe(cause, worst.severity, same)
     return [raised.get(finding, finding) for finding in found if finding not in left_out]
+
+
+def is_silent(rule: Rule, found: Iterable[Finding]) -> bool:
+    """Return whether a rule that runs last is not asked after what the others found."""
+    return rule.runs_last and any(map(rule.silent_after.silences, found))
+
+
+def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
+    """Return whether another rule says the same as a hit of `rule`, and more exactly."""
+    for shared, codes in rule.better:
+        asked = context.without_cluster if shared is Same.LABEL else context
+        others = [other for code in codes for other in asked.found_by(code)]
+        match shared:
+            case Same.LABEL:
+                is_said = any(hit.label == other.label for other in others)
+            case Same.PLACE:
+                is_said = hit.finding.span in {other.finding.span for other in others} - {None}
+            case guard:
+                is_said = hit.guard == guard and others != []
+        if is_said:
+            return True
+    return False
 
 
 def _as_severe(cause: Finding, severity: Severity, following: list[Finding]) -> Finding:

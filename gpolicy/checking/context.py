@@ -10,7 +10,7 @@ from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from gpolicy.checking.forecast import Forecast
+from gpolicy.checking.forecast import NO_FORECAST, Forecast
 from gpolicy.checking.members import Members
 from gpolicy.checking.pairs import Pair, pairs_of
 from gpolicy.checking.settings import Settings
@@ -64,7 +64,7 @@ class Context:
     state: ClusterState | None
     settings: Settings
     today: date
-    forecast: Forecast = field(default_factory=Forecast)
+    forecast: Forecast = NO_FORECAST
     rules: Mapping[str, Rule] = field(default_factory=dict)
 
     @property

@@ -74,8 +74,9 @@ class Rule:
     the whole policy comes to; it runs after the others.
 
     One mistake makes one finding. By these the checker leaves out what only follows from another finding:
-    `explains` what follows from those of this rule; `silent_after` those after which it is not asked; `better` the
-    codes of rules that say the same more exactly, by what the hits share: `Same`, or the guard that they repeat.
+    `explains` what follows from those of this rule; `follows`: its own may follow from one, though those of its family
+    do not; `silent_after` those after which it is not asked; `better` the codes of rules that say the same more
+    exactly, by what the hits share: `Same`, or the guard that they repeat.
     """
 
     info: ClassVar[RuleInfo]
@@ -87,6 +88,7 @@ class Rule:
     needs_whole_policy: ClassVar[bool] = False
     runs_last: ClassVar[bool] = False
     explains: ClassVar[Explains | None] = None
+    follows: ClassVar[bool] = False
     silent_after: ClassVar[SilentAfter] = SilentAfter()
     better: ClassVar[tuple[tuple[Same | str, tuple[str, ...]], ...]] = ()
 

@@ -3,54 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE, DRIFT, find_rule
 from gpolicy.findings import HOUSE, HOUSE_CODE, RuleInfo, Severity
-from gpolicy.guessing import did_you_mean
 
 EVERY_RULE: Final = "GP"
 _FAMILY: Final = re.compile(r"GP[0-9]{0,2}", re.IGNORECASE)
 
 
-def rules_named(word: str, *, guess: bool = True) -> tuple[tuple[RuleInfo, ...], str]:
-    """Return the rules that a word names, in order; or none and a hint, with a `guess` at what may have been meant."""
+def rules_named(
+    word: str, *, guess: bool = True, house_rules: Collection[str] | None = None
+) -> tuple[tuple[RuleInfo, ...], str]:
+    """Return the rules that a word names, in order; or none and a hint (see `find_rule`)."""
     wanted = word.strip()
-    if _FAMILY.fullmatch(wanted):
-        family = tuple(info for info in CATALOGUE if info.code.startswith(wanted.upper()))
+    family = tuple(info for info in CATALOGUE if info.code.startswith(wanted.upper())) if is_family(word) else ()
+    if family or (is_family(word) and f"{HOUSE}{wanted.lower()}" not in (house_rules or ())):
         return family, "" if family else "`gpolicy explain` lists all rules"
-    info, hint = find_rule(wanted, guess=guess)
+    info, hint = find_rule(wanted, guess=guess, house_rules=house_rules)
     return ((info,) if info else ()), hint
-
-
-class KnownRules:
-    """The rules that documents of one policy may name: those of the catalogue, and its house rules."""
-
-    def __init__(self, house_rules: Iterable[str]) -> None:
-        self._house_rules = frozenset(house_rules)
-
-    def find(self, word: str, *, guess: bool = True) -> tuple[RuleInfo | None, str]:
-        """Return the rule with this code or name, or None and a hint (`find_rule`)."""
-        info, hint = find_rule(word, guess=guess)
-        hint = self._hint(word, info, hint, guess=guess)
-        return (None if hint else info), hint
-
-    def named(self, word: str, *, guess: bool = True) -> tuple[tuple[RuleInfo, ...], str]:
-        """Return the rules that a word names, or none and a hint (`rules_named`)."""
-        infos, hint = rules_named(word, guess=guess)
-        hint = self._hint(word, infos[0] if infos else None, hint, guess=guess)
-        return (() if hint else infos), hint
-
-    def _hint(self, word: str, info: RuleInfo | None, hint: str, *, guess: bool) -> str:
-        """Return what may have been meant by a word that names no rule; nothing if it names one."""
-        wanted = word.strip().lower()
-        if info is None and f"{HOUSE}{wanted}" in self._house_rules:
-            return f"Did you mean `{HOUSE}{wanted}`?"
-        if info is None or info.key == info.code or info.key in self._house_rules:
-            return hint
-        known = self._house_rules if guess else ()
-        return did_you_mean(wanted, known, "the policy and what it extends have no Rule of this name")
 
 
 def is_family(word: str) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from gpolicy.checking.waiving import can_be_waived
 from gpolicy.findings import HOUSE, Edit, Finding, Fix, RuleInfo, Span, warning_rule
 from gpolicy.policy.misspelt import MOST_GUESSES
 from gpolicy.policy.model import Policy
@@ -76,10 +77,9 @@ class _Comment:
 class Suppressions:
     """The comments of one policy that accept findings; `findings` are about the comments themselves."""
 
-    def __init__(self, policy: Policy, rules_named: RulesNamed, can_be_accepted: Callable[[RuleInfo], bool]) -> None:
+    def __init__(self, policy: Policy, rules_named: RulesNamed) -> None:
         self.findings: list[Finding] = []
         self._rules_named = rules_named
-        self._can_be_accepted = can_be_accepted
         self._own_files = frozenset(policy.paths)
         self._files = policy.files
         self._templates = [
@@ -170,7 +170,7 @@ class Suppressions:
         self._comments.append(comment)
         for word in comment.words:
             infos, hint = self._rules_named(word, guess=len(self.findings) < MOST_GUESSES)
-            codes = frozenset(info.key for info in infos if self._can_be_accepted(info))
+            codes = frozenset(info.key for info in infos if can_be_waived(info))
             if codes:
                 self._accepted.setdefault((comment.span.file, comment.line), []).append((number, word, codes))
             elif infos:
