@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from gpolicy.checking.selection import (
     severities_by_code,
 )
 from gpolicy.checking.settings import DEFAULT, PerFile, Settings
-from gpolicy.errors import UsageError
+from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.releases import check_release, release_of
 from gpolicy.guessing import did_you_mean
@@ -50,6 +50,23 @@ def _settings_in(file: SettingsFile) -> Settings:
     return _Reader(file).settings()
 
 
+_Error = Callable[[str, str], GpolicyError]
+"""Makes an error of a message and a hint: at a place of the settings file, or about an option."""
+
+
+def _known(word: str, error: _Error) -> tuple[RuleInfo, ...]:
+    infos, hint = rules_named(word)
+    if not infos:
+        raise error(f"there is no rule {shown(word)}", hint)
+    return infos
+
+
+def _refuse_if_always_on(word: str, what: str, error: _Error) -> None:
+    info = rules_named(word)[0][0]
+    if info.stays and not is_family(word):
+        raise error(f"{info.code} {info.name} cannot be {what}: {info.stays}", "fix what it finds")
+
+
 class _Reader:
     """Makes settings of what a file says; the first thing that is wrong ends it, with an InputError at its line."""
 
@@ -64,7 +81,7 @@ class _Reader:
         select = self._rules(given["select"]) if "select" in given else None
         ignore = self._rules(given["ignore"]) if "ignore" in given else []
         for word in ignore:
-            self._refuse_if_always_on(word, given["ignore"], "ignored")
+            _refuse_if_always_on(word, "ignored", partial(self._file.error, given["ignore"], word=word))
             if select is None and word.strip().upper() == EVERY_RULE:
                 hint = "name the rules or families that are not wanted"
                 raise self._file.error(given["ignore"], "names every rule: nothing would count", hint, word)
@@ -93,31 +110,19 @@ class _Reader:
         if len(words) > _MAX_WORDS:
             raise self._file.error(place, f"names {len(words)} rules", f"there are fewer than {_MAX_WORDS}")
         for word in words:
-            self._known(word, place, word)
+            _known(word, partial(self._file.error, place, word=word))
         return words
-
-    def _known(self, word: str, place: Place, at: str = "") -> tuple[RuleInfo, ...]:
-        infos, hint = rules_named(word)
-        if not infos:
-            raise self._file.error(place, f"there is no rule {shown(word)}", hint, at)
-        return infos
-
-    def _refuse_if_always_on(self, word: str, place: Place, what: str) -> None:
-        infos = rules_named(word)[0]
-        if reason := next((info.stays for info in infos if not is_family(word)), ""):
-            message = f"{infos[0].code} {infos[0].name} cannot be {what}: {reason}"
-            raise self._file.error(place, message, "fix what it finds", word)
 
     def _severities(self, place: Place | None) -> dict[str, Severity]:
         result: dict[str, Severity] = {}
         for item in self._file.entries(place):
-            word = item.path[-1]
-            self._known(word, item)
+            word, error = item.path[-1], partial(self._file.error, item)
+            _known(word, error)
             if item.value not in tuple(map(str, Severity)):
-                raise self._file.error(item, f"cannot be {shown(item.value)}", f"write {listed(Severity, 'or')}")
+                raise error(f"cannot be {shown(item.value)}", f"write {listed(Severity, 'or')}")
             result[word] = Severity(item.value)
             if result[word] is not Severity.ERROR:
-                self._refuse_if_always_on(word, item, "less than an error")
+                _refuse_if_always_on(word, "less than an error", error)
         return result
 
     def _per_file(self, place: Place | None) -> Iterator[PerFile]:
@@ -126,7 +131,7 @@ class _Reader:
                 raise self._file.error(item, "matches no file: paths are relative to this file", "leave out the slash")
             words = self._rules(item)
             for word in words:
-                self._refuse_if_always_on(word, item, "ignored")
+                _refuse_if_always_on(word, "ignored", partial(self._file.error, item, word=word))
             every = (info for word in words for info in rules_named(word)[0])
             codes = frozenset(info.key for info in every if not info.stays)
             yield PerFile(
@@ -151,16 +156,13 @@ class _Reader:
 
     def _parameters(self, place: Place | None) -> Iterator[tuple[str, dict[str, float]]]:
         for item in self._file.entries(place):
-            word = item.path[-1]
-            infos = self._known(word, item)
+            word, error = item.path[-1], partial(self._file.error, item)
+            info = _known(word, error)[0]
             if is_family(word):
-                raise self._file.error(item, "parameters belong to one rule", "write its code or name")
-            (info,) = infos
+                raise error("parameters belong to one rule", "write its code or name")
             known = {parameter.name: parameter for parameter in info.parameters}
             if not known:
-                raise self._file.error(
-                    item, f"{info.code} {info.name} has no parameters", f"see `gpolicy explain {info.code}`"
-                )
+                raise error(f"{info.code} {info.name} has no parameters", f"see `gpolicy explain {info.code}`")
             self._file.require_table(item, tuple(known))
             for key in item.value:
                 number, parameter = item.below(key), known[key]
@@ -212,7 +214,7 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
     select = list(_words("--select", overrides.select))
     ignore = list(_words("--ignore", overrides.ignore))
     for word in ignore:
-        _refuse_if_always_on(word, "--ignore", "ignored")
+        _refuse_if_always_on(word, "ignored", partial(_option_error, "--ignore"))
     if select and selects_nothing(select, ignore):
         raise UsageError("--ignore excludes all that --select names: no rule is left", hint="leave one of them out")
     ignored = ignored_codes(select, ignore) if select else settings.ignored | ignored_codes(None, ignore)
@@ -241,16 +243,12 @@ def _words(option: str, given: Iterable[str]) -> Iterator[str]:
     for word in (part.strip() for text in given for part in text.split(",")):
         if not word:
             raise UsageError(f"{option} names no rule", hint="write codes, names or families: GP201,spec-order,GP3")
-        infos, hint = rules_named(word)
-        if not infos:
-            raise UsageError(f"{option}: there is no rule {word[:60]!r}", hint=hint)
+        _known(word, partial(_option_error, option))
         yield word
 
 
-def _refuse_if_always_on(word: str, option: str, what: str) -> None:
-    (info, *_), _ = rules_named(word)
-    if not is_family(word) and (reason := info.stays):
-        raise UsageError(f"{option}: {info.code} {info.name} cannot be {what}: {reason}", hint="fix what it finds")
+def _option_error(option: str, message: str, hint: str) -> UsageError:
+    return UsageError(f"{option}: {message}", hint=hint)
 
 
 def _severities(given: Iterable[str]) -> Iterator[tuple[str, Severity]]:
@@ -263,7 +261,7 @@ def _severities(given: Iterable[str]) -> Iterator[tuple[str, Severity]]:
             raise UsageError(message, hint=did_you_mean(level, levels, hint) if level else hint)
         for name in _words("--severity", [word]):
             if level.strip() != Severity.ERROR:
-                _refuse_if_always_on(name, "--severity", "less than an error")
+                _refuse_if_always_on(name, "less than an error", partial(_option_error, "--severity"))
             yield name, Severity(level.strip())
 
 
