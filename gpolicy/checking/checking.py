@@ -10,15 +10,12 @@ from functools import partial
 from typing import Final
 
 from gpolicy.checking.baseline import Baseline
-from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule
+from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule, rules_named
 from gpolicy.checking.consequences import is_said_better, is_silent, without_consequences
 from gpolicy.checking.context import Context
-from gpolicy.checking.fleet import Fleet
 from gpolicy.checking.forecast import NO_FORECAST, Forecast
-from gpolicy.checking.idle_globs import idle_globs
-from gpolicy.checking.rule import Hit, Rule
-from gpolicy.checking.selection import rules_named
-from gpolicy.checking.settings import DEFAULT, Settings
+from gpolicy.checking.rule import Fleet, Hit, Rule
+from gpolicy.checking.settings import DEFAULT, Settings, idle_globs
 from gpolicy.checking.suppressing import Suppressions
 from gpolicy.checking.waiving import Waivers, can_be_waived
 from gpolicy.cluster.state import ClusterState

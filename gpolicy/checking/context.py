@@ -11,10 +11,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from gpolicy.checking.forecast import NO_FORECAST, Forecast
-from gpolicy.checking.members import Members
 from gpolicy.checking.pairs import Pair, pairs_of
 from gpolicy.checking.settings import Settings
-from gpolicy.checking.tags import Tag, TaggedNode, declared_tags, tagged_entries, tagged_groups, tagged_nodes
+from gpolicy.checking.tags import Members, Tag, TaggedNode, declared_tags, tagged_entries, tagged_groups, tagged_nodes
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Finding, Related, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path

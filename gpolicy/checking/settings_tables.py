@@ -9,7 +9,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
-from gpolicy.checking.selection import (
+from gpolicy.checking.catalogue import (
     EVERY_RULE,
     house_rules_kept,
     ignored_codes,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpolicy.checking.fleet import Fleet, FleetHit, FleetRule, place_of
+from gpolicy.checking.rule import Fleet, FleetHit, FleetRule, place_of
 from gpolicy.findings import Related, Severity, Span, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy

@@ -9,7 +9,7 @@ import pytest
 
 from gpolicy.checking.catalogue import FLEET_RULES
 from gpolicy.checking.checking import check_fleet, check_policy
-from gpolicy.checking.fleet import Fleet, FleetHit
+from gpolicy.checking.rule import Fleet, FleetHit
 from gpolicy.findings import RuleInfo
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.files import policy_roots
