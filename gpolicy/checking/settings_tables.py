@@ -23,8 +23,6 @@ from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.releases import check_release, release_of
 from gpolicy.guessing import did_you_mean
-from gpolicy.opening import reason
-from gpolicy.policy.boundary import boundary
 from gpolicy.printable import listed
 from gpolicy.settings.settings_file import CHECK_KEYS, Place, SettingsFile, named_settings_file, settings_file, shown
 
@@ -75,9 +73,7 @@ class _Reader:
 
     def settings(self) -> Settings:
         file = self._file
-        check = file.table("check") or Place(("check",), {})
-        file.require_table(check, CHECK_KEYS)
-        given = {key: check.below(key) for key in check.value}
+        given = file.keys_in(file.table("check") or Place(("check",), {}), CHECK_KEYS)
         select = self._rules(given["select"]) if "select" in given else None
         ignore = self._rules(given["ignore"]) if "ignore" in given else []
         for word in ignore:
@@ -146,13 +142,8 @@ class _Reader:
     def _baseline(self, place: Place) -> Path:
         if not isinstance(place.value, str) or not place.value.strip() or "\0" in place.value:
             raise self._file.error(place, f"cannot be {shown(place.value)}", "write the name of a file")
-        path = self._file.path.parent / place.value
-        try:
-            boundary(self._file.path).real(path)
-        except OSError as error:
-            hint = "keep it in the repository, or name it with --baseline"
-            raise self._file.error(place, f"{shown(place.value)} {reason(error)}", hint) from None
-        return path
+        hint = "keep it in the repository, or name it with --baseline"
+        return self._file.path_in_tree(place, place.value, hint)
 
     def _parameters(self, place: Place | None) -> Iterator[tuple[str, dict[str, float]]]:
         for item in self._file.entries(place):
@@ -163,9 +154,8 @@ class _Reader:
             known = {parameter.name: parameter for parameter in info.parameters}
             if not known:
                 raise error(f"{info.code} {info.name} has no parameters", f"see `gpolicy explain {info.code}`")
-            self._file.require_table(item, tuple(known))
-            for key in item.value:
-                number, parameter = item.below(key), known[key]
+            for key, number in self._file.keys_in(item, known).items():
+                parameter = known[key]
                 if not _is_number(number.value) or not parameter.least <= number.value <= parameter.most:
                     hint = f"write a number from {parameter.least:g} to {parameter.most:g}; the default is "
                     raise self._file.error(number, f"cannot be {shown(number.value)}", f"{hint}{parameter.default:g}")

@@ -17,8 +17,6 @@ from gpolicy.cluster.credentials import LOGIN
 from gpolicy.cluster.sources import FILE_SCHEMES, SCHEMES
 from gpolicy.errors import InputError, UsageError
 from gpolicy.guessing import did_you_mean
-from gpolicy.opening import reason
-from gpolicy.policy.boundary import Boundary, boundary
 from gpolicy.settings.settings_file import Place, SettingsFile, shown
 
 KEYS: Final = {
@@ -77,7 +75,6 @@ class _Reader:
 
     def __init__(self, file: SettingsFile) -> None:
         self._file = file
-        self._within: Boundary = boundary(file.path)
         self._label_names: dict[str, str] = {}
 
     def clusters(self) -> dict[str, NamedCluster]:
@@ -90,8 +87,7 @@ class _Reader:
         file, name = self._file, place.path[-1]
         if not NAME.fullmatch(name):
             raise file.error(place, f"a cluster cannot be called {shown(name)}", "use letters, digits, dots and dashes")
-        file.require_table(place, tuple(KEYS))
-        given = {item.path[-1]: item for item in file.entries(place)}
+        given = file.keys_in(place, KEYS)
         texts = {key: self._text(item) for key, item in given.items() if key != "labels"}
         if "state" not in given:
             raise file.error(place, "has no `state`", f"say where it is read from: {'; '.join(SCHEMES.values())}")
@@ -99,7 +95,7 @@ class _Reader:
         return NamedCluster(
             name=name,
             state=state,
-            policy=self._in_tree(given["policy"], texts["policy"]) if "policy" in given else None,
+            policy=file.path_in_tree(given["policy"], texts["policy"]) if "policy" in given else None,
             destination=self._destination(given.get("destination"), texts.get("destination"), state),
             authority=file.path.parent / texts["ca"] if "ca" in texts else None,
             login=self._login(given["credentials"], texts["credentials"]) if "credentials" in given else "netrc",
@@ -122,7 +118,7 @@ class _Reader:
         if scheme == "local" and rest:  # the name of a directory with programs
             raise self._file.error(place, "`local:` has no path in a settings file", "write `local:`")
         if scheme in FILE_SCHEMES:
-            return f"{scheme}:{self._in_tree(place, rest)}"
+            return f"{scheme}:{self._file.path_in_tree(place, rest)}"
         self._require_host(place, text)
         return text
 
@@ -138,14 +134,6 @@ class _Reader:
                 parse_ssh_address(address, {})
         except UsageError as error:
             raise self._file.error(place, error.message, error.hint or "") from None
-
-    def _in_tree(self, place: Place, text: str) -> Path:
-        path = self._file.path.parent / text
-        try:
-            self._within.real(path)
-        except OSError as error:
-            raise self._file.error(place, f"{shown(text)} {reason(error)}", "keep it in the repository") from None
-        return path
 
     def _destination(self, place: Place | None, text: str | None, state: str) -> str | None:
         if place is None or text is None:

@@ -51,8 +51,7 @@ def rollout_settings(file: SettingsFile, clusters: Iterable[NamedCluster]) -> Ro
     table = file.table("rollout")
     if table is None:
         return None
-    file.require_table(table, tuple(KEYS))
-    given = {item.path[-1]: item for item in file.entries(table)}
+    given = file.keys_in(table, KEYS)
     if "waves" not in given:
         raise file.error(table, "has no `waves`", f"for example {_EXAMPLE}")
     labels = _labels(file, given["waves"], list(clusters))

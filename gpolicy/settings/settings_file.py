@@ -6,7 +6,7 @@ What its tables mean is said where they are used: `[check]` and `[rules]` in `ch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -66,12 +66,11 @@ class SettingsFile:
     def __init__(self, path: Path, text: str, data: Any, prefix: Keys = ()) -> None:
         self.path = path
         self._text = text
-        self._top = Place(prefix, data)
-        self.require_table(self._top, TABLES)
+        self._tables = self.keys_in(Place(prefix, data), TABLES)
 
     def table(self, name: str) -> Place | None:
         """Return one of the tables, None if it is not there."""
-        return self._top.below(name) if name in self._top.value else None
+        return self._tables.get(name)
 
     def entries(self, place: Place | None) -> Iterator[Place]:
         """Yield what stands in a table. Raise InputError if it is none."""
@@ -81,19 +80,25 @@ class SettingsFile:
             raise self.error(place, f"must be a table, not {shown(place.value)}", "write its keys below its heading")
         yield from (place.below(key) for key in place.value)
 
-    def require_table(self, place: Place, known: tuple[str, ...]) -> None:
-        """Raise InputError unless a value is a table of known keys."""
-        for item in self.entries(place):
-            key = item.path[-1]
-            if key not in known:
-                where = f"[{place.shown}]" if place.path else "the settings of gpolicy"
-                elsewhere = key in CHECK_KEYS and known is TABLES
-                hint = did_you_mean(key, known, f"known here: {', '.join(known)}")
-                raise self.error(
-                    Place(item.path, None),
-                    f"unknown key in {where}",
-                    f"it belongs under [{'.'.join((*place.path, 'check'))}]" if elsewhere else hint,
-                )
+    def keys_in(self, place: Place, known: Collection[str]) -> dict[str, Place]:
+        """Return what stands in a table, by key. Raise InputError unless it is a table of known keys."""
+        given = {item.path[-1]: item for item in self.entries(place)}
+        for unknown in (key for key in given if key not in known):
+            hint = did_you_mean(unknown, known, f"known here: {', '.join(known)}")
+            if unknown in CHECK_KEYS and known is TABLES:
+                hint = f"it belongs under [{'.'.join((*place.path, 'check'))}]"
+            where = f"[{place.shown}]" if place.path else "the settings of gpolicy"
+            raise self.error(given[unknown], f"unknown key in {where}", hint)
+        return given
+
+    def path_in_tree(self, place: Place, text: str, hint: str = "keep it in the repository") -> Path:
+        """Return a path from the directory of the file. Raise InputError if it leads out of the work tree."""
+        path = self.path.parent / text
+        try:
+            self._within.real(path)
+        except OSError as error:
+            raise self.error(place, f"{shown(text)} {reason(error)}", hint) from None
+        return path
 
     def error(self, place: Place, message: str, hint: str = "", word: str = "") -> SettingsError:
         """Return an error about a key, or about a word in its value, with its line."""
@@ -105,6 +110,10 @@ class SettingsFile:
     def span(self, place: Place) -> Span:
         """Return where a key stands in the file."""
         return self._places.span(str(self.path), place.path)
+
+    @cached_property
+    def _within(self) -> Boundary:
+        return boundary(self.path)
 
     @cached_property
     def _places(self) -> TomlPlaces:
