@@ -143,8 +143,8 @@ def check_fleet(policies: Sequence[Policy]) -> list[list[Hit]]:
     found: list[list[Hit]] = [[] for _ in policies]
     fleet = Fleet(policies)
     for rule in FLEET_RULES if len(policies) > 1 else ():
-        for item in rule.check(fleet):
-            found[item.policy].append(item.hit)
+        for hit in rule.check(fleet):
+            found[hit.policy].append(hit)
     return found
 
 

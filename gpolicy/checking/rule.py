@@ -20,12 +20,14 @@ from gpolicy.policy.model import Declared, Policy
 class Hit:
     """A finding and the label of what it is about, for waivers: cluster, or group/NAME, node-set/, guard/, test/.
 
-    `guard`: the built-in guard that it repeats.
+    `guard`: the built-in guard that it repeats. `policy`: of several policies, the place of the one in whose files it
+    stands.
     """
 
     label: str
     finding: Finding
     guard: str = ""
+    policy: int = 0
 
 
 class Same(Enum):
@@ -125,9 +127,6 @@ class Rule:
         return Hit(label, self.info.finding(message, span, hint=hint, related=related, fix=fix, missing=missing), guard)
 
 
-Place = tuple[str, int, int]
-
-
 @dataclass(frozen=True, eq=False)
 class Fleet:
     """Policies that are checked together. Those whose documents extend the same base belong to one fleet."""
@@ -160,31 +159,23 @@ class Fleet:
         return policy.cluster.name if policy.cluster else ", ".join(policy.paths[:1])
 
 
-@dataclass(frozen=True, slots=True)
-class FleetHit:
-    """A finding about several policies, and the one in whose files it stands (by its place in the list)."""
-
-    policy: int
-    hit: Hit
-
-
 class FleetRule:
     """One rule about several policies. A new one is a subclass with `info` and `check`, below `gpolicy.rules`."""
 
     info: ClassVar[RuleInfo]
 
-    def check(self, fleet: Fleet) -> Iterator[FleetHit]:
+    def check(self, fleet: Fleet) -> Iterator[Hit]:
         """Yield what is wrong. Must not raise."""
         raise NotImplementedError
 
     def hit(
         self, policy: int, label: str, message: str, span: Span, hint: str, related: tuple[Related, ...] = ()
-    ) -> FleetHit:
+    ) -> Hit:
         """Return a finding of this rule in the files of one policy."""
-        return FleetHit(policy, Hit(label, self.info.finding(message, span, hint=hint, related=related)))
+        return Hit(label, self.info.finding(message, span, hint=hint, related=related), policy=policy)
 
 
-def place_of(span: Span) -> Place:
+def place_of(span: Span) -> tuple[str, int, int]:
     """Return a key of a place that is the same for each policy that reads the file."""
     return (real_file(span.file), span.line, span.column)
 

@@ -77,13 +77,13 @@ class _Reader:
         select = self._rules(given["select"]) if "select" in given else None
         ignore = self._rules(given["ignore"]) if "ignore" in given else []
         for word in ignore:
-            _refuse_if_always_on(word, "ignored", partial(self._file.error, given["ignore"], word=word))
+            _refuse_if_always_on(word, "ignored", partial(file.error, given["ignore"], word=word))
             if select is None and word.strip().upper() == EVERY_RULE:
                 hint = "name the rules or families that are not wanted"
-                raise self._file.error(given["ignore"], "names every rule: nothing would count", hint, word)
+                raise file.error(given["ignore"], "names every rule: nothing would count", hint, word)
         if select is not None and selects_nothing(select, ignore):
             what = "ignore excludes all of these rules" if select else "names no rule: nothing would count"
-            raise self._file.error(given["select"], what, "leave it out to have every rule count")
+            raise file.error(given["select"], what, "leave it out to have every rule count")
         ignored = ignored_codes(select, ignore)
         return Settings(
             ignored=ignored,
@@ -100,9 +100,8 @@ class _Reader:
         """Return the words of a list of rules, each of which is known."""
         words = place.value
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise self._file.error(
-                place, f"must be a list of rules, not {shown(words)}", 'write ["GP201", "spec-order"]'
-            )
+            message = f"must be a list of rules, not {shown(words)}"
+            raise self._file.error(place, message, 'write ["GP201", "spec-order"]')
         if len(words) > _MAX_WORDS:
             raise self._file.error(place, f"names {len(words)} rules", f"there are fewer than {_MAX_WORDS}")
         for word in words:
@@ -216,16 +215,18 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
     for word, severity in _severities(overrides.severity):
         given.pop(word, None)  # so that the last one stands last
         given[word] = severity
-    severities = {**settings.severities, **severities_by_code(given)}
-    kept = house_rules_kept(select, ignored) if select else settings.kept
-    settings = replace(settings, ignored=ignored, kept=kept, severities=severities)
-    if overrides.baseline is not None:
-        settings = replace(settings, baseline=overrides.baseline)
-    if overrides.ganeti_version is not None:
-        settings = replace(
-            settings, ganeti_version=release_of(check_release(overrides.ganeti_version, "--ganeti-version"))
-        )
-    return settings if overrides.fail_on is None else replace(settings, fail_on=_fail_on(overrides.fail_on))
+    release, fail_on = overrides.ganeti_version, overrides.fail_on
+    return replace(
+        settings,
+        ignored=ignored,
+        kept=house_rules_kept(select, ignored) if select else settings.kept,
+        severities={**settings.severities, **severities_by_code(given)},
+        baseline=overrides.baseline or settings.baseline,
+        ganeti_version=settings.ganeti_version
+        if release is None
+        else release_of(check_release(release, "--ganeti-version")),
+        fail_on=settings.fail_on if fail_on is None else _fail_on(fail_on),
+    )
 
 
 def _words(option: str, given: Iterable[str]) -> Iterator[str]:
