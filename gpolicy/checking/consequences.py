@@ -70,7 +70,7 @@ def without_consequences(found: Sequence[Finding], settings: Settings) -> list[F
         worst = min(same, key=lambda finding: finding.severity.rank)
         left_out.update(same)
         if worst.severity.rank < cause.severity.rank:
-            if cause in left_out or any(settings.sets_severity(finding) for finding in (cause, worst)):
+            if cause in left_out or (settings.severity_of(cause) or settings.severity_of(worst)):
                 left_out.remove(worst)
             else:
                 raised[cause] = _as_severe(cause, worst.severity, same)

@@ -46,9 +46,9 @@ class Settings:
     """The settings of one check. `severities` by a rule's key; `parameters` by rule code, then by name.
 
     `ignored` are the keys of rules that do not count anywhere, `kept` the house rules that count though their code is
-    ignored; `fail_on` is the least severity that makes a check
-    fail, None if nothing does; `source` is the file that the settings come from. `ganeti_version` is the release of
-    Ganeti to check for, None for the cluster's or else the policy's.
+    ignored; `fail_on` is the least severity that makes a check fail, None if nothing does; `source` is the file that
+    the settings come from. `ganeti_version` is the release of Ganeti to check for, None for the cluster's or else the
+    policy's.
     """
 
     severities: Mapping[str, Severity] = field(default_factory=dict)
@@ -68,9 +68,10 @@ class Settings:
 
     def counts(self, finding: Finding) -> bool:
         """Return whether a finding counts by the settings."""
+        keys, file = {finding.key, finding.code}, finding.span.file if finding.span else ""
         if finding.key in self.ignored or (finding.code in self.ignored and finding.key not in self.kept):
             return False
-        return not (self.per_file and finding.span and self._is_ignored_in(finding.span.file, finding))
+        return not any(file and not item.codes.isdisjoint(keys) and item.matches(file) for item in self.per_file)
 
     def can_count(self, info: RuleInfo) -> bool:
         """Return whether any finding of a rule can count."""
@@ -78,23 +79,16 @@ class Settings:
 
     def with_severity(self, finding: Finding) -> Finding:
         """Return the finding with the severity that the settings give its rule."""
-        wanted = self._severity(finding)
+        wanted = self.severity_of(finding)
         return finding if wanted in (None, finding.severity) else replace(finding, severity=wanted or finding.severity)
 
-    def sets_severity(self, finding: Finding) -> bool:
-        """Return whether the settings give the rule of a finding a severity."""
-        return self._severity(finding) is not None
-
-    def _severity(self, finding: Finding) -> Severity | None:
+    def severity_of(self, finding: Finding) -> Severity | None:
+        """Return the severity that the settings give the rule of a finding; None if they say nothing of it."""
         return self.severities.get(finding.key, self.severities.get(finding.code))
 
     def fails(self, finding: Finding) -> bool:
         """Return whether a finding makes the check fail."""
         return self.fail_on is not None and finding.severity.rank <= self.fail_on.rank
-
-    def _is_ignored_in(self, file: str, finding: Finding) -> bool:
-        keys = {finding.key, finding.code}
-        return any(not item.codes.isdisjoint(keys) and item.matches(file) for item in self.per_file)
 
 
 DEFAULT: Final = Settings()
