@@ -140,17 +140,12 @@ class Tag:
 
 def declared_tags(policy: Policy) -> tuple[Tag, ...]:
     """Return all tags that the policy declares, those rendered from TagRules on the cluster included."""
-    own = [
-        Tag(declared.label, declared.level, tag.value, tag.span, typed=False, family=_family(tag.value))
-        for declared in policy.objects
-        for tag in declared.tags or ()
-    ]
-    rendered = [
-        Tag("cluster", Level.CLUSTER, tag.value, tag.span, typed=True, family=_family(tag.value))
-        for rules in policy.tag_rules
-        for tag in rules.tags
-    ]
-    return (*own, *rendered)
+    own = [(item.label, item.level, tag, False) for item in policy.objects for tag in item.tags or ()]
+    rendered = [("cluster", Level.CLUSTER, tag, True) for rules in policy.tag_rules for tag in rules.tags]
+    return tuple(
+        Tag(label, level, tag.value, tag.span, typed, _family(tag.value))
+        for label, level, tag, typed in (*own, *rendered)
+    )
 
 
 def _family(text: str) -> str:
