@@ -45,7 +45,29 @@ def read_settings(path: Path) -> Settings:
 
 @lru_cache(maxsize=64)  # one file is the settings of many policies
 def _settings_in(file: SettingsFile) -> Settings:
-    return _Reader(file).settings()
+    """Return what a file says; the first thing that is wrong ends it, with an InputError at its line."""
+    given = file.keys_in(file.table("check") or Place(("check",), {}), CHECK_KEYS)
+    select = _rules(file, given["select"]) if "select" in given else None
+    ignore = _rules(file, given["ignore"]) if "ignore" in given else []
+    for word in ignore:
+        _refuse_if_always_on(word, "ignored", partial(file.error, given["ignore"], word=word))
+        if select is None and word.strip().upper() == EVERY_RULE:
+            hint = "name the rules or families that are not wanted"
+            raise file.error(given["ignore"], "names every rule: nothing would count", hint, word)
+    if select is not None and selects_nothing(select, ignore):
+        what = "ignore excludes all of these rules" if select else "names no rule: nothing would count"
+        raise file.error(given["select"], what, "leave it out to have every rule count")
+    ignored = ignored_codes(select, ignore)
+    return Settings(
+        ignored=ignored,
+        kept=house_rules_kept(select, ignored),
+        severities=severities_by_code(_written_severities(file, given.get("severity"))),
+        per_file=tuple(_per_file(file, given.get("per-file-ignores"))),
+        fail_on=_written_fail_on(file, given["fail-on"]) if "fail-on" in given else Severity.ERROR,
+        baseline=_baseline(file, given["baseline"]) if "baseline" in given else None,
+        parameters=dict(_parameters(file, file.table("rules"))),
+        source=file.path,
+    )
 
 
 _Error = Callable[[str, str], GpolicyError]
@@ -65,100 +87,72 @@ def _refuse_if_always_on(word: str, what: str, error: _Error) -> None:
         raise error(f"{info.code} {info.name} cannot be {what}: {info.stays}", "fix what it finds")
 
 
-class _Reader:
-    """Makes settings of what a file says; the first thing that is wrong ends it, with an InputError at its line."""
+def _rules(file: SettingsFile, place: Place) -> list[str]:
+    """Return the words of a list of rules, each of which is known."""
+    words = place.value
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        message = f"must be a list of rules, not {shown(words)}"
+        raise file.error(place, message, 'write ["GP201", "spec-order"]')
+    if len(words) > _MAX_WORDS:
+        raise file.error(place, f"names {len(words)} rules", f"there are fewer than {_MAX_WORDS}")
+    for word in words:
+        _known(word, partial(file.error, place, word=word))
+    return words
 
-    def __init__(self, file: SettingsFile) -> None:
-        self._file = file
 
-    def settings(self) -> Settings:
-        file = self._file
-        given = file.keys_in(file.table("check") or Place(("check",), {}), CHECK_KEYS)
-        select = self._rules(given["select"]) if "select" in given else None
-        ignore = self._rules(given["ignore"]) if "ignore" in given else []
-        for word in ignore:
-            _refuse_if_always_on(word, "ignored", partial(file.error, given["ignore"], word=word))
-            if select is None and word.strip().upper() == EVERY_RULE:
-                hint = "name the rules or families that are not wanted"
-                raise file.error(given["ignore"], "names every rule: nothing would count", hint, word)
-        if select is not None and selects_nothing(select, ignore):
-            what = "ignore excludes all of these rules" if select else "names no rule: nothing would count"
-            raise file.error(given["select"], what, "leave it out to have every rule count")
-        ignored = ignored_codes(select, ignore)
-        return Settings(
-            ignored=ignored,
-            kept=house_rules_kept(select, ignored),
-            severities=severities_by_code(self._severities(given.get("severity"))),
-            per_file=tuple(self._per_file(given.get("per-file-ignores"))),
-            fail_on=self._fail_on(given["fail-on"]) if "fail-on" in given else Severity.ERROR,
-            baseline=self._baseline(given["baseline"]) if "baseline" in given else None,
-            parameters=dict(self._parameters(file.table("rules"))),
-            source=file.path,
-        )
+def _written_severities(file: SettingsFile, place: Place | None) -> dict[str, Severity]:
+    result: dict[str, Severity] = {}
+    for item in file.entries(place):
+        word, error = item.path[-1], partial(file.error, item)
+        _known(word, error)
+        if item.value not in tuple(map(str, Severity)):
+            raise error(f"cannot be {shown(item.value)}", f"write {listed(Severity, 'or')}")
+        result[word] = Severity(item.value)
+        if result[word] is not Severity.ERROR:
+            _refuse_if_always_on(word, "less than an error", error)
+    return result
 
-    def _rules(self, place: Place) -> list[str]:
-        """Return the words of a list of rules, each of which is known."""
-        words = place.value
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            message = f"must be a list of rules, not {shown(words)}"
-            raise self._file.error(place, message, 'write ["GP201", "spec-order"]')
-        if len(words) > _MAX_WORDS:
-            raise self._file.error(place, f"names {len(words)} rules", f"there are fewer than {_MAX_WORDS}")
+
+def _per_file(file: SettingsFile, place: Place | None) -> Iterator[PerFile]:
+    for item in file.entries(place):
+        if item.path[-1].startswith("/"):
+            raise file.error(item, "matches no file: paths are relative to this file", "leave out the slash")
+        words = _rules(file, item)
         for word in words:
-            _known(word, partial(self._file.error, place, word=word))
-        return words
+            _refuse_if_always_on(word, "ignored", partial(file.error, item, word=word))
+        every = (info for word in words for info in rules_named(word)[0])
+        codes = frozenset(info.key for info in every if not info.stays)
+        yield PerFile(glob=item.path[-1], codes=codes, directory=file.path.parent.resolve(), span=file.span(item))
 
-    def _severities(self, place: Place | None) -> dict[str, Severity]:
-        result: dict[str, Severity] = {}
-        for item in self._file.entries(place):
-            word, error = item.path[-1], partial(self._file.error, item)
-            _known(word, error)
-            if item.value not in tuple(map(str, Severity)):
-                raise error(f"cannot be {shown(item.value)}", f"write {listed(Severity, 'or')}")
-            result[word] = Severity(item.value)
-            if result[word] is not Severity.ERROR:
-                _refuse_if_always_on(word, "less than an error", error)
-        return result
 
-    def _per_file(self, place: Place | None) -> Iterator[PerFile]:
-        for item in self._file.entries(place):
-            if item.path[-1].startswith("/"):
-                raise self._file.error(item, "matches no file: paths are relative to this file", "leave out the slash")
-            words = self._rules(item)
-            for word in words:
-                _refuse_if_always_on(word, "ignored", partial(self._file.error, item, word=word))
-            every = (info for word in words for info in rules_named(word)[0])
-            codes = frozenset(info.key for info in every if not info.stays)
-            yield PerFile(
-                glob=item.path[-1], codes=codes, directory=self._file.path.parent.resolve(), span=self._file.span(item)
-            )
+def _written_fail_on(file: SettingsFile, place: Place) -> Severity | None:
+    if place.value not in FAIL_ON:
+        raise file.error(place, f"cannot be {shown(place.value)}", f"write {listed(FAIL_ON, 'or')}")
+    return None if place.value == NEVER else Severity(place.value)
 
-    def _fail_on(self, place: Place) -> Severity | None:
-        if place.value not in FAIL_ON:
-            raise self._file.error(place, f"cannot be {shown(place.value)}", f"write {listed(FAIL_ON, 'or')}")
-        return None if place.value == NEVER else Severity(place.value)
 
-    def _baseline(self, place: Place) -> Path:
-        if not isinstance(place.value, str) or not place.value.strip() or "\0" in place.value:
-            raise self._file.error(place, f"cannot be {shown(place.value)}", "write the name of a file")
-        hint = "keep it in the repository, or name it with --baseline"
-        return self._file.path_in_tree(place, place.value, hint)
+def _baseline(file: SettingsFile, place: Place) -> Path:
+    if not isinstance(place.value, str) or not place.value.strip() or "\0" in place.value:
+        raise file.error(place, f"cannot be {shown(place.value)}", "write the name of a file")
+    hint = "keep it in the repository, or name it with --baseline"
+    return file.path_in_tree(place, place.value, hint)
 
-    def _parameters(self, place: Place | None) -> Iterator[tuple[str, dict[str, float]]]:
-        for item in self._file.entries(place):
-            word, error = item.path[-1], partial(self._file.error, item)
-            info = _known(word, error)[0]
-            if is_family(word):
-                raise error("parameters belong to one rule", "write its code or name")
-            known = {parameter.name: parameter for parameter in info.parameters}
-            if not known:
-                raise error(f"{info.code} {info.name} has no parameters", f"see `gpolicy explain {info.code}`")
-            for key, number in self._file.keys_in(item, known).items():
-                parameter = known[key]
-                if not _is_number(number.value) or not parameter.least <= number.value <= parameter.most:
-                    hint = f"write a number from {parameter.least:g} to {parameter.most:g}; the default is "
-                    raise self._file.error(number, f"cannot be {shown(number.value)}", f"{hint}{parameter.default:g}")
-            yield info.code, {key: float(value) for key, value in item.value.items()}
+
+def _parameters(file: SettingsFile, place: Place | None) -> Iterator[tuple[str, dict[str, float]]]:
+    for item in file.entries(place):
+        word, error = item.path[-1], partial(file.error, item)
+        info = _known(word, error)[0]
+        if is_family(word):
+            raise error("parameters belong to one rule", "write its code or name")
+        known = {parameter.name: parameter for parameter in info.parameters}
+        if not known:
+            raise error(f"{info.code} {info.name} has no parameters", f"see `gpolicy explain {info.code}`")
+        for key, number in file.keys_in(item, known).items():
+            parameter = known[key]
+            if not _is_number(number.value) or not parameter.least <= number.value <= parameter.most:
+                hint = f"write a number from {parameter.least:g} to {parameter.most:g}; the default is "
+                raise file.error(number, f"cannot be {shown(number.value)}", f"{hint}{parameter.default:g}")
+        yield info.code, {key: float(value) for key, value in item.value.items()}
 
 
 def _is_number(value: Any) -> bool:
