@@ -40,6 +40,8 @@ FAMILIES: Final = {
     "GP9": "Waivers, suppressions, the baseline and house rules",
 }
 """What the rules of a range of codes are about."""
+EVERY_RULE: Final = "GP"
+_FAMILY: Final = re.compile(r"GP[0-9]{0,2}", re.IGNORECASE)
 _HOUSE_RULE: Final = re.compile(f"{HOUSE}{RULE_NAME[1:-1]}")
 _LIKE_A_CODE: Final = re.compile(r"gp[0-9oil]+")
 _DIGITS: Final = str.maketrans("oil", "011")
@@ -145,10 +147,6 @@ def _code_hint(word: str) -> str:
         return f"Did you mean `{best}`?"
     family = code[:3]
     return f"`gpolicy explain {family}` lists its family" if family in FAMILIES else "`gpolicy explain` lists all rules"
-
-
-EVERY_RULE: Final = "GP"
-_FAMILY: Final = re.compile(r"GP[0-9]{0,2}", re.IGNORECASE)
 
 
 def rules_named(

@@ -150,23 +150,18 @@ def _login(file: SettingsFile, place: Place, text: str) -> str:
 def _labels(file: SettingsFile, label_names: dict[str, str], place: Place | None) -> dict[str, str]:
     found: dict[str, str] = {}
     for item in file.entries(place):
-        name, text = _label(file, item)
+        name = item.path[-1]
+        if not LABEL.fullmatch(name) or name == _NAME_LABEL:
+            raise file.error(item, f"a label cannot be called {shown(name)}", "the label `name` is the name")
+        text = _text(file, item)
+        if "," in text or not LABEL.fullmatch(text):
+            raise file.error(item, f"a label cannot be {shown(text)}", "use letters, digits, dots and dashes")
         other = label_names.setdefault(name.lower(), name)
         if other != name:
             hint = f"`--label` knows the difference: write {other} everywhere"
             raise file.error(item, f"another cluster has the label {other}", hint)
         found[name] = text
     return found
-
-
-def _label(file: SettingsFile, place: Place) -> tuple[str, str]:
-    name = place.path[-1]
-    if not LABEL.fullmatch(name) or name == _NAME_LABEL:
-        raise file.error(place, f"a label cannot be called {shown(name)}", "the label `name` is the name")
-    text = _text(file, place)
-    if "," in text or not LABEL.fullmatch(text):
-        raise file.error(place, f"a label cannot be {shown(text)}", "use letters, digits, dots and dashes")
-    return name, text
 
 
 def one_cluster(name: str, clusters: Mapping[str, NamedCluster]) -> NamedCluster:
