@@ -22,6 +22,7 @@ from gpolicy.policy.source_file import Pointer
 from gpolicy.resolve.desired import Desired, resolve
 
 if TYPE_CHECKING:
+    from gpolicy.checking.node_limits import Excess
     from gpolicy.checking.rule import Hit, Rule
 
 _Result = TypeVar("_Result")
@@ -182,6 +183,13 @@ class Context:
         old_names = {group.renamed_from.value for group in self.groups if group.renamed_from}
         there = self.state.groups.keys() - old_names if self.state else set()
         return frozenset((*(group.name for group in self.groups), *there))
+
+    @cached_property
+    def excesses(self) -> dict[str, tuple[Excess, ...]]:
+        """The bounds of specs that are above what the largest node of a group gives, by group."""
+        from gpolicy.checking.node_limits import excesses_by_group  # noqa: PLC0415 (it asks the context)
+
+        return excesses_by_group(self)
 
     # --- leaves ------------------------------------------------------------------------------------------------
 

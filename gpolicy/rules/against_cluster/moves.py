@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, EXCLUSIVE_STORAGE, Context, name_of, texts
 from gpolicy.checking.in_force import in_force
-from gpolicy.checking.node_limits import excesses_by_group, own_pool
+from gpolicy.checking.node_limits import own_pool
 from gpolicy.checking.pairs import Pair, amount
 from gpolicy.checking.rule import Hit, Rule
 from gpolicy.cluster.state import LiveInstance
@@ -247,7 +247,7 @@ class SpecBeyondNodes(Rule):
 
     def check(self, context: Context) -> Iterator[Hit]:
         for group in context.groups:
-            for excess in context.once(excesses_by_group).get(group.name, ()):
+            for excess in context.excesses.get(group.name, ()):
                 if excess.limit.span is None:
                     hint = "make the spec smaller" if excess.bound == "min" else "lower the maximum"
                     yield self.hit(group, excess.sentence(f"any node of {name_of(group)}"), excess.place, hint=hint)
