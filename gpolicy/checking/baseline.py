@@ -73,8 +73,7 @@ class Baseline:
         for key, count in self.counts.items():
             code, file, _ = key
             if ran(code) and met.get(key, 0) < count and (file in own or self._is_gone(file)):
-                line = self.lines.get(key, 1)
-                gone = count - met.get(key, 0)
+                line, gone = self.lines.get(key, 1), count - met.get(key, 0)
                 what = "a finding that no longer exists" if gone == 1 else f"{gone} findings that no longer exist"
                 message = f"the baseline accepts {what}: {code} in {file or 'no file'}"
                 hint = f"write a new one: gpolicy check --write-baseline {self.path}"
@@ -96,20 +95,12 @@ def key_of(finding: Finding, files: Files, baseline: Path) -> Key:
 
 def baseline_text(findings: Iterable[tuple[Finding, Key]]) -> str:
     """Return the text of a baseline that accepts these findings: one entry a line, in a stable order."""
-    counts: Counter[Key] = Counter()
-    first: dict[Key, Finding] = {}
+    same: dict[Key, list[str]] = {}
     for finding, key in findings:
-        counts[key] += 1
-        first.setdefault(key, finding)
+        same.setdefault(key, []).append(finding.message)
     entries = [
-        {
-            "rule": code,
-            "file": file,
-            "fingerprint": mark,
-            "count": counts[code, file, mark],
-            "message": first[code, file, mark].message[:200],
-        }
-        for code, file, mark in sorted(counts, key=lambda key: (key[1], key[0], key[2]))
+        {"rule": code, "file": file, "fingerprint": mark, "count": len(messages), "message": messages[0][:200]}
+        for (code, file, mark), messages in sorted(same.items(), key=lambda item: (item[0][1], *item[0]))
     ]
     lines = ",\n".join(f"    {json.dumps(entry)}" for entry in entries)
     body = f"[\n{lines}\n  ]" if entries else "[]"
@@ -137,14 +128,10 @@ def read_baseline(path: Path, *, named: bool = True) -> Baseline:
     for number, entry in enumerate(entries):
         key, count = _entry(entry, number, path)
         result.counts[key] = result.counts.get(key, 0) + count
-    places = {found[1]: text.count("\n", 0, found.start()) + 1 for found in _first_marks(text)}
+    marks = reversed(list(_FINGERPRINT.finditer(text))) if len(text) < 1024**2 else ()  # of more nobody looks it up
+    places = {found[1]: text.count("\n", 0, found.start()) + 1 for found in marks}  # the first of each
     result.lines = {key: places[key[2]] for key in result.counts if key[2] in places}
     return result
-
-
-def _first_marks(text: str) -> Iterator[re.Match[str]]:
-    if len(text) < 1024**2:  # of a larger one nobody looks up the line
-        yield from reversed(list(_FINGERPRINT.finditer(text)))
 
 
 def _text(path: Path, within: Boundary | None) -> str:

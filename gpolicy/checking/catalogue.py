@@ -1,19 +1,20 @@
-"""All rules: each class with an `info` in a module below `gpolicy.rules`; and what there is to know of each."""
+"""All rules: each class with an `info` in a module below `gpolicy.rules`; what there is to know of each; and the words
+that name them: a code, a name, or a prefix of codes for a family (GP2, GP20).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pkgutil import walk_packages
 from types import ModuleType
 from typing import Final
 
-from gpolicy.checking import baseline, idle_globs, suppressing, waiving
-from gpolicy.checking.fleet import FleetRule
-from gpolicy.checking.rule import Rule
-from gpolicy.findings import HOUSE, HOUSE_CODE, Finding, RuleInfo, warning_rule
+from gpolicy.checking import baseline, settings, suppressing, waiving
+from gpolicy.checking.rule import FleetRule, Rule
+from gpolicy.findings import HOUSE, HOUSE_CODE, Finding, RuleInfo, Severity, warning_rule
 from gpolicy.guessing import did_you_mean
 from gpolicy.policy import structure
 from gpolicy.policy.schema_rules import RULE_NAME
@@ -39,6 +40,8 @@ FAMILIES: Final = {
     "GP9": "Waivers, suppressions, the baseline and house rules",
 }
 """What the rules of a range of codes are about."""
+EVERY_RULE: Final = "GP"
+_FAMILY: Final = re.compile(r"GP[0-9]{0,2}", re.IGNORECASE)
 _HOUSE_RULE: Final = re.compile(f"{HOUSE}{RULE_NAME[1:-1]}")
 _LIKE_A_CODE: Final = re.compile(r"gp[0-9oil]+")
 _DIGITS: Final = str.maketrans("oil", "011")
@@ -87,7 +90,7 @@ CATALOGUE: Final = catalogue(
         *(rule.info for rule in FLEET_RULES),
         *(
             item
-            for module in (structure, waiving, suppressing, baseline, idle_globs)  # the engine itself finds these
+            for module in (structure, waiving, suppressing, baseline, settings)  # the engine itself finds these
             for item in vars(module).values()
             if isinstance(item, RuleInfo)
         ),
@@ -97,17 +100,24 @@ CATALOGUE: Final = catalogue(
 _BY_WORD: Final = {word.lower(): info for info in CATALOGUE for word in (info.code, info.name)}
 
 
-def find_rule(word: str, *, guess: bool = True) -> tuple[RuleInfo | None, str]:
+def find_rule(
+    word: str, *, guess: bool = True, house_rules: Collection[str] | None = None
+) -> tuple[RuleInfo | None, str]:
     """Return the rule with this code or name (in any case), or None and a hint about what may have been meant.
 
-    Without `guess` the word is compared with no other: for who asks for thousands. Every house/NAME may be a house rule
-    of some policy (`gpolicy.checking.selection.KnownRules` knows those of one).
+    Without `guess` the word is compared with no other: for who asks for thousands. `house_rules` are those that there
+    are (house/NAME); without them every house/NAME may be a house rule of some policy.
     """
     wanted = word.strip().lower()[:100]
     if wanted in _BY_WORD:
         return _BY_WORD[wanted], ""
     if _HOUSE_RULE.fullmatch(wanted):
-        return replace(_BY_WORD[HOUSE_CODE.lower()], name=wanted), ""
+        if house_rules is None or wanted in house_rules:
+            return replace(_BY_WORD[HOUSE_CODE.lower()], name=wanted), ""
+        otherwise = "the policy and what it extends have no Rule of this name"
+        return None, did_you_mean(wanted, house_rules if guess else (), otherwise)
+    if f"{HOUSE}{wanted}" in (house_rules or ()):
+        return None, f"Did you mean `{HOUSE}{wanted}`?"
     if _LIKE_A_CODE.fullmatch(wanted):
         return None, _code_hint(wanted)
     words = [word for info in CATALOGUE for word in (info.code, info.name)] if guess else []
@@ -137,3 +147,81 @@ def _code_hint(word: str) -> str:
         return f"Did you mean `{best}`?"
     family = code[:3]
     return f"`gpolicy explain {family}` lists its family" if family in FAMILIES else "`gpolicy explain` lists all rules"
+
+
+def rules_named(
+    word: str, *, guess: bool = True, house_rules: Collection[str] | None = None
+) -> tuple[tuple[RuleInfo, ...], str]:
+    """Return the rules that a word names, in order; or none and a hint (see `find_rule`)."""
+    wanted = word.strip()
+    family = tuple(info for info in CATALOGUE if info.code.startswith(wanted.upper())) if is_family(word) else ()
+    if family or (is_family(word) and f"{HOUSE}{wanted.lower()}" not in (house_rules or ())):
+        return family, "" if family else "`gpolicy explain` lists all rules"
+    info, hint = find_rule(wanted, guess=guess, house_rules=house_rules)
+    return ((info,) if info else ()), hint
+
+
+def is_family(word: str) -> bool:
+    """Return whether a word names a family by a prefix of its codes."""
+    return _FAMILY.fullmatch(word.strip()) is not None
+
+
+def ignored_codes(select: Iterable[str] | None, ignore: Iterable[str]) -> frozenset[str]:
+    """Return the keys (codes, names of house rules) of the rules that do not count.
+
+    The most precise word about a rule decides, `ignore` where both are as precise: with select GP2 and ignore GP20 and
+    select spec-overlap, of the GP20x only spec-overlap counts. No `select` selects all. What can be no less than an
+    error always counts, and so does drift unless it is ignored: to select what check looks for hides none. The words
+    are known ones.
+    """
+    selected = {DRIFT.code: len(EVERY_RULE), **_precision((EVERY_RULE,) if select is None else select)}
+    ignored = _precision(ignore)
+    keys = [info.key for info in CATALOGUE if not info.stays]
+    keys += [key for key in {**selected, **ignored} if key.startswith(HOUSE)]
+
+    def is_ignored(key: str) -> bool:
+        shared = HOUSE_CODE if key.startswith(HOUSE) else key  # a house rule follows what is said of all
+        chosen = selected.get(key, selected.get(shared, 0))
+        return ignored.get(key, ignored.get(shared, 0)) >= chosen
+
+    return frozenset(key for key in keys if is_ignored(key))
+
+
+def house_rules_kept(select: Iterable[str] | None, ignored: frozenset[str]) -> frozenset[str]:
+    """Return the house rules that are selected by name, and so count even where all the others do not."""
+    return frozenset(key for key in _precision(select or ()) if key.startswith(HOUSE) and key not in ignored)
+
+
+def selects_nothing(select: Iterable[str], ignore: Iterable[str]) -> bool:
+    """Return whether no selected rule counts, which is a mistake."""
+    select = list(select)
+    return _precision(select).keys() <= ignored_codes(select, ignore)
+
+
+def severities_by_code(words: Mapping[str, Severity]) -> dict[str, Severity]:
+    """Return severity by a rule's key; the most precise word about a rule decides, then the last.
+
+    Of a family, what can be no less than an error stays one.
+    """
+    result: dict[str, Severity] = {}
+    for word in sorted(words, key=_precision_of):
+        for info in rules_named(word)[0]:
+            if words[word] is Severity.ERROR or not info.stays:
+                result[info.key] = words[word]
+    return result
+
+
+def _precision(words: Iterable[str]) -> dict[str, int]:
+    """Return how precisely the words name each rule."""
+    result: dict[str, int] = {}
+    for word in words:
+        for info in rules_named(word)[0]:
+            result[info.key] = max(_precision_of(word), result.get(info.key, 0))
+    return result
+
+
+def _precision_of(word: str) -> int:
+    """Return how precise a word is: the number of letters of a family, 5 for one rule, 6 for one house rule."""
+    if is_family(word):
+        return len(word.strip())
+    return 6 if word.strip().lower().startswith(HOUSE) else 5

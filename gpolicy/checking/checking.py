@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import partial
 from typing import Final
 
 from gpolicy.checking.baseline import Baseline
-from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule
-from gpolicy.checking.consequences import without_consequences
+from gpolicy.checking.catalogue import CATALOGUE, FLEET_RULES, RULES, find_rule, rules_named
+from gpolicy.checking.consequences import is_said_better, is_silent, without_consequences
 from gpolicy.checking.context import Context
-from gpolicy.checking.fleet import Fleet
-from gpolicy.checking.forecast import Forecast
-from gpolicy.checking.idle_globs import idle_globs
-from gpolicy.checking.rule import Hit, Rule, Same
-from gpolicy.checking.selection import KnownRules
-from gpolicy.checking.settings import DEFAULT, Settings
+from gpolicy.checking.forecast import NO_FORECAST, Forecast
+from gpolicy.checking.rule import Fleet, Hit, Rule
+from gpolicy.checking.settings import DEFAULT, Settings, idle_globs
 from gpolicy.checking.suppressing import Suppressions
 from gpolicy.checking.waiving import Waivers, can_be_waived
 from gpolicy.cluster.state import ClusterState
@@ -27,7 +25,6 @@ from gpolicy.policy.model import Policy
 
 WAIVER, COMMENT, BASELINE = "waiver", "comment", "baseline"
 """What may accept a finding."""
-NO_FORECAST: Final = Forecast()
 _ALWAYS_RUN: Final = frozenset(info.code for info in CATALOGUE if info.code.startswith("GP0"))
 ACCEPTABLE: Final = frozenset(info.code for info in CATALOGUE if can_be_waived(info))
 """Codes of the rules whose findings a waiver, a comment or a baseline may accept."""
@@ -70,48 +67,59 @@ class Examination:
 
         An exception in a rule is a fault of gpolicy and not caught.
         """
-        policy, settings, baseline = self.policy, self.settings, self.baseline
+        settings = self.settings
         if self.state is not None and settings.ganeti_version is None:
             settings = replace(settings, ganeti_version=release_of(self.state.software_version))
-        by_code = {rule.info.code: rule for rule in RULES}
-        context = Context(policy, self.state, settings, self.today, self.forecast, by_code)
-        rules = [rule for rule in RULES if _runs_in(rule, context) and not (self.to_plan and rule.said_by_plan)]
-        known = KnownRules(rule.word for rule in policy.house_rules)
-        waivers = Waivers(policy.waivers, known.find, self.today)
-        suppressions = Suppressions(policy, known.named, can_be_waived)
-        sieve = _Sieve(settings, suppressions, waivers)
-        sieve.take(_structure_hits(policy))
-        for rule in sorted(rules, key=lambda rule: rule.runs_last):
-            last = rule.runs_last
-            if last and any(map(rule.silent_after.silences, sieve.kept)):
-                rules.remove(rule)
+        context = Context(
+            self.policy, self.state, settings, self.today, self.forecast, {rule.info.code: rule for rule in RULES}
+        )
+        sieve = _Sieve.of(context)
+        codes = self._run_rules(context, sieve)
+        found = self._with_idle(context, sieve, codes)
+        if not self.to_accept:
+            found = without_consequences(found, settings)  # of what is accepted nothing follows
+        accepted = sorted(sieve.accepted, key=lambda item: item.finding.sort_key())
+        return Checked(self.policy, settings, found, accepted)
+
+    def _run_rules(self, context: Context, sieve: _Sieve) -> frozenset[str]:
+        """Sift what is found; return the codes of the rules that ran and could find all that they are for."""
+        sieve.take(_structure_hits(self.policy))
+        codes = set(_ALWAYS_RUN - context.settings.ignored)
+        for rule in sorted(RULES, key=lambda rule: rule.runs_last):
+            said_elsewhere = self.to_plan and rule.said_by_plan
+            if said_elsewhere or not _runs_in(rule, context) or is_silent(rule, sieve.kept):
                 continue
-            hits = rule.check_after(context, tuple(sieve.kept)) if last else context.found_by(rule.info.code)
-            sieve.take(hit for hit in hits if not _is_said_better(rule, hit, context))
+            code = rule.info.code
+            hits = rule.check_after(context, tuple(sieve.kept)) if rule.runs_last else context.found_by(code)
+            sieve.take(hit for hit in hits if not is_said_better(rule, hit, context))
+            if rule.knows_enough(context):
+                codes.add(code)
         sieve.take(self.fleet)
-        accepted = sieve.accepted
-        codes = {rule.info.code for rule in rules if rule.knows_enough(context)} | _ALWAYS_RUN - settings.ignored
+        return frozenset(codes)
+
+    def _with_idle(self, context: Context, sieve: _Sieve, codes: frozenset[str]) -> list[Finding]:
+        """Return what is left with its severity, and what is found about waivers, comments, globs and the baseline."""
+        policy, settings, baseline = self.policy, context.settings, self.baseline
 
         def ran(key: str) -> bool:
             is_house = key.startswith(HOUSE)
             return HOUSE_CODE in codes and key not in settings.ignored if is_house else key in codes
 
-        about = [*waivers.findings, *suppressions.findings, *idle_globs(settings, policy)]
-        if context.whole and not policy.is_part:  # else what is accepted may be found in the rest
+        def counting(findings: Iterable[Finding]) -> Iterator[Finding]:
+            return (settings.with_severity(finding) for finding in findings if settings.counts(finding))
+
+        is_whole = context.whole and not policy.is_part  # else what is accepted may be found in the rest
+        about = [*sieve.waivers.findings, *sieve.suppressions.findings, *idle_globs(settings, policy)]
+        if is_whole:
             labels = [item.label for item in policy.objects]
-            about += [*waivers.unused(ran, labels, policy.paths), *suppressions.unused(ran)]
-        counting = (finding for finding in about if settings.counts(finding))
-        found = by_place(settings.with_severity(finding) for finding in (*sieve.kept, *counting))
+            about += [*sieve.waivers.unused(ran, labels, policy.paths), *sieve.suppressions.unused(ran)]
+        found = by_place((*map(settings.with_severity, sieve.kept), *counting(about)))
         if baseline is not None:
             found, old, met = baseline.split(found, policy.files, ACCEPTABLE)
-            accepted += [Accepted(finding, BASELINE) for finding in old]
-            if context.whole and not policy.is_part:
-                stale = baseline.stale(met, policy.paths, ran)
-                found += [settings.with_severity(finding) for finding in stale if settings.counts(finding)]
-                found.sort(key=Finding.sort_key)
-        if not self.to_accept:
-            found = without_consequences(found, settings)  # of what is accepted nothing follows
-        return Checked(policy, settings, found, sorted(accepted, key=lambda item: item.finding.sort_key()))
+            sieve.accepted += [Accepted(finding, BASELINE) for finding in old]
+            found += counting(baseline.stale(met, policy.paths, ran) if is_whole else ())
+            found.sort(key=Finding.sort_key)
+        return found
 
 
 def check_policy(
@@ -135,26 +143,9 @@ def check_fleet(policies: Sequence[Policy]) -> list[list[Hit]]:
     found: list[list[Hit]] = [[] for _ in policies]
     fleet = Fleet(policies)
     for rule in FLEET_RULES if len(policies) > 1 else ():
-        for item in rule.check(fleet):
-            found[item.policy].append(item.hit)
+        for hit in rule.check(fleet):
+            found[hit.policy].append(hit)
     return found
-
-
-def _is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
-    """Return whether another rule says the same as a hit of `rule`, and more exactly."""
-    for shared, codes in rule.better:
-        asked = context.without_cluster if shared is Same.LABEL else context
-        others = [other for code in codes for other in asked.found_by(code)]
-        match shared:
-            case Same.LABEL:
-                is_said = hit.label in {other.label for other in others}
-            case Same.PLACE:
-                is_said = hit.finding.span in {other.finding.span for other in others} - {None}
-            case guard:
-                is_said = hit.guard == guard and others != []
-        if is_said:
-            return True
-    return False
 
 
 def _runs_in(rule: Rule, context: Context) -> bool:
@@ -164,29 +155,34 @@ def _runs_in(rule: Rule, context: Context) -> bool:
     return fits_state and (context.whole or not rule.needs_whole_policy)
 
 
+@dataclass(slots=True)
 class _Sieve:
     """Sorts what is found into what counts and is `kept`, and what something accepts."""
 
-    def __init__(self, settings: Settings, suppressions: Suppressions, waivers: Waivers) -> None:
-        self._settings = settings
-        self._suppressions = suppressions
-        self._waivers = waivers
-        self.kept: list[Finding] = []
-        self.accepted: list[Accepted] = []
+    settings: Settings
+    suppressions: Suppressions
+    waivers: Waivers
+    kept: list[Finding] = field(default_factory=list)
+    accepted: list[Accepted] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, context: Context) -> _Sieve:
+        policy, house_rules = context.policy, frozenset(rule.word for rule in context.policy.house_rules)
+        waivers = Waivers(policy.waivers, partial(find_rule, house_rules=house_rules), context.today)
+        return cls(context.settings, Suppressions(policy, partial(rules_named, house_rules=house_rules)), waivers)
 
     def take(self, hits: Iterable[Hit]) -> None:
         for hit in hits:
             finding = hit.finding
-            if not self._settings.counts(finding):
+            if not self.settings.counts(finding):
                 continue
-            reason = self._suppressions.reason(finding) if _can_be_accepted(finding) else None
-            waiver = self._waivers.covering(hit)  # asked in any case: a waiver that only repeats a comment is in use
-            if waiver is not None:
-                self.accepted.append(Accepted(self._settings.with_severity(finding), WAIVER, waiver.reason))
-            elif reason is not None:
-                self.accepted.append(Accepted(self._settings.with_severity(finding), COMMENT, reason))
-            else:
+            reason = self.suppressions.reason(finding) if finding.code in ACCEPTABLE else None
+            waiver = self.waivers.covering(hit)  # asked in any case: a waiver that only repeats a comment is in use
+            if waiver is None and reason is None:
                 self.kept.append(finding)
+                continue
+            by, why = (COMMENT, reason or "") if waiver is None else (WAIVER, waiver.reason)
+            self.accepted.append(Accepted(self.settings.with_severity(finding), by, why))
 
 
 def _structure_hits(policy: Policy) -> Iterator[Hit]:
@@ -196,12 +192,6 @@ def _structure_hits(policy: Policy) -> Iterator[Hit]:
         documents[declared.document.file].append((declared.document.value_span(()), declared.label))
     for finding in policy.findings:
         place = finding.span
-        around = documents[place.file] if place and _can_be_accepted(finding) else []
+        around = documents[place.file] if place and finding.code in ACCEPTABLE else []
         inside = (label for span, label in around if place and place.lies_within(span))
         yield Hit(next(inside, ""), finding)
-
-
-def _can_be_accepted(finding: Finding) -> bool:
-    """Return whether a waiver could name the rule of this finding."""
-    info, _ = find_rule(finding.code)
-    return info is not None and can_be_waived(info)

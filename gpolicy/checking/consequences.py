@@ -1,7 +1,8 @@
 """One mistake, one finding.
 
-What only follows from a number, a text or a switch that is most likely wrong is left out; all references to one
-missing name are one finding.
+What only follows from a number, a text or a switch that is most likely wrong is left out, and what another rule says
+more exactly; all references to one missing name are one finding. Rules say as data what their findings explain, after
+which they are silent, and which say the same better (`Rule`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from dataclasses import replace
 from typing import Final
 
 from gpolicy.checking.catalogue import RULES
+from gpolicy.checking.context import Context
+from gpolicy.checking.rule import Explains, Hit, Rule, Same
 from gpolicy.checking.settings import Settings
 from gpolicy.findings import BASE_FILE, Finding, Related, Severity, Span
 from gpolicy.printable import count
@@ -19,11 +22,8 @@ from gpolicy.printable import count
 _EXPLAINS: Final = {rule.info.code: rule.explains for rule in RULES if rule.explains is not None}
 """How the findings of some rules explain others, by code."""
 _ORDER: Final = {code: explains.order for code, explains in _EXPLAINS.items() if explains.order is not None}
-_FOLLOWING: Final = ("GP1", "GP2", "GP4", "GP6", "GP818")
-"""Families of rules whose findings may follow from a cause; structure, clusters, guards and tests speak of others.
-
-But a test that gives spindles only asks what exclusive storage would allow.
-"""
+_FOLLOWING: Final = ("GP1", "GP2", "GP4", "GP6", *(rule.info.code for rule in RULES if rule.follows))
+"""Families of rules whose findings may follow from a cause, and rules of others that say so of themselves."""
 _UNREAD: Final = ("GP012", "GP016")
 """Rules whose findings are at a value that does not hold what was meant."""
 _USING: Final = "GP8"
@@ -44,17 +44,12 @@ def without_consequences(found: Sequence[Finding], settings: Settings) -> list[F
     """
     unread = {finding.span for finding in found if finding.code in _UNREAD and finding.span is not None}
     found = [finding for finding in found if finding.code in _UNREAD or finding.span not in unread]
-    causes: dict[Span | None, Finding] = {}
-    for finding in sorted((item for item in found if item.code in _ORDER), key=lambda item: _ORDER[item.code]):
-        if finding.span is not None:
-            about = (related.span for related in finding.related) if _EXPLAINS[finding.code].also_related else ()
-            for span in (finding.span, *about):
-                causes.setdefault(span, finding)
+    causes = _causes_by_place(found)
     better = {finding.span for finding in found if finding.severity is Severity.ERROR or finding.code.startswith(_TAGS)}
     named: dict[tuple[Span | None, str], Finding] = {
         (related.span, related.message): finding
         for finding in found
-        if _names_each(finding)
+        if _explains(finding).one_by_one
         for related in finding.related
     }
     left_out: set[Finding] = set()
@@ -70,11 +65,44 @@ def without_consequences(found: Sequence[Finding], settings: Settings) -> list[F
         worst = min(same, key=lambda finding: finding.severity.rank)
         left_out.update(same)
         if worst.severity.rank < cause.severity.rank:
-            if cause in left_out or any(settings.sets_severity(finding) for finding in (cause, worst)):
+            if cause in left_out or settings.severity_of(cause) or settings.severity_of(worst):
                 left_out.remove(worst)
             else:
                 raised[cause] = _as_severe(cause, worst.severity, same)
     return [raised.get(finding, finding) for finding in found if finding not in left_out]
+
+
+def _causes_by_place(found: Iterable[Finding]) -> dict[Span | None, Finding]:
+    """Return the findings that explain others at their place, or at one that they name: the first in order of each."""
+    causes: dict[Span | None, Finding] = {}
+    for finding in sorted((item for item in found if item.code in _ORDER), key=lambda item: _ORDER[item.code]):
+        if finding.span is not None:
+            about = (related.span for related in finding.related) if _explains(finding).also_related else ()
+            for span in (finding.span, *about):
+                causes.setdefault(span, finding)
+    return causes
+
+
+def is_silent(rule: Rule, found: Iterable[Finding]) -> bool:
+    """Return whether a rule that runs last is not asked after what the others found."""
+    return rule.runs_last and any(map(rule.silent_after.silences, found))
+
+
+def is_said_better(rule: Rule, hit: Hit, context: Context) -> bool:
+    """Return whether another rule says the same as a hit of `rule`, and more exactly."""
+    for shared, codes in rule.better:
+        asked = context.without_cluster if shared is Same.LABEL else context
+        others = [other for code in codes for other in asked.found_by(code)]
+        match shared:
+            case Same.LABEL:
+                is_said = any(hit.label == other.label for other in others)
+            case Same.PLACE:
+                is_said = hit.finding.span in {other.finding.span for other in others} - {None}
+            case guard:
+                is_said = hit.guard == guard and others != []
+        if is_said:
+            return True
+    return False
 
 
 def _as_severe(cause: Finding, severity: Severity, following: list[Finding]) -> Finding:
@@ -98,7 +126,7 @@ def _cause(
     finding: Finding, causes: Mapping[Span | None, Finding], named: Mapping[tuple[Span | None, str], Finding]
 ) -> Finding | None:
     """Return the finding that another one follows from; itself if it is a cause, None if it stands for itself."""
-    if _names_each(finding):
+    if _explains(finding).one_by_one:
         return causes.get(finding.span)
     figure = named.get((finding.span, finding.message))
     if figure is not None:
@@ -108,13 +136,13 @@ def _cause(
     spans = (finding.span, *(related.span for related in finding.related))
     found = [causes[span] for span in spans if span in causes]
     cause = min(found, key=lambda cause: _ORDER[cause.code], default=None)
-    may_be_meant = cause is not None and _EXPLAINS[cause.code].may_be_meant
+    may_be_meant = cause is not None and _explains(cause).may_be_meant
     return None if may_be_meant and finding.severity is Severity.INFO else cause
 
 
-def _names_each(finding: Finding) -> bool:
-    """Return whether a finding names what follows from it, one by one."""
-    return finding.code in _EXPLAINS and _EXPLAINS[finding.code].one_by_one
+def _explains(finding: Finding) -> Explains:
+    """Return how a finding explains others: by default not at all."""
+    return _EXPLAINS.get(finding.code, Explains())
 
 
 def one_for_each_missing(*policies: Iterable[Finding]) -> dict[Finding, list[Finding]]:

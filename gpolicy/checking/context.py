@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from gpolicy.checking.forecast import Forecast
-from gpolicy.checking.members import Members
+from gpolicy.checking.forecast import NO_FORECAST, Forecast
 from gpolicy.checking.pairs import Pair, pairs_of
 from gpolicy.checking.settings import Settings
-from gpolicy.checking.tags import Tag, TaggedNode, declared_tags, tagged_entries, tagged_groups, tagged_nodes
+from gpolicy.checking.tags import Members, Tag, TaggedNode, declared_tags, tagged_entries, tagged_groups, tagged_nodes
 from gpolicy.cluster.state import ClusterState
-from gpolicy.findings import Finding, Related, Severity, Span
+from gpolicy.findings import Finding, Severity, Span
 from gpolicy.ganeti.parameter import Level, Path
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, Leaves, Policy
 from gpolicy.policy.source_file import Pointer
@@ -33,8 +32,6 @@ MINMAX: Path = ("ipolicy", "minmax")
 DISK_TEMPLATES: Path = ("ipolicy", "disk-templates")
 ENABLED_TEMPLATES: Path = ("enabled_disk_templates",)
 ENABLED_HYPERVISORS: Path = ("enabled_hypervisors",)
-MOST_COMPARED: Final = 20_000
-"""Of the specs that are compared with what nodes give, group by group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +61,7 @@ class Context:
     state: ClusterState | None
     settings: Settings
     today: date
-    forecast: Forecast = field(default_factory=Forecast)
+    forecast: Forecast = NO_FORECAST
     rules: Mapping[str, Rule] = field(default_factory=dict)
 
     @property
@@ -189,20 +186,10 @@ class Context:
 
     @cached_property
     def excesses(self) -> dict[str, tuple[Excess, ...]]:
-        """The bounds of specs that are above what the largest node of a group gives, by group.
+        """The bounds of specs that are above what the largest node of a group gives, by group."""
+        from gpolicy.checking.node_limits import excesses_by_group  # noqa: PLC0415 (it asks the context)
 
-        Groups beyond MOST_COMPARED specs are left out.
-        """
-        from gpolicy.checking.node_limits import excesses  # noqa: PLC0415 (it asks the context)
-
-        found: dict[str, tuple[Excess, ...]] = {}
-        compared = 0
-        for group in self.groups:
-            compared += len(self.pairs(group)) if group.hardware or self.members.hosts_in(group) else 0
-            if compared > MOST_COMPARED:
-                break
-            found[group.name] = tuple(excesses(self, group))
-        return found
+        return excesses_by_group(self)
 
     # --- leaves ------------------------------------------------------------------------------------------------
 
@@ -275,15 +262,6 @@ class Context:
             leaves = tuple(self.effective(declared, path) for path in paths)
             if all(leaves) and any(self.own(declared, path) for path in paths):
                 yield declared, cast(tuple[Leaf, ...], leaves)
-
-    def own_first(self, declared: Declared, *leaves: Leaf) -> tuple[Leaf, tuple[Related, ...]]:
-        """Return of contradicting leaves the first that the object has itself, and the places of the others.
-
-        Best one of its own document, and not of one that it extends.
-        """
-        declares = [leaf for leaf in leaves if self.own(declared, leaf.path) is not None]
-        own = next(iter([*(leaf for leaf in declares if leaf.document is declared.document), *declares, *leaves]))
-        return own, tuple(Related(leaf.span, f"{leaf.path[-1]} is here") for leaf in leaves if leaf is not own)
 
     # --- common questions --------------------------------------------------------------------------------------
 

@@ -108,21 +108,14 @@ def _is_no_worse(before: CheckResult, after: CheckResult) -> bool:
 
     What becomes readable as a whole may show errors that nobody could see before.
     """
-    unreadable, structure, errors = _errors(before)
-    unreadable_then, structure_then, errors_then = _errors(after)
-    if unreadable_then > unreadable:
-        return False
-    return structure_then < structure or (structure_then == structure and errors_then <= errors)
+    was, now = _errors(before), _errors(after)
+    return now[0] <= was[0] and now[1:] <= was[1:]
 
 
-def _errors(look: CheckResult) -> tuple[int, int, int]:
+def _errors(look: CheckResult) -> tuple[int, ...]:
     """Return how many findings say that a file cannot be read, that its structure is wrong, and all errors."""
-    errors = [finding.code for finding in look.findings if finding.severity is Severity.ERROR]
-    return (
-        sum(code.startswith("GP00") for code in errors),
-        sum(code.startswith("GP0") for code in errors),
-        len(errors),
-    )
+    codes = [finding.code for finding in look.findings if finding.severity is Severity.ERROR]
+    return tuple(sum(code.startswith(begin) for code in codes) for begin in ("GP00", "GP0", ""))
 
 
 # --- which fixes go together ----------------------------------------------------------------------------------------

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from gpolicy.analysis.violations import PolicyViolation
@@ -20,39 +21,30 @@ Bounds = tuple[Mapping[str, int], Mapping[str, int]]
 """The least and the greatest values of a spec pair."""
 
 
+def _without_prospect(*_: object) -> NoReturn:
+    raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
 class Forecast:
-    """Tells nothing: rules that ask find nothing. `gpolicy.forecast` has one that tells all."""
+    """By itself it tells nothing, and rules that ask find nothing. `gpolicy.forecast` has one that tells all."""
 
-    def outcomes(self, policy: Policy) -> Sequence[Outcome]:  # noqa: ARG002
-        """Return the outcomes of the policy's small tests."""
-        return ()
+    outcomes: Callable[[Policy], Sequence[Outcome]] = lambda _: ()
+    """The outcomes of the policy's small tests."""
+    idle_edits: Callable[[Policy], Iterable[tuple[Scenario, StageEdit]]] = lambda _: ()
+    """The edits of small tests that leave their cluster as it was."""
+    objections: Callable[[Policy, ClusterState], Mapping[str, Sequence[Objection]]] = lambda *_: {}
+    """What the built-in guards have against the plan that would make the cluster what the policy declares."""
+    prospect: Callable[[Policy, ClusterState], Prospect | None] = lambda *_: None
+    """What that plan would do; None where nobody can tell."""
+    verdicts: Callable[[Prospect], tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]] = _without_prospect
+    """The verdicts of the policy's guards on the plan, and those of the built-in one on its figures."""
+    impact: Callable[[Prospect, str], Impact] = _without_prospect
+    """A part of what the plan would do."""
+    breached_pair: Callable[[Sequence[Bounds], LiveGroup, LiveInstance, PolicyViolation], PolicyViolation | None] = (
+        lambda *_: None
+    )
+    """What an instance breaches of that one of the pairs which replaces the one it conforms to in its group."""
 
-    def idle_edits(self, policy: Policy) -> Iterable[tuple[Scenario, StageEdit]]:  # noqa: ARG002
-        """Return the edits of small tests that leave their cluster as it was."""
-        return ()
 
-    def objections(self, policy: Policy, state: ClusterState) -> Mapping[str, Sequence[Objection]]:  # noqa: ARG002
-        """Return what the built-in guards have against the plan that would make `state` what `policy` declares."""
-        return {}
-
-    def prospect(self, policy: Policy, state: ClusterState) -> Prospect | None:  # noqa: ARG002
-        """Return what that plan would do; None where nobody can tell."""
-        return None
-
-    def verdicts(self, prospect: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
-        """Return the verdicts of the policy's guards on the plan, and those of the built-in one on its figures."""
-        raise NotImplementedError
-
-    def impact(self, prospect: Prospect, part: str) -> Impact:
-        """Return a part of what the plan would do."""
-        raise NotImplementedError
-
-    def breached_pair(
-        self,
-        pairs: Sequence[Bounds],  # noqa: ARG002
-        group: LiveGroup,  # noqa: ARG002
-        instance: LiveInstance,  # noqa: ARG002
-        violation: PolicyViolation,  # noqa: ARG002
-    ) -> PolicyViolation | None:
-        """Return what an instance breaches of that of `pairs` which replaces the one it conforms to in its group."""
-        return None
+NO_FORECAST = Forecast()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from gpolicy.checking.context import Context, name_of
 from gpolicy.findings import Related, Span
@@ -12,6 +12,12 @@ from gpolicy.ganeti.parameter import Level, Path, Type, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.policy.model import INHERIT, ClusterPolicy, Declared, GroupPolicy, Leaf, NodeSetPolicy
 from gpolicy.policy.promised import promised_nodes, written_out
+
+_KINDS: Final[dict[Type, type | tuple[type, ...]]] = {
+    **dict.fromkeys((Type.INT, Type.SIZE, Type.MIB, Type.FLOAT), (int, float)),
+    **dict.fromkeys((Type.STRING, Type.CHOICE), str),
+    Type.BOOL: bool,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +34,11 @@ class InForce:
         return cast(float, self.value)
 
 
+def value_of(leaf: Leaf) -> InForce:
+    """Return the value that a leaf declares."""
+    return InForce(leaf.path, cast(Value, leaf.value), leaf)
+
+
 def in_force(context: Context, declared: Declared, path: Path) -> InForce | None:
     """Return what holds at `path` for the cluster or a group once the policy is applied; None where nobody knows.
 
@@ -36,28 +47,24 @@ def in_force(context: Context, declared: Declared, path: Path) -> InForce | None
     """
     leaf = context.own(declared, path)
     if leaf is not None:
-        return InForce(path, cast(Value, leaf.value), leaf)
+        return value_of(leaf)
     if context.is_unknown(declared, path):
         return None
     if declared.level is Level.GROUP:
-        observed = None if _inherits(context, declared, path) else observed_of_group(context, declared.name, path)
+        inherits = path in context.leaves(declared)  # else it would have a value of its own
+        observed = None if inherits else _observed_of_group(context, declared.name, path)
         leaf = context.cluster_leaf(path)
         if observed is not None:
             return InForce(path, observed)
         if leaf is not None:
-            return InForce(path, cast(Value, leaf.value), leaf)
+            return value_of(leaf)
         if context.is_unknown(context.policy.cluster, path):
             return None
     value = _readable(path, context.state.cluster.own.get(path)) if context.state else None
     return None if value is None else InForce(path, value)
 
 
-def _inherits(context: Context, declared: Declared, path: Path) -> bool:
-    leaf = context.leaves(declared).get(path)
-    return leaf is not None and leaf.value is INHERIT
-
-
-def observed_of_group(context: Context, name: str, path: Path) -> Value:
+def _observed_of_group(context: Context, name: str, path: Path) -> Value:
     """Return the own value of the observed group that becomes the group `name`; None where it has none."""
     if context.state is None or context.desired is None:
         return None
@@ -70,17 +77,8 @@ def observed_of_group(context: Context, name: str, path: Path) -> Value:
 def _readable(path: Path, value: Value) -> Value:
     """Return an observed value if it is of its parameter's type; a cluster may hold anything."""
     parameter = parameter_at(path)
-    kinds: tuple[type, ...]
-    match parameter.type if parameter else None:
-        case Type.INT | Type.SIZE | Type.MIB | Type.FLOAT:
-            kinds = (int, float)
-        case Type.BOOL:
-            return value if isinstance(value, bool) else None
-        case Type.STRING | Type.CHOICE:
-            kinds = (str,)
-        case _:
-            return None
-    return value if isinstance(value, kinds) and not isinstance(value, bool) else None
+    kind = _KINDS.get(parameter.type, ()) if parameter else ()
+    return value if isinstance(value, kind) and isinstance(value, bool) == (kind is bool) else None
 
 
 def together(context: Context, *paths: Path) -> Iterator[tuple[ClusterPolicy | GroupPolicy, tuple[InForce, ...]]]:

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from gpolicy.checking.context import DISK_TEMPLATES, Context, number, texts
 from gpolicy.checking.in_force import in_force
 from gpolicy.checking.pairs import Pair, amount, comparable
+from gpolicy.cluster.state import LiveNode, Resources
+from gpolicy.cluster.terms import VolumeTerms
 from gpolicy.cluster.volume_pools import VolumePool, VolumePools, volume_pools
-from gpolicy.findings import Related
+from gpolicy.findings import Related, Span
+from gpolicy.ganeti.parameter import Path
 from gpolicy.ganeti.vocabulary import HYPERVISORS
+from gpolicy.ganeti.volume_arithmetic import VolumeSize
+from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
+from gpolicy.policy.source_file import Located
 from gpolicy.resolve.terms import volume_terms
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gpolicy.checking.context import Context
-    from gpolicy.cluster.state import LiveNode, Resources
-    from gpolicy.cluster.terms import VolumeTerms
-    from gpolicy.findings import Span
-    from gpolicy.ganeti.parameter import Path
-    from gpolicy.ganeti.volume_arithmetic import VolumeSize
-    from gpolicy.policy.model import GroupPolicy, Hardware, Leaf
-    from gpolicy.policy.source_file import Located
-
 VCPU_RATIO: Final[Path] = ("ipolicy", "vcpu-ratio")
+MOST_COMPARED: Final = 20_000
+"""Of the specs that are compared with what nodes give, group by group."""
 _ON_VOLUMES: Final = frozenset({"plain", "drbd"})
 _SPARED: Final = frozenset({"memory-size", "disk-size"})
 """Of these the allocator requires some to stay free."""
@@ -95,7 +91,22 @@ class Excess:
         return f"{self.pair.title}: {what} {verb} more than {of_whom} has ({amount(name, int(self.limit.most))}{keeps})"
 
 
-def excesses(context: Context, group: GroupPolicy) -> Iterator[Excess]:
+def excesses_by_group(context: Context) -> dict[str, tuple[Excess, ...]]:
+    """Return the bounds of specs that are above what the largest node of a group gives, by group.
+
+    Groups beyond MOST_COMPARED specs are left out.
+    """
+    found: dict[str, tuple[Excess, ...]] = {}
+    compared = 0
+    for group in context.groups:
+        compared += len(context.pairs(group)) if group.hardware or context.members.hosts_in(group) else 0
+        if compared > MOST_COMPARED:
+            break
+        found[group.name] = tuple(_excesses(context, group))
+    return found
+
+
+def _excesses(context: Context, group: GroupPolicy) -> Iterator[Excess]:
     """Yield the bounds of a group's pairs that are above what its largest node gives; a max only if its min is not."""
     pairs = comparable(context.pairs(group))
     exclusive = context.exclusive(group) is not None
@@ -143,10 +154,8 @@ def _limits(context: Context, group: GroupPolicy) -> Iterator[NodeLimit]:
     exclusive = context.exclusive(group) is not None
     ratio = in_force(context, group, VCPU_RATIO)
     times = ratio.number if ratio is not None else 0
-    memory_kept, cpus_kept = (
-        kept_by_node(context, group, "mem_node", "mem_hv"),
-        kept_by_node(context, group, "cpu_node"),
-    )
+    memory_kept = kept_by_node(context, group, "mem_node", "mem_hv")
+    cpus_kept = kept_by_node(context, group, "cpu_node")
     memory, cpus = total_of(memory_kept), total_of(cpus_kept)
     if hardware and hardware.memory:
         yield _promised("memory-size", hardware.memory, () if exclusive else memory_kept)  # GP415 counts it there

@@ -17,17 +17,18 @@ MAX_PAIRS: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One min/max pair of a `minmax` list: an instance fits when it lies in the box, both bounds included.
-
-    `possible` says whether any size lies in it: no min above its max.
-    """
+    """One min/max pair of a `minmax` list: an instance fits when it lies in the box, both bounds included."""
 
     leaf: Leaf
     index: int
     name: str | None
     minimum: Mapping[str, int]
     maximum: Mapping[str, int]
-    possible: bool
+
+    @property
+    def possible(self) -> bool:
+        """Whether any size lies in it: no min above its max."""
+        return all(self.minimum[parameter] <= self.maximum[parameter] for parameter in SPEC_PARAMETERS)
 
     @property
     def title(self) -> str:
@@ -82,12 +83,7 @@ def pairs_of(leaf: Leaf) -> tuple[Pair, ...]:
     """Return the pairs that a leaf of `ipolicy.minmax` holds."""
     values = cast(list[dict[str, Any]], leaf.value)
     names = leaf.pair_names
-    return tuple(_pair(leaf, index, names[index], value["min"], value["max"]) for index, value in enumerate(values))
-
-
-def _pair(leaf: Leaf, index: int, name: str | None, minimum: dict[str, int], maximum: dict[str, int]) -> Pair:
-    possible = all(minimum[parameter] <= maximum[parameter] for parameter in SPEC_PARAMETERS)
-    return Pair(leaf, index, name, minimum, maximum, possible)
+    return tuple(Pair(leaf, index, names[index], value["min"], value["max"]) for index, value in enumerate(values))
 
 
 def comparable(pairs: Iterable[Pair]) -> list[Pair]:

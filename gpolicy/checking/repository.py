@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from gpolicy.checking.baseline import baseline_text, key_of, read_baseline
-from gpolicy.checking.checking import ACCEPTABLE, NO_FORECAST, Checked, Examination, check_fleet
+from gpolicy.checking.checking import ACCEPTABLE, Checked, Examination, check_fleet
 from gpolicy.checking.consequences import one_for_each_missing
-from gpolicy.checking.forecast import Forecast
+from gpolicy.checking.forecast import NO_FORECAST, Forecast
 from gpolicy.checking.rule import Hit
 from gpolicy.checking.settings_tables import NONE, Overrides, settings_of, settings_of_each
 from gpolicy.cluster.state import ClusterState
@@ -45,10 +46,7 @@ class Checker:
     ) -> None:
         self._roots = roots
         self._fleet = fleet
-        self._state = state
-        self._today = today
-        self._forecast = forecast
-        self._to_accept = not baseline
+        self._examination = partial(Examination, state=state, today=today, forecast=forecast, to_accept=not baseline)
         self._settings = settings_of_each(roots, overrides)
         files = dict.fromkeys(settings.baseline for settings in self._settings if settings.baseline and baseline)
         self._baselines = {path: read_baseline(path, named=overrides.baseline is not None) for path in files}
@@ -58,31 +56,23 @@ class Checker:
         return [item.run() for item in self.examinations(texts)]
 
     def examinations(self, texts: Mapping[str, str] | None = None) -> list[Examination]:
-        """Return what `check` does once all policies are read."""
+        """Return what `check` does once all policies are read. UsageError where no policy has a selected house rule."""
         policies = [load_policy(root, texts) for root in self._roots]
-        self._refuse_unknown_house_rules(policies)
+        known = {rule.word for policy in policies for rule in policy.house_rules}
+        unknown = sorted(set[str]().union(*(settings.kept for settings in self._settings)) - known)
+        if unknown and not any(policy.is_part for policy in policies):  # it would hide all findings
+            hint = did_you_mean(unknown[0], known, "write the name of a Rule document behind house/")
+            raise UsageError(f"`select` names {unknown[0]}, and no policy here has this house rule", hint=hint)
         fleet = check_together(self._roots, policies) if self._fleet is None else self._fleet
         return [
-            Examination(
+            self._examination(
                 policy=policy,
                 settings=settings,
                 baseline=self._baselines.get(settings.baseline) if settings.baseline else None,
                 fleet=fleet.get(real_path(root), ()),
-                state=self._state,
-                today=self._today,
-                forecast=self._forecast,
-                to_accept=self._to_accept,
             )
             for root, policy, settings in zip(self._roots, policies, self._settings, strict=True)
         ]
-
-    def _refuse_unknown_house_rules(self, policies: Sequence[Policy]) -> None:
-        """Raise UsageError where a house rule is selected that no policy has: it would hide all findings."""
-        known = {rule.word for policy in policies for rule in policy.house_rules}
-        unknown = sorted(set[str]().union(*(settings.kept for settings in self._settings)) - known)
-        if unknown and not any(policy.is_part for policy in policies):
-            hint = did_you_mean(unknown[0], known, "write the name of a Rule document behind house/")
-            raise UsageError(f"`select` names {unknown[0]}, and no policy here has this house rule", hint=hint)
 
 
 def check_together(roots: Sequence[Path], policies: Sequence[Policy]) -> dict[Path, Sequence[Hit]]:

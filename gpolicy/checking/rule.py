@@ -1,28 +1,33 @@
-"""What a rule is: one small class with its documentation and a check."""
+"""What a rule is: one small class with its documentation and a check of one policy, or of several together."""
 
 from __future__ import annotations
 
+import os
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from gpolicy.checking.context import Context
 from gpolicy.findings import Finding, Fix, Related, RuleInfo, Severity, Span
 from gpolicy.ganeti.parameter import Path
-from gpolicy.policy.model import Declared
+from gpolicy.policy.model import Declared, Policy
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A finding and the label of what it is about, for waivers: cluster, or group/NAME, node-set/, guard/, test/.
 
-    `guard`: the built-in guard that it repeats.
+    `guard`: the built-in guard that it repeats. `policy`: of several policies, the place of the one in whose files it
+    stands.
     """
 
     label: str
     finding: Finding
     guard: str = ""
+    policy: int = 0
 
 
 class Same(Enum):
@@ -74,8 +79,9 @@ class Rule:
     the whole policy comes to; it runs after the others.
 
     One mistake makes one finding. By these the checker leaves out what only follows from another finding:
-    `explains` what follows from those of this rule; `silent_after` those after which it is not asked; `better` the
-    codes of rules that say the same more exactly, by what the hits share: `Same`, or the guard that they repeat.
+    `explains` what follows from those of this rule; `follows`: its own may follow from one, though those of its family
+    do not; `silent_after` those after which it is not asked; `better` the codes of rules that say the same more
+    exactly, by what the hits share: `Same`, or the guard that they repeat.
     """
 
     info: ClassVar[RuleInfo]
@@ -87,6 +93,7 @@ class Rule:
     needs_whole_policy: ClassVar[bool] = False
     runs_last: ClassVar[bool] = False
     explains: ClassVar[Explains | None] = None
+    follows: ClassVar[bool] = False
     silent_after: ClassVar[SilentAfter] = SilentAfter()
     better: ClassVar[tuple[tuple[Same | str, tuple[str, ...]], ...]] = ()
 
@@ -118,3 +125,75 @@ class Rule:
         """Return a finding of this rule about `subject` (an object, or its label)."""
         label = subject if isinstance(subject, str) else subject.label
         return Hit(label, self.info.finding(message, span, hint=hint, related=related, fix=fix, missing=missing), guard)
+
+
+@dataclass(frozen=True, eq=False)
+class Fleet:
+    """Policies that are checked together. Those whose documents extend the same base belong to one fleet."""
+
+    policies: Sequence[Policy]
+
+    @cached_property
+    def with_one_base(self) -> list[list[int]]:
+        """The policies, by their places in the list, that share a base, directly or through others."""
+        leaders = list(range(len(self.policies)))  # the first of the policies that each is joined with
+
+        def leader(number: int) -> int:
+            while leaders[number] != number:
+                number = leaders[number]
+            return number
+
+        users: dict[object, int] = {}
+        for number, policy in enumerate(self.policies):
+            for base in _bases(policy):
+                one, other = sorted((leader(users.setdefault(base, number)), leader(number)))
+                leaders[other] = one
+        members = defaultdict(list)
+        for number in range(len(self.policies)):
+            members[leader(number)].append(number)
+        return [found for found in members.values() if len(found) > 1]
+
+    def name(self, number: int) -> str:
+        """Return how messages name a policy: by its cluster, else by its first file."""
+        policy = self.policies[number]
+        return policy.cluster.name if policy.cluster else ", ".join(policy.paths[:1])
+
+
+class FleetRule:
+    """One rule about several policies. A new one is a subclass with `info` and `check`, below `gpolicy.rules`."""
+
+    info: ClassVar[RuleInfo]
+
+    def check(self, fleet: Fleet) -> Iterator[Hit]:
+        """Yield what is wrong. Must not raise."""
+        raise NotImplementedError
+
+    def hit(
+        self, policy: int, label: str, message: str, span: Span, hint: str, related: tuple[Related, ...] = ()
+    ) -> Hit:
+        """Return a finding of this rule in the files of one policy."""
+        return Hit(label, self.info.finding(message, span, hint=hint, related=related), policy=policy)
+
+
+def place_of(span: Span) -> tuple[str, int, int]:
+    """Return a key of a place that is the same for each policy that reads the file."""
+    return (real_file(span.file), span.line, span.column)
+
+
+def _bases(policy: Policy) -> set[tuple[str, object]]:
+    """Return the documents outside of a policy's own that its objects take values from."""
+    own = {real_file(document.file) for document in policy.documents}
+    documents = {
+        id(leaf.document): leaf.document
+        for declared in policy.objects
+        for top in declared.leaves.values()
+        for leaf in (top, *top.overridden)
+    }
+    found = ((real_file(document.file), document.mark) for document in documents.values())
+    return {(file, mark) for file, mark in found if file not in own}
+
+
+@lru_cache(maxsize=4096)
+def real_file(file: str) -> str:
+    """Return the path of a file without links."""
+    return os.path.realpath(file)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
-from gpolicy.findings import HOUSE_CODE, Finding, RuleInfo, Severity, Span
+from gpolicy.findings import HOUSE_CODE, Finding, RuleInfo, Severity, Span, warning_rule
+from gpolicy.guessing import did_you_mean
 from gpolicy.policy.boundary import relative_path
+from gpolicy.policy.files import SUFFIXES
+from gpolicy.policy.model import Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +46,9 @@ class Settings:
     """The settings of one check. `severities` by a rule's key; `parameters` by rule code, then by name.
 
     `ignored` are the keys of rules that do not count anywhere, `kept` the house rules that count though their code is
-    ignored; `fail_on` is the least severity that makes a check
-    fail, None if nothing does; `source` is the file that the settings come from. `ganeti_version` is the release of
-    Ganeti to check for, None for the cluster's or else the policy's.
+    ignored; `fail_on` is the least severity that makes a check fail, None if nothing does; `source` is the file that
+    the settings come from. `ganeti_version` is the release of Ganeti to check for, None for the cluster's or else the
+    policy's.
     """
 
     severities: Mapping[str, Severity] = field(default_factory=dict)
@@ -64,9 +68,10 @@ class Settings:
 
     def counts(self, finding: Finding) -> bool:
         """Return whether a finding counts by the settings."""
+        keys, file = {finding.key, finding.code}, finding.span.file if finding.span else ""
         if finding.key in self.ignored or (finding.code in self.ignored and finding.key not in self.kept):
             return False
-        return not (self.per_file and finding.span and self._is_ignored_in(finding.span.file, finding))
+        return not any(file and not item.codes.isdisjoint(keys) and item.matches(file) for item in self.per_file)
 
     def can_count(self, info: RuleInfo) -> bool:
         """Return whether any finding of a rule can count."""
@@ -74,23 +79,58 @@ class Settings:
 
     def with_severity(self, finding: Finding) -> Finding:
         """Return the finding with the severity that the settings give its rule."""
-        wanted = self._severity(finding)
+        wanted = self.severity_of(finding)
         return finding if wanted in (None, finding.severity) else replace(finding, severity=wanted or finding.severity)
 
-    def sets_severity(self, finding: Finding) -> bool:
-        """Return whether the settings give the rule of a finding a severity."""
-        return self._severity(finding) is not None
-
-    def _severity(self, finding: Finding) -> Severity | None:
+    def severity_of(self, finding: Finding) -> Severity | None:
+        """Return the severity that the settings give the rule of a finding; None if they say nothing of it."""
         return self.severities.get(finding.key, self.severities.get(finding.code))
 
     def fails(self, finding: Finding) -> bool:
         """Return whether a finding makes the check fail."""
         return self.fail_on is not None and finding.severity.rank <= self.fail_on.rank
 
-    def _is_ignored_in(self, file: str, finding: Finding) -> bool:
-        keys = {finding.key, finding.code}
-        return any(not item.codes.isdisjoint(keys) and item.matches(file) for item in self.per_file)
-
 
 DEFAULT: Final = Settings()
+
+
+_MOST_GLOBS: Final = 100
+_MOST_FILES: Final = 50_000
+_LONGEST: Final = 1000
+
+IDLE_GLOB: Final = warning_rule("GP916", "ignored-files-missing")(
+    summary="A glob of `per-file-ignores` matches no file below the settings file.",
+    rationale="The rules count everywhere, and the glob would hide findings of a file that somebody adds later. Most"
+    " likely the path is mistyped: it begins at the directory of the settings file.",
+)
+
+
+def idle_globs(settings: Settings, policy: Policy) -> Iterator[Finding]:
+    """Yield a finding for each glob of the settings that matches neither a file of the policy nor any other policy's.
+
+    None in a tree that is too large to be looked through.
+    """
+    idle = [item for item in settings.per_file[:_MOST_GLOBS] if len(item.glob) < _LONGEST]
+    idle = [item for item in idle if not any(item.matches(file) for file in policy.paths)]
+    if not idle:
+        return
+    top = idle[0].directory
+    files = _yaml_below(top)
+    for item in idle if files is not None else ():
+        if not any(map(item.matches_path, files or ())):
+            known = {part for path in files or () for part in (path, f"{Path(path).parent.as_posix()}/*")}
+            hint = did_you_mean(item.glob, known, f"write the path from {top.name}/, the directory of this file")
+            yield IDLE_GLOB.finding(f"{item.glob!r} matches no file of a policy", item.span, hint=hint)
+
+
+def _yaml_below(top: Path) -> list[str] | None:
+    """Return the paths of all YAML files below a directory, from there on; None if it holds too many files."""
+    found, seen = list[str](), 0
+    for directory, below, names in os.walk(top):
+        below[:] = sorted(name for name in below if not name.startswith("."))
+        here = Path(os.path.relpath(directory, top))
+        found += [(here / name).as_posix() for name in names if name.endswith(SUFFIXES)]
+        seen += len(names) + len(below)
+        if seen > _MOST_FILES:
+            return None
+    return found

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES
 from gpolicy.checking.settings_tables import FAIL_ON
 from gpolicy.cluster.credentials import LOGIN
 from gpolicy.findings import HOUSE, RuleInfo, Severity
-from gpolicy.policy.schema_parameters import SHAPE, object_of
+from gpolicy.policy.schema_parameters import SHAPE, Schema, object_of
 from gpolicy.policy.schema_rules import RULE_NAME
 from gpolicy.policy.schema_sharing import share_shapes
 from gpolicy.settings import rollout_settings
@@ -25,8 +25,15 @@ _HOUSE_RULE: Final = {
 }
 
 
-def settings_schema() -> dict[str, Any]:
+def settings_schema() -> Schema:
     """Return the schema (draft 7). What it cannot say, the reader of the file does."""
+    families = "; ".join(f"{prefix}: {title}" for prefix, title in FAMILIES.items())
+    meaning = "A family: all of its rules, errors too, except errors that nobody can accept."
+    family = {"type": "string", "pattern": _FAMILY, "description": f"{meaning} {families}."}
+    ignorable, staying = (
+        [word for info in CATALOGUE if bool(info.stays) is stays for word in (info.code, info.name)]
+        for stays in (False, True)
+    )
     schema = {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "gpolicy.toml",
@@ -37,14 +44,11 @@ def settings_schema() -> dict[str, Any]:
         "additionalProperties": False,
         "definitions": {
             "ignorable": {
-                "anyOf": [{"enum": _words(info for info in CATALOGUE if not info.stays)}, _family(), _HOUSE_RULE],
+                "anyOf": [{"enum": ignorable}, family, _HOUSE_RULE],
                 "description": f"{_RULE} Errors that no plan can have (see `gpolicy explain`) stay.",
             },
             "rule": {
-                "anyOf": [
-                    {"$ref": "#/definitions/ignorable"},
-                    {"enum": _words(info for info in CATALOGUE if info.stays)},
-                ],
+                "anyOf": [{"$ref": "#/definitions/ignorable"}, {"enum": staying}],
                 "description": _RULE,
             },
         },
@@ -52,107 +56,72 @@ def settings_schema() -> dict[str, Any]:
     return share_shapes(schema)
 
 
-def _family() -> dict[str, Any]:
-    families = "; ".join(f"{prefix}: {title}" for prefix, title in FAMILIES.items())
-    meaning = "A family: all of its rules, errors too, except errors that nobody can accept."
-    return {"type": "string", "pattern": _FAMILY, "description": f"{meaning} {families}."}
-
-
-def _check() -> dict[str, Any]:
-    return {
-        "type": "object",
-        "description": "Which findings count, and what they cause.",
-        "properties": {
-            "select": {
-                **_list("rule", "Only these rules count; default: all. The most precise word about a rule decides."),
-                "minItems": 1,
-            },
-            "ignore": _list(
-                "ignorable",
-                "These rules do not count. A family (GP2) means its errors too, except those that nobody can accept.",
-            ),
-            "fail-on": {
-                "enum": list(FAIL_ON),
-                "default": str(Severity.ERROR),
-                "description": "The lowest severity that makes `gpolicy check` fail.",
-            },
-            "baseline": {
-                "type": "string",
-                "minLength": 1,
-                "description": "The baseline: a file of accepted findings, relative to the directory of this file."
-                " `gpolicy check --write-baseline FILE` writes it.",
-            },
-            "severity": {
-                "type": "object",
-                "description": "The severity of rules, by code, name or family.",
-                "propertyNames": {"$ref": "#/definitions/rule"},
-                "additionalProperties": {"enum": [str(severity) for severity in Severity]},
-            },
-            "per-file-ignores": {
-                "type": "object",
-                "description": "Rules that do not count in some files, by a glob from the directory of this file. A"
-                " family means its errors too, as in `ignore`.",
-                "additionalProperties": _list("ignorable", "These rules do not count there."),
-            },
+def _check() -> Schema:
+    properties = {
+        "select": {
+            **_list("rule", "Only these rules count; default: all. The most precise word about a rule decides."),
+            "minItems": 1,
         },
-        "additionalProperties": False,
+        "ignore": _list(
+            "ignorable",
+            "These rules do not count. A family (GP2) means its errors too, except those that nobody can accept.",
+        ),
+        "fail-on": {
+            "enum": list(FAIL_ON),
+            "default": str(Severity.ERROR),
+            "description": "The lowest severity that makes `gpolicy check` fail.",
+        },
+        "baseline": {
+            "type": "string",
+            "minLength": 1,
+            "description": "The baseline: a file of accepted findings, relative to the directory of this file."
+            " `gpolicy check --write-baseline FILE` writes it.",
+        },
+        "severity": _map(
+            "The severity of rules, by code, name or family.",
+            {"enum": [str(severity) for severity in Severity]},
+            {"$ref": "#/definitions/rule"},
+        ),
+        "per-file-ignores": _map(
+            "Rules that do not count in some files, by a glob from the directory of this file. A family means its"
+            " errors too, as in `ignore`.",
+            _list("ignorable", "These rules do not count there."),
+        ),
     }
+    return _table("Which findings count, and what they cause.", properties)
 
 
-def _parameters() -> dict[str, Any]:
+def _parameters() -> Schema:
     tables = {word: _numbers(info) for info in CATALOGUE if info.parameters for word in (info.name, info.code)}
-    return {
-        "type": "object",
-        "description": "Parameters of rules: a table for each rule, by name or code.",
-        "properties": tables,
-        "additionalProperties": False,
-    }
+    return _table("Parameters of rules: a table for each rule, by name or code.", tables)
 
 
-def _clusters() -> dict[str, Any]:
-    texts: dict[str, dict[str, Any]] = {
+def _clusters() -> Schema:
+    texts: dict[str, Schema] = {
         key: {"type": "string", "minLength": 1, "description": about} for key, about in KEYS.items() if key != "labels"
     }
     texts["credentials"]["pattern"] = f"^({LOGIN.pattern})$"
-    label = {"type": "string", "pattern": f"^{LABEL.pattern}$"}
-    labels = {"type": "object", "description": KEYS["labels"], "additionalProperties": label}
+    label = {"pattern": f"^{LABEL.pattern}$"}
+    labels = {"type": "object", "description": KEYS["labels"], "additionalProperties": {"type": "string", **label}}
     cluster = {
         "type": "object",
-        "properties": {**texts, "labels": {**labels, "propertyNames": {"pattern": f"^{LABEL.pattern}$"}}},
+        "properties": {**texts, "labels": {**labels, "propertyNames": label}},
         "required": ["state"],
         "additionalProperties": False,
     }
-    return {
-        "type": "object",
-        "description": "Clusters by name: a table for each.",
-        "propertyNames": {"pattern": f"^{NAME.pattern}$"},
-        "additionalProperties": cluster,
-    }
+    return _map("Clusters by name: a table for each.", cluster, {"pattern": f"^{NAME.pattern}$"})
 
 
-def _rollout() -> dict[str, Any]:
+def _rollout() -> Schema:
     about = rollout_settings.KEYS
     label = {"type": "string", "pattern": "^[^=]+=.+$"}
+    waves = {"type": "array", "description": about["waves"], "items": label, "minItems": 1, "uniqueItems": True}
     pause = {"type": "number", "minimum": 0, "maximum": rollout_settings.LONGEST_PAUSE, "default": 0}
-    return {
-        "type": "object",
-        "description": "The order in which `gpolicy apply --all` comes to the clusters.",
-        "properties": {
-            "waves": {
-                "type": "array",
-                "description": about["waves"],
-                "items": label,
-                "minItems": 1,
-                "uniqueItems": True,
-            },
-            "pause": {"description": about["pause"], **pause},
-        },
-        "required": ["waves"],
-        "additionalProperties": False,
-    }
+    properties = {"waves": waves, "pause": {"description": about["pause"], **pause}}
+    return _table("The order in which `gpolicy apply --all` comes to the clusters.", properties, required=["waves"])
 
 
-def _numbers(info: RuleInfo) -> dict[str, Any]:
+def _numbers(info: RuleInfo) -> Schema:
     numbers = {
         parameter.name: {
             "type": "number",
@@ -166,9 +135,20 @@ def _numbers(info: RuleInfo) -> dict[str, Any]:
     return {SHAPE: info.name, "description": info.summary, **object_of(numbers)}
 
 
-def _list(definition: str, description: str) -> dict[str, Any]:
+def _list(definition: str, description: str) -> Schema:
     return {"type": "array", "description": description, "items": {"$ref": f"#/definitions/{definition}"}}
 
 
-def _words(rules: Any) -> list[str]:
-    return [word for info in rules for word in (info.code, info.name)]
+def _table(description: str, properties: Schema, **more: list[str]) -> Schema:
+    return {
+        "type": "object",
+        "description": description,
+        "properties": properties,
+        **more,
+        "additionalProperties": False,
+    }
+
+
+def _map(description: str, of: Schema, names: Schema | None = None) -> Schema:
+    about = {"propertyNames": names} if names else {}
+    return {"type": "object", "description": description, **about, "additionalProperties": of}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final
 
-from gpolicy.checking.selection import (
+from gpolicy.checking.catalogue import (
     EVERY_RULE,
     house_rules_kept,
     ignored_codes,
@@ -19,12 +19,10 @@ from gpolicy.checking.selection import (
     severities_by_code,
 )
 from gpolicy.checking.settings import DEFAULT, PerFile, Settings
-from gpolicy.errors import UsageError
+from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.findings import RuleInfo, Severity
 from gpolicy.ganeti.releases import check_release, release_of
 from gpolicy.guessing import did_you_mean
-from gpolicy.opening import reason
-from gpolicy.policy.boundary import boundary
 from gpolicy.printable import listed
 from gpolicy.settings.settings_file import CHECK_KEYS, Place, SettingsFile, named_settings_file, settings_file, shown
 
@@ -47,127 +45,114 @@ def read_settings(path: Path) -> Settings:
 
 @lru_cache(maxsize=64)  # one file is the settings of many policies
 def _settings_in(file: SettingsFile) -> Settings:
-    return _Reader(file).settings()
+    """Return what a file says; the first thing that is wrong ends it, with an InputError at its line."""
+    given = file.keys_in(file.table("check") or Place(("check",), {}), CHECK_KEYS)
+    select = _rules(file, given["select"]) if "select" in given else None
+    ignore = _rules(file, given["ignore"]) if "ignore" in given else []
+    for word in ignore:
+        _refuse_if_always_on(word, "ignored", partial(file.error, given["ignore"], word=word))
+        if select is None and word.strip().upper() == EVERY_RULE:
+            hint = "name the rules or families that are not wanted"
+            raise file.error(given["ignore"], "names every rule: nothing would count", hint, word)
+    if select is not None and selects_nothing(select, ignore):
+        what = "ignore excludes all of these rules" if select else "names no rule: nothing would count"
+        raise file.error(given["select"], what, "leave it out to have every rule count")
+    ignored = ignored_codes(select, ignore)
+    return Settings(
+        ignored=ignored,
+        kept=house_rules_kept(select, ignored),
+        severities=severities_by_code(_written_severities(file, given.get("severity"))),
+        per_file=tuple(_per_file(file, given.get("per-file-ignores"))),
+        fail_on=_written_fail_on(file, given["fail-on"]) if "fail-on" in given else Severity.ERROR,
+        baseline=_baseline(file, given["baseline"]) if "baseline" in given else None,
+        parameters=dict(_parameters(file, file.table("rules"))),
+        source=file.path,
+    )
 
 
-class _Reader:
-    """Makes settings of what a file says; the first thing that is wrong ends it, with an InputError at its line."""
+_Error = Callable[[str, str], GpolicyError]
+"""Makes an error of a message and a hint: at a place of the settings file, or about an option."""
 
-    def __init__(self, file: SettingsFile) -> None:
-        self._file = file
 
-    def settings(self) -> Settings:
-        file = self._file
-        check = file.table("check") or Place(("check",), {})
-        file.require_table(check, CHECK_KEYS)
-        given = {key: check.below(key) for key in check.value}
-        select = self._rules(given["select"]) if "select" in given else None
-        ignore = self._rules(given["ignore"]) if "ignore" in given else []
-        for word in ignore:
-            self._refuse_if_always_on(word, given["ignore"], "ignored")
-            if select is None and word.strip().upper() == EVERY_RULE:
-                hint = "name the rules or families that are not wanted"
-                raise self._file.error(given["ignore"], "names every rule: nothing would count", hint, word)
-        if select is not None and selects_nothing(select, ignore):
-            what = "ignore excludes all of these rules" if select else "names no rule: nothing would count"
-            raise self._file.error(given["select"], what, "leave it out to have every rule count")
-        ignored = ignored_codes(select, ignore)
-        return Settings(
-            ignored=ignored,
-            kept=house_rules_kept(select, ignored),
-            severities=severities_by_code(self._severities(given.get("severity"))),
-            per_file=tuple(self._per_file(given.get("per-file-ignores"))),
-            fail_on=self._fail_on(given["fail-on"]) if "fail-on" in given else Severity.ERROR,
-            baseline=self._baseline(given["baseline"]) if "baseline" in given else None,
-            parameters=dict(self._parameters(file.table("rules"))),
-            source=file.path,
-        )
+def _known(word: str, error: _Error) -> tuple[RuleInfo, ...]:
+    infos, hint = rules_named(word)
+    if not infos:
+        raise error(f"there is no rule {shown(word)}", hint)
+    return infos
 
-    def _rules(self, place: Place) -> list[str]:
-        """Return the words of a list of rules, each of which is known."""
-        words = place.value
-        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            raise self._file.error(
-                place, f"must be a list of rules, not {shown(words)}", 'write ["GP201", "spec-order"]'
-            )
-        if len(words) > _MAX_WORDS:
-            raise self._file.error(place, f"names {len(words)} rules", f"there are fewer than {_MAX_WORDS}")
+
+def _refuse_if_always_on(word: str, what: str, error: _Error) -> None:
+    info = rules_named(word)[0][0]
+    if info.stays and not is_family(word):
+        raise error(f"{info.code} {info.name} cannot be {what}: {info.stays}", "fix what it finds")
+
+
+def _rules(file: SettingsFile, place: Place) -> list[str]:
+    """Return the words of a list of rules, each of which is known."""
+    words = place.value
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        message = f"must be a list of rules, not {shown(words)}"
+        raise file.error(place, message, 'write ["GP201", "spec-order"]')
+    if len(words) > _MAX_WORDS:
+        raise file.error(place, f"names {len(words)} rules", f"there are fewer than {_MAX_WORDS}")
+    for word in words:
+        _known(word, partial(file.error, place, word=word))
+    return words
+
+
+def _written_severities(file: SettingsFile, place: Place | None) -> dict[str, Severity]:
+    result: dict[str, Severity] = {}
+    for item in file.entries(place):
+        word, error = item.path[-1], partial(file.error, item)
+        _known(word, error)
+        if item.value not in tuple(map(str, Severity)):
+            raise error(f"cannot be {shown(item.value)}", f"write {listed(Severity, 'or')}")
+        result[word] = Severity(item.value)
+        if result[word] is not Severity.ERROR:
+            _refuse_if_always_on(word, "less than an error", error)
+    return result
+
+
+def _per_file(file: SettingsFile, place: Place | None) -> Iterator[PerFile]:
+    for item in file.entries(place):
+        if item.path[-1].startswith("/"):
+            raise file.error(item, "matches no file: paths are relative to this file", "leave out the slash")
+        words = _rules(file, item)
         for word in words:
-            self._known(word, place, word)
-        return words
+            _refuse_if_always_on(word, "ignored", partial(file.error, item, word=word))
+        every = (info for word in words for info in rules_named(word)[0])
+        codes = frozenset(info.key for info in every if not info.stays)
+        yield PerFile(glob=item.path[-1], codes=codes, directory=file.path.parent.resolve(), span=file.span(item))
 
-    def _known(self, word: str, place: Place, at: str = "") -> tuple[RuleInfo, ...]:
-        infos, hint = rules_named(word)
-        if not infos:
-            raise self._file.error(place, f"there is no rule {shown(word)}", hint, at)
-        return infos
 
-    def _refuse_if_always_on(self, word: str, place: Place, what: str) -> None:
-        infos = rules_named(word)[0]
-        if reason := next((info.stays for info in infos if not is_family(word)), ""):
-            message = f"{infos[0].code} {infos[0].name} cannot be {what}: {reason}"
-            raise self._file.error(place, message, "fix what it finds", word)
+def _written_fail_on(file: SettingsFile, place: Place) -> Severity | None:
+    if place.value not in FAIL_ON:
+        raise file.error(place, f"cannot be {shown(place.value)}", f"write {listed(FAIL_ON, 'or')}")
+    return None if place.value == NEVER else Severity(place.value)
 
-    def _severities(self, place: Place | None) -> dict[str, Severity]:
-        result: dict[str, Severity] = {}
-        for item in self._file.entries(place):
-            word = item.path[-1]
-            self._known(word, item)
-            if item.value not in tuple(map(str, Severity)):
-                raise self._file.error(item, f"cannot be {shown(item.value)}", f"write {listed(Severity, 'or')}")
-            result[word] = Severity(item.value)
-            if result[word] is not Severity.ERROR:
-                self._refuse_if_always_on(word, item, "less than an error")
-        return result
 
-    def _per_file(self, place: Place | None) -> Iterator[PerFile]:
-        for item in self._file.entries(place):
-            if item.path[-1].startswith("/"):
-                raise self._file.error(item, "matches no file: paths are relative to this file", "leave out the slash")
-            words = self._rules(item)
-            for word in words:
-                self._refuse_if_always_on(word, item, "ignored")
-            every = (info for word in words for info in rules_named(word)[0])
-            codes = frozenset(info.key for info in every if not info.stays)
-            yield PerFile(
-                glob=item.path[-1], codes=codes, directory=self._file.path.parent.resolve(), span=self._file.span(item)
-            )
+def _baseline(file: SettingsFile, place: Place) -> Path:
+    if not isinstance(place.value, str) or not place.value.strip() or "\0" in place.value:
+        raise file.error(place, f"cannot be {shown(place.value)}", "write the name of a file")
+    hint = "keep it in the repository, or name it with --baseline"
+    return file.path_in_tree(place, place.value, hint)
 
-    def _fail_on(self, place: Place) -> Severity | None:
-        if place.value not in FAIL_ON:
-            raise self._file.error(place, f"cannot be {shown(place.value)}", f"write {listed(FAIL_ON, 'or')}")
-        return None if place.value == NEVER else Severity(place.value)
 
-    def _baseline(self, place: Place) -> Path:
-        if not isinstance(place.value, str) or not place.value.strip() or "\0" in place.value:
-            raise self._file.error(place, f"cannot be {shown(place.value)}", "write the name of a file")
-        path = self._file.path.parent / place.value
-        try:
-            boundary(self._file.path).real(path)
-        except OSError as error:
-            hint = "keep it in the repository, or name it with --baseline"
-            raise self._file.error(place, f"{shown(place.value)} {reason(error)}", hint) from None
-        return path
-
-    def _parameters(self, place: Place | None) -> Iterator[tuple[str, dict[str, float]]]:
-        for item in self._file.entries(place):
-            word = item.path[-1]
-            infos = self._known(word, item)
-            if is_family(word):
-                raise self._file.error(item, "parameters belong to one rule", "write its code or name")
-            (info,) = infos
-            known = {parameter.name: parameter for parameter in info.parameters}
-            if not known:
-                raise self._file.error(
-                    item, f"{info.code} {info.name} has no parameters", f"see `gpolicy explain {info.code}`"
-                )
-            self._file.require_table(item, tuple(known))
-            for key in item.value:
-                number, parameter = item.below(key), known[key]
-                if not _is_number(number.value) or not parameter.least <= number.value <= parameter.most:
-                    hint = f"write a number from {parameter.least:g} to {parameter.most:g}; the default is "
-                    raise self._file.error(number, f"cannot be {shown(number.value)}", f"{hint}{parameter.default:g}")
-            yield info.code, {key: float(value) for key, value in item.value.items()}
+def _parameters(file: SettingsFile, place: Place | None) -> Iterator[tuple[str, dict[str, float]]]:
+    for item in file.entries(place):
+        word, error = item.path[-1], partial(file.error, item)
+        info = _known(word, error)[0]
+        if is_family(word):
+            raise error("parameters belong to one rule", "write its code or name")
+        known = {parameter.name: parameter for parameter in info.parameters}
+        if not known:
+            raise error(f"{info.code} {info.name} has no parameters", f"see `gpolicy explain {info.code}`")
+        for key, number in file.keys_in(item, known).items():
+            parameter = known[key]
+            if not _is_number(number.value) or not parameter.least <= number.value <= parameter.most:
+                hint = f"write a number from {parameter.least:g} to {parameter.most:g}; the default is "
+                raise file.error(number, f"cannot be {shown(number.value)}", f"{hint}{parameter.default:g}")
+        yield info.code, {key: float(value) for key, value in item.value.items()}
 
 
 def _is_number(value: Any) -> bool:
@@ -212,7 +197,7 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
     select = list(_words("--select", overrides.select))
     ignore = list(_words("--ignore", overrides.ignore))
     for word in ignore:
-        _refuse_if_always_on(word, "--ignore", "ignored")
+        _refuse_if_always_on(word, "ignored", partial(_option_error, "--ignore"))
     if select and selects_nothing(select, ignore):
         raise UsageError("--ignore excludes all that --select names: no rule is left", hint="leave one of them out")
     ignored = ignored_codes(select, ignore) if select else settings.ignored | ignored_codes(None, ignore)
@@ -224,16 +209,18 @@ def _overridden(settings: Settings, overrides: Overrides) -> Settings:
     for word, severity in _severities(overrides.severity):
         given.pop(word, None)  # so that the last one stands last
         given[word] = severity
-    severities = {**settings.severities, **severities_by_code(given)}
-    kept = house_rules_kept(select, ignored) if select else settings.kept
-    settings = replace(settings, ignored=ignored, kept=kept, severities=severities)
-    if overrides.baseline is not None:
-        settings = replace(settings, baseline=overrides.baseline)
-    if overrides.ganeti_version is not None:
-        settings = replace(
-            settings, ganeti_version=release_of(check_release(overrides.ganeti_version, "--ganeti-version"))
-        )
-    return settings if overrides.fail_on is None else replace(settings, fail_on=_fail_on(overrides.fail_on))
+    release, fail_on = overrides.ganeti_version, overrides.fail_on
+    return replace(
+        settings,
+        ignored=ignored,
+        kept=house_rules_kept(select, ignored) if select else settings.kept,
+        severities={**settings.severities, **severities_by_code(given)},
+        baseline=overrides.baseline or settings.baseline,
+        ganeti_version=settings.ganeti_version
+        if release is None
+        else release_of(check_release(release, "--ganeti-version")),
+        fail_on=settings.fail_on if fail_on is None else _fail_on(fail_on),
+    )
 
 
 def _words(option: str, given: Iterable[str]) -> Iterator[str]:
@@ -241,16 +228,12 @@ def _words(option: str, given: Iterable[str]) -> Iterator[str]:
     for word in (part.strip() for text in given for part in text.split(",")):
         if not word:
             raise UsageError(f"{option} names no rule", hint="write codes, names or families: GP201,spec-order,GP3")
-        infos, hint = rules_named(word)
-        if not infos:
-            raise UsageError(f"{option}: there is no rule {word[:60]!r}", hint=hint)
+        _known(word, partial(_option_error, option))
         yield word
 
 
-def _refuse_if_always_on(word: str, option: str, what: str) -> None:
-    (info, *_), _ = rules_named(word)
-    if not is_family(word) and (reason := info.stays):
-        raise UsageError(f"{option}: {info.code} {info.name} cannot be {what}: {reason}", hint="fix what it finds")
+def _option_error(option: str, message: str, hint: str) -> UsageError:
+    return UsageError(f"{option}: {message}", hint=hint)
 
 
 def _severities(given: Iterable[str]) -> Iterator[tuple[str, Severity]]:
@@ -263,7 +246,7 @@ def _severities(given: Iterable[str]) -> Iterator[tuple[str, Severity]]:
             raise UsageError(message, hint=did_you_mean(level, levels, hint) if level else hint)
         for name in _words("--severity", [word]):
             if level.strip() != Severity.ERROR:
-                _refuse_if_always_on(name, "--severity", "less than an error")
+                _refuse_if_always_on(name, "less than an error", partial(_option_error, "--severity"))
             yield name, Severity(level.strip())
 
 

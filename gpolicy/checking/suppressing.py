@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
+from gpolicy.checking.waiving import can_be_waived
 from gpolicy.findings import HOUSE, Edit, Finding, Fix, RuleInfo, Span, warning_rule
 from gpolicy.policy.misspelt import MOST_GUESSES
 from gpolicy.policy.model import Policy
@@ -63,48 +65,48 @@ _WORDS: Final = re.compile(
 _MOST_WORDS: Final = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Comment:
-    """A comment that accepts findings of some rules on one line of a file, or in all of it (line 0)."""
+    """A comment that accepts findings of some rules on one line of a file, or in all of it (line 0).
+
+    `codes` are what each of its words names that can be accepted, `used` the words that accepted something.
+    """
 
     span: Span
     line: int
     words: tuple[str, ...]
     reason: str
+    codes: dict[str, frozenset[str]] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
 
 
 class Suppressions:
     """The comments of one policy that accept findings; `findings` are about the comments themselves."""
 
-    def __init__(self, policy: Policy, rules_named: RulesNamed, can_be_accepted: Callable[[RuleInfo], bool]) -> None:
+    def __init__(self, policy: Policy, rules_named: RulesNamed) -> None:
         self.findings: list[Finding] = []
         self._rules_named = rules_named
-        self._can_be_accepted = can_be_accepted
         self._own_files = frozenset(policy.paths)
         self._files = policy.files
         self._templates = [
             item for item in policy.documents if isinstance(item.root, dict) and item.root.get("template") is True
         ]
-        self._accepted: dict[tuple[str, int], list[tuple[int, str, frozenset[str]]]] = {}
-        self._comments: list[_Comment] = []
-        self._used: set[tuple[int, str]] = set()
+        self._comments: dict[tuple[str, int], list[_Comment]] = {}  # by file and line
         for file in policy.files.values():
             if _WORDS.search(file.text):
                 self._read(file)
 
     def reason(self, finding: Finding) -> str | None:
         """Return what a comment says that accepts the finding (it may say nothing); None if none does."""
-        if not self._accepted or finding.span is None:
+        if not self._comments or finding.span is None:
             return None
-        file, line = finding.span.file, finding.span.line
-        covering = [
-            (number, word)
-            for place in ((file, line), (file, 0))
-            for number, word, codes in self._accepted.get(place, ())
-            if finding.key in codes or finding.code in codes
-        ]
-        self._used.update(covering)
-        return self._comments[covering[0][0]].reason if covering else None
+        reason = None
+        for line in (finding.span.line, 0):
+            for comment in self._comments.get((finding.span.file, line), ()):
+                used = {word for word, codes in comment.codes.items() if finding.key in codes or finding.code in codes}
+                comment.used |= used
+                reason = comment.reason if used and reason is None else reason
+        return reason
 
     def unused(self, ran: Callable[[str], bool]) -> Iterator[Finding]:
         """Yield a finding for each rule of a comment that accepted nothing, if it (by its key) has run.
@@ -112,22 +114,16 @@ class Suppressions:
         Of a family some rules may not have run: then there is no fix. Comments in a base are left alone: another policy
         may need them.
         """
-        idle: dict[int, list[str]] = {}
-        for words in self._accepted.values():
-            for number, word, codes in words:
-                comment = self._comments[number]
-                if not self._is_own(comment) or (number, word) in self._used:
-                    continue
-                if all(map(ran, codes)):
-                    idle.setdefault(number, []).append(word)
-                elif any(map(ran, codes)):
-                    hint = "remove it, or name the rule that it is for: some rules of the family did not run"
-                    yield SUPPRESSION_UNUSED.finding(f"{word} finds nothing here", comment.span, hint=hint)
-        for number, unused in idle.items():
-            comment = self._comments[number]
-            message = f"{', '.join(unused)} finds nothing here: the comment is not needed"
-            fix = self._without(comment, unused)
-            yield SUPPRESSION_UNUSED.finding(message, comment.span, hint=fix.message, fix=fix)
+        for comment in filter(self._is_own, chain.from_iterable(self._comments.values())):
+            idle = {word: [*map(ran, codes)] for word, codes in comment.codes.items() if word not in comment.used}
+            unused = [word for word, have_run in idle.items() if all(have_run)]
+            for word in (word for word, have_run in idle.items() if any(have_run) and not all(have_run)):
+                hint = "remove it, or name the rule that it is for: some rules of the family did not run"
+                yield SUPPRESSION_UNUSED.finding(f"{word} finds nothing here", comment.span, hint=hint)
+            if unused:
+                message = f"{', '.join(unused)} finds nothing here: the comment is not needed"
+                fix = self._without(comment, unused)
+                yield SUPPRESSION_UNUSED.finding(message, comment.span, hint=fix.message, fix=fix)
 
     def _is_own(self, comment: _Comment) -> bool:
         """Return whether what a comment is about is all in this policy: not in a document or a file that is a base."""
@@ -166,13 +162,12 @@ class Suppressions:
                 self._malformed(span, "is about nothing: no values follow", "remove it")
 
     def _add(self, comment: _Comment) -> None:
-        number = len(self._comments)
-        self._comments.append(comment)
+        self._comments.setdefault((comment.span.file, comment.line), []).append(comment)
         for word in comment.words:
             infos, hint = self._rules_named(word, guess=len(self.findings) < MOST_GUESSES)
-            codes = frozenset(info.key for info in infos if self._can_be_accepted(info))
+            codes = frozenset(info.key for info in infos if can_be_waived(info))
             if codes:
-                self._accepted.setdefault((comment.span.file, comment.line), []).append((number, word, codes))
+                comment.codes[word] = codes
             elif infos:
                 reason = infos[0].stays or "it is about what accepts findings"
                 message = f"{word} cannot be accepted by a comment: {reason}"

@@ -1,22 +1,112 @@
-"""The tags that a policy declares, and those that nodes will have."""
+"""The nodes of groups: which are there once the policy is applied, what patterns have in common, and tags."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Final, Generic, TypeVar
 
-from gpolicy.checking.members import Members
-from gpolicy.checking.node_patterns import an_example, takes_in
+from gpolicy.cluster.state import ClusterState, LiveNode
 from gpolicy.findings import Span
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy.model import GroupPolicy, NodeSetPolicy, Policy
 from gpolicy.policy.promised import promised_nodes, unlikely, written_out
 from gpolicy.policy.schema_tag_rules import TAG_FAMILIES
-from gpolicy.resolve.desired import is_glob
+from gpolicy.resolve.desired import Desired, is_glob, matches
+
+
+@dataclass(frozen=True, eq=False)
+class Members:
+    """The groups of the observed cluster and their nodes, as the policy wants them; empty without a cluster."""
+
+    policy: Policy
+    state: ClusterState | None
+    desired: Desired | None
+
+    @cached_property
+    def group_of(self) -> dict[str, str]:
+        """The group that each observed node will be in."""
+        if self.state is None or self.desired is None:
+            return {}
+        found = {}
+        for name, node in self.state.nodes.items():
+            wanted = self.desired.nodes.get(name)
+            found[name] = wanted.group.value if wanted and wanted.group else self.desired.name_after(node.group)
+        return found
+
+    @cached_property
+    def _by_group(self) -> dict[str, list[LiveNode]]:
+        nodes = self.state.nodes if self.state else {}
+        found: dict[str, list[LiveNode]] = {}
+        for name, group in sorted(self.group_of.items()):
+            found.setdefault(group, []).append(nodes[name])
+        return found
+
+    def nodes_in(self, group: GroupPolicy) -> list[LiveNode]:
+        """Return the observed nodes that will be in a group, by name."""
+        return self._by_group.get(group.name, [])
+
+    def hosts_in(self, group: GroupPolicy) -> list[LiveNode]:
+        """Return those of them that can have instances."""
+        return [node for node in self.nodes_in(group) if node.vm_capable]
+
+    @property
+    def has_undeclared_groups(self) -> bool:
+        """Whether the observed cluster has groups that the policy says nothing about."""
+        groups = self.policy.groups.values()
+        names = {group.name for group in groups} | {group.renamed_from.value for group in groups if group.renamed_from}
+        return self.state is not None and not names.issuperset(self.state.groups)
+
+
+_ANY: Final = "\0"
+"""A letter that no pattern lists: only a wildcard matches it."""
+_MOST_EXAMPLES: Final = 100
+_ANY_BUT: Final = re.compile(r"\[![^][]++\]|\?")
+
+
+def takes_in(wide: str, narrow: str) -> bool:
+    """Return whether a name or pattern surely matches whatever another one does."""
+    if wide == narrow:
+        return True
+    if not is_glob(narrow):
+        return matches(wide, narrow)
+    if not is_glob(wide) or "[!" in wide:
+        return False
+    examples = _examples(narrow)
+    return bool(examples) and all(matches(wide, name) for name in examples)
+
+
+def an_example(entry: str) -> str:
+    """Return a name that a pattern matches, as far as one is known; else the entry, as of a name."""
+    return next(iter(_examples(entry)), entry) if is_glob(entry) else entry
+
+
+def share_nodes(one: str, other: str) -> bool:
+    """Return whether two patterns surely mean common nodes: one takes all, or some written out, of the other."""
+    first, second = written_out(one), written_out(other)
+    if first is not None and second is not None:
+        return not set(first).isdisjoint(second)
+    if first is not None:
+        return any(matches(other, name) for name in first)
+    if second is not None:
+        return any(matches(one, name) for name in second)
+    return takes_in(one, other) or takes_in(other, one)
+
+
+@lru_cache(maxsize=1024)
+def _examples(pattern: str) -> tuple[str, ...]:
+    """Return names that a pattern matches: each listed letter, and for wildcards a letter that no pattern lists.
+
+    None of a pattern that lists too many.
+    """
+    found: dict[str, None] = {}
+    for letters in ("", _ANY * 2):
+        found.update(dict.fromkeys(written_out(_ANY_BUT.sub(_ANY, pattern).replace("*", letters)) or ()))
+    return tuple(found) if len(found) <= _MOST_EXAMPLES and all(matches(pattern, name) for name in found) else ()
+
 
 HTOOLS: Final = "htools:"
 _WILDCARD: Final = re.compile(r"[*?\[]")
@@ -50,17 +140,12 @@ class Tag:
 
 def declared_tags(policy: Policy) -> tuple[Tag, ...]:
     """Return all tags that the policy declares, those rendered from TagRules on the cluster included."""
-    own = [
-        Tag(declared.label, declared.level, tag.value, tag.span, typed=False, family=_family(tag.value))
-        for declared in policy.objects
-        for tag in declared.tags or ()
-    ]
-    rendered = [
-        Tag("cluster", Level.CLUSTER, tag.value, tag.span, typed=True, family=_family(tag.value))
-        for rules in policy.tag_rules
-        for tag in rules.tags
-    ]
-    return (*own, *rendered)
+    own = [(item.label, item.level, tag, False) for item in policy.objects for tag in item.tags or ()]
+    rendered = [("cluster", Level.CLUSTER, tag, True) for rules in policy.tag_rules for tag in rules.tags]
+    return tuple(
+        Tag(label, level, tag.value, tag.span, typed, _family(tag.value))
+        for label, level, tag, typed in (*own, *rendered)
+    )
 
 
 def _family(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from datetime import date
 from fnmatch import fnmatchcase
 from typing import Final
@@ -85,10 +86,6 @@ class Waivers:
             self._by_rule.setdefault(info.key, []).append(number)
         self._used: set[int] = set()
 
-    def covers(self, hit: Hit) -> bool:
-        """Return whether a waiver in force accepts the finding."""
-        return self.covering(hit) is not None
-
     def covering(self, hit: Hit) -> Waiver | None:
         """Return the first waiver in force that accepts the finding, or None."""
         of_rule = {*self._by_rule.get(hit.finding.key, ()), *self._by_rule.get(hit.finding.code, ())}
@@ -130,30 +127,25 @@ class Waivers:
     def _in_force(self, waiver: Waiver) -> RuleInfo | None:
         """Return the rule that the waiver names, or None (and a finding) if the waiver can waive nothing."""
         info, hint = self._find(waiver.rule, guess=len(self.findings) < MOST_GUESSES)
+        last_day = None
+        with suppress(ValueError):
+            last_day = date.fromisoformat(waiver.until)
         if info is None:
-            message = f"there is no rule {waiver.rule!r}"
-            self.findings.append(WAIVER_UNKNOWN_RULE.finding(message, waiver.span, hint=hint, missing=message))
+            rule, message = WAIVER_UNKNOWN_RULE, f"there is no rule {waiver.rule!r}"
         elif not can_be_waived(info):
             reason = info.stays or "it is about what accepts findings"
-            message = f"{info.code} {info.name} cannot be waived: {reason}"
-            self.findings.append(WAIVER_NOT_POSSIBLE.finding(message, waiver.span, hint="fix what it finds"))
-        else:
-            return info if self._is_current(waiver) else None
-        return None
-
-    def _is_current(self, waiver: Waiver) -> bool:
-        try:
-            last_day = date.fromisoformat(waiver.until)
-        except ValueError:
-            message = f"{waiver.until} is not a day of the calendar"
-            self.findings.append(WAIVER_DATE.finding(message, waiver.span, hint="write the last day as YYYY-MM-DD"))
-            return False
-        if last_day < self._today:
-            message = f"the waiver of {waiver.rule} ended on {waiver.until}"
+            rule, message = WAIVER_NOT_POSSIBLE, f"{info.code} {info.name} cannot be waived: {reason}"
+            hint = "fix what it finds"
+        elif last_day is None:
+            rule, message = WAIVER_DATE, f"{waiver.until} is not a day of the calendar"
+            hint = "write the last day as YYYY-MM-DD"
+        elif last_day < self._today:
+            rule, message = WAIVER_EXPIRED, f"the waiver of {waiver.rule} ended on {waiver.until}"
             hint = "remove the waiver, or agree on a new last day"
-            self.findings.append(WAIVER_EXPIRED.finding(message, waiver.span, hint=hint))
-            return False
-        return True
+        else:
+            return info
+        self.findings.append(rule.finding(message, waiver.span, hint=hint, missing="" if info else message))
+        return None
 
 
 def can_be_waived(info: RuleInfo) -> bool:

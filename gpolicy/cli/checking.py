@@ -65,7 +65,7 @@ def settings_mistakes(paths: Iterable[Path]) -> list[Finding]:
     found = []
     for file in files.values():
         from gpolicy.policy.structure import SETTINGS_MISTAKE  # noqa: PLC0415
-        from gpolicy.settings.contradictions import refuse_contradictions  # noqa: PLC0415
+        from gpolicy.settings.rollout_settings import refuse_contradictions  # noqa: PLC0415
 
         try:
             refuse_contradictions(file)

@@ -140,7 +140,7 @@ class _DriftWaivers:
         """Return the first waiver in force that accepts drift of a value; all that do so count as used."""
         finding = DRIFT.finding("", span)
         hits = (Hit(f"{obj}:{'.'.join(path)}", finding), Hit(obj, finding))
-        accepting = [waiver for waiver, one in self._each if any(one.covers(hit) for hit in hits)]
+        accepting = [waiver for waiver, one in self._each if any(map(one.covering, hits))]
         return accepting[0] if accepting else None
 
     def findings(self) -> list[Finding]:

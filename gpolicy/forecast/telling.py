@@ -1,4 +1,4 @@
-"""The forecast that tells all: what the small tests of a policy find, and what the plan that it leads to would do."""
+"""The forecast that tells all: it asks the rooms `testing`, `plan`, `impact` and `analysis`."""
 
 from __future__ import annotations
 
@@ -22,73 +22,70 @@ if TYPE_CHECKING:
 _MINMAX: Final = ("ipolicy", "minmax")
 
 
-class Telling(Forecast):
-    """Asks the rooms `testing`, `plan`, `impact` and `analysis`."""
+def _outcomes(policy: Policy) -> Sequence[Outcome]:
+    from gpolicy.testing.small_tests import run_small_tests  # noqa: PLC0415 (most policies have no tests)
 
-    def outcomes(self, policy: Policy) -> Sequence[Outcome]:
-        """Return the outcomes of the policy's small tests."""
-        from gpolicy.testing.small_tests import run_small_tests  # noqa: PLC0415 (most policies have no tests)
-
-        return run_small_tests(policy)
-
-    def idle_edits(self, policy: Policy) -> Iterable[tuple[Scenario, StageEdit]]:
-        """Return the edits of small tests that leave their cluster as it was."""
-        from gpolicy.testing.small_tests import idle_edits  # noqa: PLC0415 (most policies have no tests)
-
-        return idle_edits(policy)
-
-    def objections(self, policy: Policy, state: ClusterState) -> Mapping[str, Sequence[Objection]]:
-        """Return what the built-in guards have against the plan."""
-        from gpolicy.plan.plan import objections_to_plan  # noqa: PLC0415 (most checks look at no cluster)
-
-        return objections_to_plan(policy, state)
-
-    def prospect(self, policy: Policy, state: ClusterState) -> Prospect | None:
-        """Return what the plan would do."""
-        from gpolicy.plan.projection import prospect  # noqa: PLC0415 (as above)
-
-        return prospect(policy, state)
-
-    def verdicts(self, prospect: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
-        """Return the verdicts of guards on the plan."""
-        from gpolicy.impact.declared_guards import verdicts_on  # noqa: PLC0415 (as above)
-
-        return verdicts_on(prospect)
-
-    def impact(self, prospect: Prospect, part: str) -> Impact:
-        """Return a part of what the plan would do."""
-        from gpolicy.impact.declared_guards import impact_of  # noqa: PLC0415 (as above)
-
-        return impact_of(prospect, part)
-
-    def breached_pair(
-        self, pairs: Sequence[Bounds], group: LiveGroup, instance: LiveInstance, violation: PolicyViolation
-    ) -> PolicyViolation | None:
-        """Return what an instance breaches of that of `pairs` which replaces the one it conforms to in its group.
-
-        Ganeti names the pair with the fewest breaches, which may be one that nobody changed.
-        """
-        from gpolicy.analysis.violations import AllowedSizes, bounds_of, verdict_on  # noqa: PLC0415 (as above)
-
-        def breaches(bounds: Bounds) -> PolicyViolation | None:
-            alone, exclusive = AllowedSizes(violation.group, (bounds,), (), (None,)), violation.exclusive_storage
-            found = verdict_on(instance, alone, exclusive=exclusive, memory=instance.maxmem).violation
-            numbers = [breach for breach in found.breaches if breach.beyond is not None] if found else []
-            return replace(found, breaches=tuple(numbers)) if found and numbers else None
-
-        old = bounds_of(group.effective.get(_MINMAX))
-        number = next((number for number, bounds in enumerate(old) if breaches(bounds) is None), None)
-        if number is None or not pairs:
-            return None
-        was = old[number]
-
-        def unlike(place: int) -> tuple[int, bool]:
-            new = pairs[place]
-            return sum(was[end].get(name) != new[end][name] for end in (0, 1) for name in new[end]), place != number
-
-        place = min(range(len(pairs)), key=unlike)
-        found = breaches(pairs[place])
-        return replace(found, pair=place + 1) if found is not None else None
+    return run_small_tests(policy)
 
 
-FORECAST: Final = Telling()
+def _idle_edits(policy: Policy) -> Iterable[tuple[Scenario, StageEdit]]:
+    from gpolicy.testing.small_tests import idle_edits  # noqa: PLC0415 (most policies have no tests)
+
+    return idle_edits(policy)
+
+
+def _objections(policy: Policy, state: ClusterState) -> Mapping[str, Sequence[Objection]]:
+    from gpolicy.plan.plan import objections_to_plan  # noqa: PLC0415 (most checks look at no cluster)
+
+    return objections_to_plan(policy, state)
+
+
+def _prospect(policy: Policy, state: ClusterState) -> Prospect | None:
+    from gpolicy.plan.projection import prospect  # noqa: PLC0415 (as above)
+
+    return prospect(policy, state)
+
+
+def _verdicts(prospect: Prospect) -> tuple[tuple[GuardResult, ...], tuple[GuardResult, ...]]:
+    from gpolicy.impact.declared_guards import verdicts_on  # noqa: PLC0415 (as above)
+
+    return verdicts_on(prospect)
+
+
+def _impact(prospect: Prospect, part: str) -> Impact:
+    from gpolicy.impact.declared_guards import impact_of  # noqa: PLC0415 (as above)
+
+    return impact_of(prospect, part)
+
+
+def _breached_pair(
+    pairs: Sequence[Bounds], group: LiveGroup, instance: LiveInstance, violation: PolicyViolation
+) -> PolicyViolation | None:
+    """Return what an instance breaches of that of `pairs` which replaces the one it conforms to in its group.
+
+    Ganeti names the pair with the fewest breaches, which may be one that nobody changed.
+    """
+    from gpolicy.analysis.violations import AllowedSizes, bounds_of, verdict_on  # noqa: PLC0415 (as above)
+
+    def breaches(bounds: Bounds) -> PolicyViolation | None:
+        alone, exclusive = AllowedSizes(violation.group, (bounds,), (), (None,)), violation.exclusive_storage
+        found = verdict_on(instance, alone, exclusive=exclusive, memory=instance.maxmem).violation
+        numbers = [breach for breach in found.breaches if breach.beyond is not None] if found else []
+        return replace(found, breaches=tuple(numbers)) if found and numbers else None
+
+    old = bounds_of(group.effective.get(_MINMAX))
+    number = next((number for number, bounds in enumerate(old) if breaches(bounds) is None), None)
+    if number is None or not pairs:
+        return None
+    was = old[number]
+
+    def unlike(place: int) -> tuple[int, bool]:
+        new = pairs[place]
+        return sum(was[end].get(name) != new[end][name] for end in (0, 1) for name in new[end]), place != number
+
+    place = min(range(len(pairs)), key=unlike)
+    found = breaches(pairs[place])
+    return replace(found, pair=place + 1) if found is not None else None
+
+
+FORECAST: Final = Forecast(_outcomes, _idle_edits, _objections, _prospect, _verdicts, _impact, _breached_pair)

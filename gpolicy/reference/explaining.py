@@ -10,9 +10,8 @@ from textwrap import dedent
 from types import MappingProxyType
 from typing import Final
 
-from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, RULES, find_rule
+from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, RULES, find_rule, is_family, rules_named
 from gpolicy.checking.context import MINMAX
-from gpolicy.checking.selection import is_family, rules_named
 from gpolicy.checking.waiving import can_be_waived
 from gpolicy.errors import EXIT_CODES, UsageError
 from gpolicy.findings import RuleInfo

@@ -17,8 +17,6 @@ from gpolicy.cluster.credentials import LOGIN
 from gpolicy.cluster.sources import FILE_SCHEMES, SCHEMES
 from gpolicy.errors import InputError, UsageError
 from gpolicy.guessing import did_you_mean
-from gpolicy.opening import reason
-from gpolicy.policy.boundary import Boundary, boundary
 from gpolicy.settings.settings_file import Place, SettingsFile, shown
 
 KEYS: Final = {
@@ -69,118 +67,101 @@ def named_clusters(file: SettingsFile | None) -> dict[str, NamedCluster]:
     """Return the clusters that a settings file names, in its order. Raise InputError for what is wrong with them."""
     if file is None:
         return {}
-    return _Reader(file).clusters()
+    places = list(file.entries(file.table("clusters")))
+    if len(places) > _MOST:
+        raise file.error(places[_MOST], f"more than {_MOST:,} clusters", "use several repositories")
+    label_names: dict[str, str] = {}
+    return {place.path[-1]: _cluster(file, label_names, place) for place in places}
 
 
-class _Reader:
-    """Makes clusters of what a file says; the first thing that is wrong ends it, with an InputError at its line."""
+def _cluster(file: SettingsFile, label_names: dict[str, str], place: Place) -> NamedCluster:
+    name = place.path[-1]
+    if not NAME.fullmatch(name):
+        raise file.error(place, f"a cluster cannot be called {shown(name)}", "use letters, digits, dots and dashes")
+    given = file.keys_in(place, KEYS)
+    texts = {key: _text(file, item) for key, item in given.items() if key != "labels"}
+    if "state" not in given:
+        raise file.error(place, "has no `state`", f"say where it is read from: {'; '.join(SCHEMES.values())}")
+    state = _state(file, given["state"], texts["state"])
+    return NamedCluster(
+        name=name,
+        state=state,
+        policy=file.path_in_tree(given["policy"], texts["policy"]) if "policy" in given else None,
+        destination=_destination(file, given.get("destination"), texts.get("destination"), state),
+        authority=file.path.parent / texts["ca"] if "ca" in texts else None,
+        login=_login(file, given["credentials"], texts["credentials"]) if "credentials" in given else "netrc",
+        labels={_NAME_LABEL: name, **_labels(file, label_names, given.get("labels"))},
+        source=file.path,
+    )
 
-    def __init__(self, file: SettingsFile) -> None:
-        self._file = file
-        self._within: Boundary = boundary(file.path)
-        self._label_names: dict[str, str] = {}
 
-    def clusters(self) -> dict[str, NamedCluster]:
-        places = list(self._file.entries(self._file.table("clusters")))
-        if len(places) > _MOST:
-            raise self._file.error(places[_MOST], f"more than {_MOST:,} clusters", "use several repositories")
-        return {place.path[-1]: self._cluster(place) for place in places}
+def _text(file: SettingsFile, place: Place) -> str:
+    value = place.value
+    if not isinstance(value, str) or not value.strip() or not value.isprintable():
+        raise file.error(place, f"must be a text, not {shown(value)}", "write it in quotes, on one line")
+    return value
 
-    def _cluster(self, place: Place) -> NamedCluster:
-        file, name = self._file, place.path[-1]
-        if not NAME.fullmatch(name):
-            raise file.error(place, f"a cluster cannot be called {shown(name)}", "use letters, digits, dots and dashes")
-        file.require_table(place, tuple(KEYS))
-        given = {item.path[-1]: item for item in file.entries(place)}
-        texts = {key: self._text(item) for key, item in given.items() if key != "labels"}
-        if "state" not in given:
-            raise file.error(place, "has no `state`", f"say where it is read from: {'; '.join(SCHEMES.values())}")
-        state = self._state(given["state"], texts["state"])
-        return NamedCluster(
-            name=name,
-            state=state,
-            policy=self._in_tree(given["policy"], texts["policy"]) if "policy" in given else None,
-            destination=self._destination(given.get("destination"), texts.get("destination"), state),
-            authority=file.path.parent / texts["ca"] if "ca" in texts else None,
-            login=self._login(given["credentials"], texts["credentials"]) if "credentials" in given else "netrc",
-            labels={_NAME_LABEL: name, **self._labels(given.get("labels"))},
-            source=file.path,
-        )
 
-    def _text(self, place: Place) -> str:
-        value = place.value
-        if not isinstance(value, str) or not value.strip() or not value.isprintable():
-            raise self._file.error(place, f"must be a text, not {shown(value)}", "write it in quotes, on one line")
-        return value
+def _state(file: SettingsFile, place: Place, text: str) -> str:
+    scheme, colon, rest = text.partition(":")
+    if not colon or scheme not in SCHEMES:
+        known = "; ".join(SCHEMES.values())
+        message = "no address of a cluster's state" if not colon else f"no such source: {shown(scheme[:20])}"
+        raise file.error(place, message, did_you_mean(scheme[:20], SCHEMES, f"write one of: {known}"))
+    if scheme == "local" and rest:  # the name of a directory with programs
+        raise file.error(place, "`local:` has no path in a settings file", "write `local:`")
+    if scheme in FILE_SCHEMES:
+        return f"{scheme}:{file.path_in_tree(place, rest)}"
+    _require_host(file, place, text)
+    return text
 
-    def _state(self, place: Place, text: str) -> str:
-        scheme, colon, rest = text.partition(":")
-        if not colon or scheme not in SCHEMES:
-            known = "; ".join(SCHEMES.values())
-            message = "no address of a cluster's state" if not colon else f"no such source: {shown(scheme[:20])}"
-            raise self._file.error(place, message, did_you_mean(scheme[:20], SCHEMES, f"write one of: {known}"))
-        if scheme == "local" and rest:  # the name of a directory with programs
-            raise self._file.error(place, "`local:` has no path in a settings file", "write `local:`")
-        if scheme in FILE_SCHEMES:
-            return f"{scheme}:{self._in_tree(place, rest)}"
-        self._require_host(place, text)
-        return text
 
-    def _require_host(self, place: Place, address: str) -> None:
-        """Raise InputError for an address of the remote API or of ssh that names no host, or has a password."""
-        from gpolicy.cluster.master import parse_ssh_address  # noqa: PLC0415 (few settings files name clusters)
-        from gpolicy.cluster.rapi_client import parse_address  # noqa: PLC0415
+def _require_host(file: SettingsFile, place: Place, address: str) -> None:
+    """Raise InputError for an address of the remote API or of ssh that names no host, or has a password."""
+    from gpolicy.cluster.master import parse_ssh_address  # noqa: PLC0415 (few settings files name clusters)
+    from gpolicy.cluster.rapi_client import parse_address  # noqa: PLC0415
 
-        try:
-            if address.startswith("rapi:"):
-                parse_address(address)
-            elif address.startswith("ssh:"):
-                parse_ssh_address(address, {})
-        except UsageError as error:
-            raise self._file.error(place, error.message, error.hint or "") from None
+    try:
+        if address.startswith("rapi:"):
+            parse_address(address)
+        elif address.startswith("ssh:"):
+            parse_ssh_address(address, {})
+    except UsageError as error:
+        raise file.error(place, error.message, error.hint or "") from None
 
-    def _in_tree(self, place: Place, text: str) -> Path:
-        path = self._file.path.parent / text
-        try:
-            self._within.real(path)
-        except OSError as error:
-            raise self._file.error(place, f"{shown(text)} {reason(error)}", "keep it in the repository") from None
-        return path
 
-    def _destination(self, place: Place | None, text: str | None, state: str) -> str | None:
-        if place is None or text is None:
-            return state if state.partition(":")[0] in DESTINATIONS else None
-        if text != "local:" and not text.startswith(("ssh://", "rapi://")):
-            raise self._file.error(place, "no destination", "write `local:`, `ssh://HOST` or `rapi://HOST`")
-        self._require_host(place, text)
-        return text
+def _destination(file: SettingsFile, place: Place | None, text: str | None, state: str) -> str | None:
+    if place is None or text is None:
+        return state if state.partition(":")[0] in DESTINATIONS else None
+    if text != "local:" and not text.startswith(("ssh://", "rapi://")):
+        raise file.error(place, "no destination", "write `local:`, `ssh://HOST` or `rapi://HOST`")
+    _require_host(file, place, text)
+    return text
 
-    def _login(self, place: Place, text: str) -> str:
-        if not LOGIN.fullmatch(text):
-            hint = "write `netrc`, `netrc:FILE`, `environment` or `environment:NAME`; never the password itself"
-            raise self._file.error(place, "does not say where a password is", hint)
-        kind, _, rest = text.partition(":")
-        return f"netrc:{self._file.path.parent / Path(rest).expanduser()}" if kind == "netrc" and rest else text
 
-    def _labels(self, place: Place | None) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for item in self._file.entries(place):
-            name, text = self._label(item)
-            other = self._label_names.setdefault(name.lower(), name)
-            if other != name:
-                hint = f"`--label` knows the difference: write {other} everywhere"
-                raise self._file.error(item, f"another cluster has the label {other}", hint)
-            found[name] = text
-        return found
+def _login(file: SettingsFile, place: Place, text: str) -> str:
+    if not LOGIN.fullmatch(text):
+        hint = "write `netrc`, `netrc:FILE`, `environment` or `environment:NAME`; never the password itself"
+        raise file.error(place, "does not say where a password is", hint)
+    kind, _, rest = text.partition(":")
+    return f"netrc:{file.path.parent / Path(rest).expanduser()}" if kind == "netrc" and rest else text
 
-    def _label(self, place: Place) -> tuple[str, str]:
-        name = place.path[-1]
+
+def _labels(file: SettingsFile, label_names: dict[str, str], place: Place | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for item in file.entries(place):
+        name = item.path[-1]
         if not LABEL.fullmatch(name) or name == _NAME_LABEL:
-            raise self._file.error(place, f"a label cannot be called {shown(name)}", "the label `name` is the name")
-        text = self._text(place)
+            raise file.error(item, f"a label cannot be called {shown(name)}", "the label `name` is the name")
+        text = _text(file, item)
         if "," in text or not LABEL.fullmatch(text):
-            raise self._file.error(place, f"a label cannot be {shown(text)}", "use letters, digits, dots and dashes")
-        return name, text
+            raise file.error(item, f"a label cannot be {shown(text)}", "use letters, digits, dots and dashes")
+        other = label_names.setdefault(name.lower(), name)
+        if other != name:
+            hint = f"`--label` knows the difference: write {other} everywhere"
+            raise file.error(item, f"another cluster has the label {other}", hint)
+        found[name] = text
+    return found
 
 
 def one_cluster(name: str, clusters: Mapping[str, NamedCluster]) -> NamedCluster:

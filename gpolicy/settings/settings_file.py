@@ -6,9 +6,9 @@ What its tables mean is said where they are used: `[check]` and `[rules]` in `ch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,8 +19,10 @@ from gpolicy.policy.boundary import Boundary, boundary
 
 if TYPE_CHECKING:
     from gpolicy.findings import Span
-    from gpolicy.settings.toml_places import Keys, TomlPlaces
 
+Keys = tuple[str, ...]
+At = tuple[int, int, int]
+"""Line and column, from 1, and the column behind the end."""
 OWN_NAME: Final = "gpolicy.toml"
 PROJECT_NAME: Final = "pyproject.toml"
 TABLES: Final = ("check", "rules", "clusters", "rollout")
@@ -64,13 +66,11 @@ class SettingsFile:
     def __init__(self, path: Path, text: str, data: Any, prefix: Keys = ()) -> None:
         self.path = path
         self._text = text
-        self._top = Place(prefix, data)
-        self._places: TomlPlaces | None = None
-        self.require_table(self._top, TABLES)
+        self._tables = self.keys_in(Place(prefix, data), TABLES)
 
     def table(self, name: str) -> Place | None:
         """Return one of the tables, None if it is not there."""
-        return self._top.below(name) if name in self._top.value else None
+        return self._tables.get(name)
 
     def entries(self, place: Place | None) -> Iterator[Place]:
         """Yield what stands in a table. Raise InputError if it is none."""
@@ -80,37 +80,44 @@ class SettingsFile:
             raise self.error(place, f"must be a table, not {shown(place.value)}", "write its keys below its heading")
         yield from (place.below(key) for key in place.value)
 
-    def require_table(self, place: Place, known: tuple[str, ...]) -> None:
-        """Raise InputError unless a value is a table of known keys."""
-        for item in self.entries(place):
-            key = item.path[-1]
-            if key not in known:
-                where = f"[{place.shown}]" if place.path else "the settings of gpolicy"
-                elsewhere = key in CHECK_KEYS and known is TABLES
-                hint = did_you_mean(key, known, f"known here: {', '.join(known)}")
-                raise self.error(
-                    Place(item.path, None),
-                    f"unknown key in {where}",
-                    f"it belongs under [{'.'.join((*place.path, 'check'))}]" if elsewhere else hint,
-                )
+    def keys_in(self, place: Place, known: Collection[str]) -> dict[str, Place]:
+        """Return what stands in a table, by key. Raise InputError unless it is a table of known keys."""
+        given = {item.path[-1]: item for item in self.entries(place)}
+        for unknown in (key for key in given if key not in known):
+            hint = did_you_mean(unknown, known, f"known here: {', '.join(known)}")
+            if unknown in CHECK_KEYS and known is TABLES:
+                hint = f"it belongs under [{'.'.join((*place.path, 'check'))}]"
+            where = f"[{place.shown}]" if place.path else "the settings of gpolicy"
+            raise self.error(given[unknown], f"unknown key in {where}", hint)
+        return given
+
+    def path_in_tree(self, place: Place, text: str, hint: str = "keep it in the repository") -> Path:
+        """Return a path from the directory of the file. Raise InputError if it leads out of the work tree."""
+        path = self.path.parent / text
+        try:
+            self._within.real(path)
+        except OSError as error:
+            raise self.error(place, f"{shown(text)} {reason(error)}", hint) from None
+        return path
 
     def error(self, place: Place, message: str, hint: str = "", word: str = "") -> SettingsError:
         """Return an error about a key, or about a word in its value, with its line."""
-        line = self._all_places().line(place.path, word)
+        line = self._places.line(place.path, word)
         what = _one_line(f"{place.shown[:200]}: {message}" if place.path else message)
         place_and_text = f"{_one_line(str(self.path))}:{line}: {what}"
         return SettingsError(place_and_text, _one_line(hint) or None, what, self.span(place))
 
     def span(self, place: Place) -> Span:
         """Return where a key stands in the file."""
-        return self._all_places().span(str(self.path), place.path)
+        return self._places.span(str(self.path), place.path)
 
-    def _all_places(self) -> TomlPlaces:
-        if self._places is None:
-            from gpolicy.settings.toml_places import toml_places  # noqa: PLC0415 (few settings need it)
+    @cached_property
+    def _within(self) -> Boundary:
+        return boundary(self.path)
 
-            self._places = toml_places(self._text)
-        return self._places
+    @cached_property
+    def _places(self) -> TomlPlaces:
+        return toml_places(self._text)
 
 
 def settings_file(root: Path) -> SettingsFile | None:
@@ -156,8 +163,6 @@ def _read(path: Path, within: Boundary | None) -> SettingsFile | None:
 def _parsed(path: Path, text: str) -> SettingsFile | None:
     """Return the file `path` with this text; None for a pyproject.toml without settings."""
     import tomllib  # noqa: PLC0415 (most policies have no settings)
-
-    from gpolicy.settings.toml_places import longest_key  # noqa: PLC0415 (as above)
 
     parts, line = longest_key(text)
     if parts > _MAX_PARTS:  # which Python's reader would need memory for by the square
@@ -216,3 +221,131 @@ def shown(value: Any) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+# --- the places of keys and words, which Python's own reader does not give ------------------------------------------
+
+_PIECE: Final = r"""(?xs)
+      (?P<comment>\#[^\n]*+)
+    | (?P<text>\"{3}(?:\\.|[^\\])*?(?:\"{3,5}|\Z) | '{3}.*?(?:'{3,5}|\Z) | "(?:\\.|[^"\\\n])*+"?+ | '[^'\n]*+'?+)
+    | (?P<newline>\n)
+    | (?P<space>[ \t\r]++)
+    | (?P<mark>[][{}=.,])
+    | (?P<word>[^][{}=.,\s\#"']++)
+    | (?P<other>.)
+    """
+
+
+@dataclass(slots=True)
+class TomlPlaces:
+    """Places of keys by their path, and of texts by the path of the key whose value they are in."""
+
+    keys: dict[Keys, At] = field(default_factory=dict)
+    words: dict[tuple[Keys, str], At] = field(default_factory=dict)
+
+    def line(self, path: Keys, word: str = "") -> int:
+        """Return the line of `word` in the value at `path`; else of the key, or of the nearest one above it."""
+        return self.words[path, word][0] if (path, word) in self.words else self._key(path)[0]
+
+    def span(self, file: str, path: Keys) -> Span:
+        """Return the place, in `file`, of the key at `path`, or of the nearest one above it."""
+        from gpolicy.findings import Span  # noqa: PLC0415 (few settings need it)
+
+        line, column, end = self._key(path)
+        return Span(file, line, column, line, end)
+
+    def _key(self, path: Keys) -> At:
+        while path and path not in self.keys:
+            path = path[:-1]
+        return self.keys.get(path, (1, 1, 1))
+
+
+def longest_key(text: str) -> tuple[int, int]:
+    """Return of how many parts the longest dotted key of a text is, which may be no TOML, and on which line."""
+    longest, place, parts, dotted = 0, 1, 0, False
+    for kind, piece, (line, *_) in _tokens(text):
+        if kind in ("word", "text"):
+            parts = parts + 1 if dotted else 1
+            dotted = False
+            if parts > longest:
+                longest, place = parts, line
+        elif piece == ".":
+            dotted = True
+        elif kind != "space":
+            parts, dotted = 0, False
+    return longest, place
+
+
+def toml_places(text: str) -> TomlPlaces:
+    """Return the places in a text that is known to be TOML."""
+    places = TomlPlaces()
+    tokens = [(kind, piece, at) for kind, piece, at in _tokens(text) if kind not in ("space", "comment")]
+    table: Keys = ()
+    position = 0
+    while position < len(tokens):
+        kind, piece, at = tokens[position]
+        if kind == "newline":
+            position += 1
+        elif piece == "[":
+            end = next(n for n in range(position, len(tokens) + 1) if n == len(tokens) or tokens[n][0] == "newline")
+            table = tuple(_word(*item[:2]) for item in tokens[position:end] if item[0] in ("word", "text"))
+            _put(places, table, at)
+            position = end
+        else:
+            position = _statement(tokens, position, table, places)
+    return places
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str, At]]:
+    line, begin = 1, 0
+    for found in re.finditer(_PIECE, text):
+        piece, column = found.group(), found.start() - begin + 1
+        yield found.lastgroup or "", piece, (line, column, column + len(piece))
+        if "\n" in piece:
+            line += piece.count("\n")
+            begin = found.start() + piece.rindex("\n") + 1
+
+
+def _statement(tokens: list[tuple[str, str, At]], position: int, table: Keys, places: TomlPlaces) -> int:
+    """Note the keys and words of `key = value` from `position` on, and return where the next statement begins."""
+    around: list[Keys] = [table]  # the path of each brace or bracket that is open, and of the table
+    path, pending = table, list[tuple[str, At]]()
+    depth = 0
+    while position < len(tokens):
+        kind, piece, at = tokens[position]
+        position += 1
+        if kind == "newline" and depth == 0:
+            break
+        if kind in ("word", "text"):
+            pending.append((_word(kind, piece), at))
+        elif piece == "=":
+            path = (*around[-1], *(word for word, _ in pending))
+            _put(places, path, pending[-1][1] if pending else at)
+            pending = []
+        elif piece in ("{", "["):
+            around.append(path)
+            depth += 1
+        elif piece in (",", "}", "]"):
+            _note(places, path, pending)
+            pending = []
+            if piece != "," and depth:
+                depth -= 1
+                path = around.pop()
+    _note(places, path, pending)
+    return position
+
+
+def _note(places: TomlPlaces, path: Keys, pending: list[tuple[str, At]]) -> None:
+    for word, at in pending:
+        places.words.setdefault((path, word), at)
+
+
+def _put(places: TomlPlaces, path: Keys, at: At) -> None:
+    for length in range(1, len(path) + 1):
+        places.keys.setdefault(path[:length], at)
+
+
+def _word(kind: str, piece: str) -> str:
+    import tomllib  # noqa: PLC0415 (most policies have no settings)
+
+    return str(tomllib.loads(f"x = {piece}")["x"]) if kind == "text" else piece

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from gpolicy.checking.catalogue import CATALOGUE, FAMILIES, FLEET_RULES, RULES, catalogue, find_rule, rules_in
-from gpolicy.checking.fleet import FleetRule
-from gpolicy.checking.rule import Rule
+from gpolicy.checking.rule import FleetRule, Rule
 
 
 def test_codes_and_names_are_unique_and_in_order() -> None:

@@ -320,5 +320,4 @@ class OnlyDiskless(Rule):
             )
             if set(texts(allowed)) == {"diskless"} and about_disks and not context.exclusive(declared):
                 message = f"{name_of(declared)} allows only diskless: no instance there can have a disk"
-                own, related = context.own_first(declared, allowed)
-                yield self.hit(declared, message, own.span, hint="allow a template that has disks", related=related)
+                yield self.hit(declared, message, allowed.span, hint="allow a template that has disks")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpolicy.checking.fleet import Fleet, FleetHit, FleetRule, place_of
+from gpolicy.checking.rule import Fleet, FleetRule, Hit, place_of
 from gpolicy.findings import Related, Severity, Span, error_rule, info_rule, warning_rule
 from gpolicy.ganeti.parameter import Path
 from gpolicy.policy.model import INHERIT, Declared, Leaf, Policy
@@ -54,7 +54,7 @@ class ClusterNamedTwice(FleetRule):
         good=GOOD,
     )
 
-    def check(self, fleet: Fleet) -> Iterator[FleetHit]:
+    def check(self, fleet: Fleet) -> Iterator[Hit]:
         first: dict[str, Span] = {}
         for number, policy in enumerate(fleet.policies):
             if policy.cluster is None:
@@ -81,7 +81,7 @@ class NodeInTwoClusters(FleetRule):
         ),
     )
 
-    def check(self, fleet: Fleet) -> Iterator[FleetHit]:
+    def check(self, fleet: Fleet) -> Iterator[Hit]:
         for members in fleet.with_one_base:
             first: dict[str, _Named] = {}
             wild: list[_Named] = []
@@ -99,7 +99,7 @@ class NodeInTwoClusters(FleetRule):
                 if other is not None:
                     yield self._twice(fleet, named, other)
 
-    def _twice(self, fleet: Fleet, named: _Named, other: _Named) -> FleetHit:
+    def _twice(self, fleet: Fleet, named: _Named, other: _Named) -> Hit:
         what = "a pattern" if is_glob(other.value) else "a node"
         also = f"is also {what} of" if named.value == other.value else f"also means nodes of {other.value} in"
         message = f"{named.value} {also} {fleet.name(other.policy)}"
@@ -142,7 +142,7 @@ class MacPrefixShared(FleetRule):
         ),
     )
 
-    def check(self, fleet: Fleet) -> Iterator[FleetHit]:
+    def check(self, fleet: Fleet) -> Iterator[Hit]:
         for number, other, leaf, earlier in _same_prefixes(fleet):
             if leaf.value == _DEFAULT_PREFIX or leaf.span == earlier.span:
                 message = f"{fleet.name(number)} makes the same MAC addresses as {fleet.name(other)}"
@@ -162,7 +162,7 @@ class MacPrefixCopied(FleetRule):
         ),
     )
 
-    def check(self, fleet: Fleet) -> Iterator[FleetHit]:
+    def check(self, fleet: Fleet) -> Iterator[Hit]:
         for number, other, leaf, earlier in _same_prefixes(fleet):
             if leaf.value != _DEFAULT_PREFIX and leaf.span != earlier.span:
                 message = f"{fleet.name(number)} has the mac_prefix of {fleet.name(other)}"
@@ -198,7 +198,7 @@ class FleetDrift(FleetRule):
         ),
     )
 
-    def check(self, fleet: Fleet) -> Iterator[FleetHit]:
+    def check(self, fleet: Fleet) -> Iterator[Hit]:
         for members in fleet.with_one_base:
             said: dict[Path, list[tuple[int, Leaf]]] = defaultdict(list)
             for number in members:
@@ -233,7 +233,7 @@ class BaseHoldsNowhere(FleetRule):
         good=files(BASE, member("amsterdam"), member("berlin", "diskparams:\n  drbd: {c-max-rate: 200M}\n")),
     )
 
-    def check(self, fleet: Fleet) -> Iterator[FleetHit]:
+    def check(self, fleet: Fleet) -> Iterator[Hit]:
         if any(finding.severity is Severity.ERROR for policy in fleet.policies for finding in policy.findings):
             return  # it may hold in what could not be read
         holding: set[tuple[Any, ...]] = set()

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Final
 
 from gpolicy.checking.context import Context, name_of
-from gpolicy.checking.node_patterns import share_nodes
 from gpolicy.checking.rule import Explains, Hit, Rule
+from gpolicy.checking.tags import share_nodes
 from gpolicy.findings import AMBIGUOUS, Related, Span, error_rule, warning_rule
 from gpolicy.ganeti.parameter import Level
 from gpolicy.policy import edits

@@ -123,6 +123,7 @@ class SpindlesOfTest(Rule):
         bad=_GROUP + _test("{size: 10G, spindles: 1}", ", disk-template: plain"),
         good=_GROUP + "ndparams: {exclusive_storage: true}\n" + _test("{size: 10G, spindles: 1}"),
     )
+    follows = True  # a test that gives spindles only asks what exclusive storage would allow
     needs_whole_policy = True
 
     def check(self, context: Context) -> Iterator[Hit]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from gpolicy.checking.context import Context, number
-from gpolicy.checking.in_force import in_force, places
+from gpolicy.checking.in_force import in_force, places, value_of
 from gpolicy.checking.pairs import Pair, comparable
 from gpolicy.checking.rule import Explains, Hit, Rule
 from gpolicy.findings import RuleParameter, Span, info_rule, warning_rule
@@ -273,10 +273,10 @@ class RatiosExchanged(Rule):
                 and sensible
                 and not context.exclusive(declared)
             ):
-                leaf, related = context.own_first(declared, *leaves)
+                place, related, _ = places(context, declared, *map(value_of, leaves))
                 message = f"vcpu-ratio is {cpus:g} and spindle-ratio {spindles:g}"
                 hint = "exchange the two" if spindles <= 6 else "correct the one that was copied"
-                yield self.hit(declared, message, leaf.span, hint=hint, related=related)
+                yield self.hit(declared, message, place, hint=hint, related=related)
 
 
 class SpindlesFillFirst(Rule):

@@ -9,7 +9,7 @@ import pytest
 
 from gpolicy.checking.catalogue import FLEET_RULES
 from gpolicy.checking.checking import check_fleet, check_policy
-from gpolicy.checking.fleet import Fleet, FleetHit
+from gpolicy.checking.rule import Fleet, Hit
 from gpolicy.findings import RuleInfo
 from gpolicy.forecast.telling import FORECAST
 from gpolicy.policy.files import policy_roots
@@ -19,7 +19,7 @@ from tests.rules.run_rules import TODAY
 BASE = "# base.yaml\ngpolicy: v1\nkind: Cluster\nname: fleet\ntemplate: true\nbeparams: {vcpus: 1}\n"
 
 
-def hits(text: str, directory: Path) -> list[FleetHit]:
+def hits(text: str, directory: Path) -> list[Hit]:
     """Write the documents of `text` to the files that their first lines name, and return what is found."""
     for document in text.split("---\n"):
         name = re.match(r"# (.*)\n", document)
@@ -29,11 +29,11 @@ def hits(text: str, directory: Path) -> list[FleetHit]:
         file.write_text(document, encoding="utf-8")
     policies = [load_policy(root) for root in policy_roots(directory)]
     assert [finding for policy in policies for finding in policy.findings] == []
-    return [FleetHit(number, hit) for number, hits in enumerate(check_fleet(policies)) for hit in hits]
+    return [hit for hits in check_fleet(policies) for hit in hits]
 
 
 def found(text: str, directory: Path) -> list[str]:
-    return [item.hit.finding.code for item in hits(text, directory)]
+    return [item.finding.code for item in hits(text, directory)]
 
 
 def member(town: str, more: str = "", base: str = "../base.yaml#fleet") -> str:
@@ -44,8 +44,8 @@ def member(town: str, more: str = "", base: str = "../base.yaml#fleet") -> str:
 @pytest.mark.parametrize("info", [rule.info for rule in FLEET_RULES], ids=lambda info: info.name)
 def test_the_bad_example_has_this_finding_and_no_other(info: RuleInfo, tmp_path: Path) -> None:
     shown = hits(info.bad, tmp_path)
-    assert {item.hit.finding.code for item in shown} == {info.code}
-    assert all(item.hit.finding.span is not None and item.policy in (0, 1) for item in shown)
+    assert {item.finding.code for item in shown} == {info.code}
+    assert all(item.finding.span is not None and item.policy in (0, 1) for item in shown)
 
 
 @pytest.mark.parametrize("info", [rule.info for rule in FLEET_RULES], ids=lambda info: info.name)
@@ -107,9 +107,9 @@ def test_the_value_that_fewer_clusters_have_is_the_one_that_drifts(tmp_path: Pat
     ratios = {"a": 4, "b": 8, "c": 4}
     text = BASE + "".join(member(town, f"ipolicy: {{vcpu-ratio: {ratio}}}\n") for town, ratio in ratios.items())
     (item,) = hits(text, tmp_path)
-    assert (item.policy, item.hit.label) == (1, "cluster")
-    assert item.hit.finding.message == "ipolicy.vcpu-ratio differs from a, which has the same base"
-    assert [related.message for related in item.hit.finding.related] == ["the value of a"]
+    assert (item.policy, item.label) == (1, "cluster")
+    assert item.finding.message == "ipolicy.vcpu-ratio differs from a, which has the same base"
+    assert [related.message for related in item.finding.related] == ["the value of a"]
 
 
 def test_an_override_of_the_base_does_not_drift_and_neither_does_what_is_each_cluster_s_own(tmp_path: Path) -> None:
@@ -120,9 +120,9 @@ def test_an_override_of_the_base_does_not_drift_and_neither_does_what_is_each_cl
 def test_a_base_that_one_cluster_follows_is_the_reference(tmp_path: Path) -> None:
     two = BASE + member("a", "beparams: {vcpus: 2}\n") + member("b", "beparams: {vcpus: 4}\n")
     (item,) = hits(two, tmp_path / "two")
-    assert item.hit.finding.message == "beparams.vcpus of this base holds in no cluster: a and b override it"
-    assert item.hit.finding.span is not None
-    assert Path(item.hit.finding.span.file).name == "base.yaml"
+    assert item.finding.message == "beparams.vcpus of this base holds in no cluster: a and b override it"
+    assert item.finding.span is not None
+    assert Path(item.finding.span.file).name == "base.yaml"
     assert found(two + member("c"), tmp_path / "three") == []
 
 

@@ -27,7 +27,7 @@ LEAF = Leaf(("ipolicy", "minmax"), [], YamlDocument(SourceFile("f", ""), {}, (1,
 def pair(box: Box) -> Pair:
     low = {name: ends[0] for name, ends in zip(NAMES, box, strict=True)}
     high = {name: ends[1] for name, ends in zip(NAMES, box, strict=True)}
-    return Pair(LEAF, 0, None, low, high, possible=True)
+    return Pair(LEAF, 0, None, low, high)
 
 
 def sizes(box: Box) -> set[tuple[int, ...]]:
