@@ -29,7 +29,6 @@ from gpolicy.apply.runner import (
 from gpolicy.apply.staleness import ClusterIdentity, LeafDifference, Sight, compare_contents, hidden_leaves
 from gpolicy.apply.tasks import Decision, Task, decide_by_looking, effects_missing, effects_there, seen_progress
 from gpolicy.errors import ExitCode, GpolicyError, InputError, UnreachableError
-from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.effects import Effect, carried_out, written
 from gpolicy.plan.steps import POOL_SIZE
 from gpolicy.printable import clipped, count
@@ -112,9 +111,8 @@ class Carrier:
         Nothing may take time between this and the attempt: a look at the cluster lasts up to two minutes.
         """
         if self.stop.after_step:
-            raise StoppedError(
-                f"stopped {'before' if attempt == 1 else 'after an attempt at'} step {task.key}, as asked"
-            )
+            when = "before" if attempt == 1 else "after an attempt at"
+            raise StoppedError(f"stopped {when} step {task.key}, as asked")
         if self.lock_is_lost():
             so = f"step {task.key} ({task.title}) was not {'begun' if attempt == 1 else 'tried again'}"
             raise StoppedError(f"the lock on the master was lost (its connection has ended): {so}")
@@ -126,11 +124,10 @@ class Carrier:
         pauses = self.patience.pauses()
         for attempt, rest in enumerate([*pauses, None], start=1):
             if attempt > 1:
-                self._await_late_jobs()
+                self.await_jobs(self.marked_jobs() if self._unanswered else ())
                 sight = self.glance()
                 if decide_by_looking(task, sight) is Decision.SKIP:
-                    self._after(task, left, sight)
-                    self._done(task, ran=True, since=begun)
+                    self._done(task, left, sight, since=begun)
                     return
                 self._expect(effects_there(task.command.effects, sight), sight, left)
             self._may_begin(task, attempt)
@@ -142,9 +139,7 @@ class Carrier:
             if not missing and (outcome.result is JobResult.SUCCESS or seen_progress(task.command.effects, sight)):
                 if outcome.result is not JobResult.SUCCESS:
                     self.progressing.message(f"the job failed ({outcome.text}), but its changes are there")
-                sight = self._promoting(task, sight, attempt)
-                self._after(task, left, sight)
-                self._done(task, ran=True, since=begun)
+                self._done(task, left, self._promoting(task, sight, attempt), since=begun)
                 return
             self.found_failed(task, outcome, sight)
             again = outcome.result is not JobResult.SUCCESS and passes(outcome.text)
@@ -152,10 +147,12 @@ class Carrier:
                 raise CarryingError(
                     f"step {task.key} ({task.title}) failed: {_why(outcome)}",
                     differences=[
-                        LeafDifference(item.object, item.path, item.after, _seen(item, sight)) for item in missing
-                    ]
-                    if len(missing) < len(task.command.effects) or outcome.result is JobResult.SUCCESS
-                    else (),
+                        LeafDifference(
+                            item.object, item.path, item.after, sight.contents.get(item.object, {}).get(item.path)
+                        )
+                        for item in missing
+                        if len(missing) < len(task.command.effects) or outcome.result is JobResult.SUCCESS
+                    ],
                 )
             self.progressing.note(f"{outcome.text}: this is temporary, trying again in {rest:.0f} s")
             pause(rest, self.stop)
@@ -193,9 +190,8 @@ class Carrier:
             if outcome.result is JobResult.UNKNOWN:
                 outcome = self.resolve(task, mark, outcome.job, outcome)
         except JournalError as error:
-            raise CarryingError(
-                f"{error.message}; step {task.key} ({task.title}) has begun, and its job goes on in Ganeti"
-            ) from None
+            begun = f"step {task.key} ({task.title}) has begun, and its job goes on in Ganeti"
+            raise CarryingError(f"{error.message}; {begun}") from None
         return outcome
 
     def resolve(self, task: Task, mark: str, job: int | None, so_far: JobOutcome) -> JobOutcome:
@@ -236,10 +232,6 @@ class Carrier:
             if time.monotonic() >= until:
                 raise self._left_alone(task, so_far)
             poll.wait()
-
-    def _await_late_jobs(self) -> None:
-        if self._unanswered:
-            self.await_jobs(self.marked_jobs())
 
     def await_jobs(self, jobs: Iterable[MarkedJob]) -> None:
         """Wait for those of `jobs` that have not ended: the jobs of requests that got no answer."""
@@ -289,11 +281,10 @@ class Carrier:
 
     def last_look(self) -> Sight:
         """Return a look at the cluster after everything that this run began."""
-        self._await_late_jobs()
+        self.await_jobs(self.marked_jobs() if self._unanswered else ())
         for key in self._unanswered:
-            self.progressing.note(
-                f"step {key}: whether Ganeti accepted one of its requests is unknown; no job of it was found"
-            )
+            what = "whether Ganeti accepted one of its requests is unknown; no job of it was found"
+            self.progressing.note(f"step {key}: {what}")
         return self.glance()
 
     def _asked(self, ask: Callable[[], _T]) -> _T:
@@ -327,11 +318,6 @@ class Carrier:
             if settled or time.monotonic() >= until or self.stop.at_once:
                 return sight
             poll.wait()
-
-    def _after(self, task: Task, left: Sequence[Task], sight: Sight) -> None:
-        """Hold a look after a step against what the step was to change, and nothing else."""
-        self._expect(task.command.effects, sight, left[1:])
-        self.known = sight
 
     def _expect(self, effects: Sequence[Effect], sight: Sight, left: Sequence[Task]) -> None:
         """Raise CarryingError if a look shows anything but `effects` beside what was known."""
@@ -369,9 +355,12 @@ class Carrier:
 
     # --- the journal -----------------------------------------------------------------------------------------------
 
-    def _done(self, task: Task, *, ran: bool, since: float) -> None:
-        self.found_done(task, ran=ran)
-        self.progressing.ended(time.monotonic() - since, ran=ran)
+    def _done(self, task: Task, left: Sequence[Task], sight: Sight, *, since: float) -> None:
+        """Hold a look after a step against what the step was to change, and nothing else; then it is done."""
+        self._expect(task.command.effects, sight, left[1:])
+        self.known = sight
+        self.found_done(task, ran=True)
+        self.progressing.ended(time.monotonic() - since, ran=True)
 
     def found_done(self, task: Task, *, ran: bool = False) -> None:
         """Write into the journal that a step is done; `ran` is false if it was found done."""
@@ -414,7 +403,3 @@ def _why(outcome: JobOutcome) -> str:
     if outcome.result is JobResult.SUCCESS:
         return "Ganeti reports success, but some of the changes are missing"
     return outcome.text or "Ganeti gives no reason"
-
-
-def _seen(effect: Effect, sight: Sight) -> Value:
-    return sight.contents.get(effect.object, {}).get(effect.path)

@@ -25,13 +25,12 @@ from gpolicy.apply.runner import (
     Patience,
     StopRequests,
     Watch,
-    job_number,
     job_status,
 )
 from gpolicy.cluster.json_input import decode_text
 from gpolicy.cluster.master import Workplace, read_master_configuration
 from gpolicy.cluster.process import end, pieces, run, start
-from gpolicy.cluster.record import shown
+from gpolicy.cluster.record import job_number, shown
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.commands import Route
@@ -145,19 +144,16 @@ class CommandRunner:
         if ended.code == 0:
             return JobOutcome(JobResult.SUCCESS, job=job)
         if job is not None:  # the job knows better than the command, which may have lost contact to it
-            return self._ended(job, ended)
+            try:
+                status = self._status(job)
+            except (UnreachableError, InputError) as error:
+                return JobOutcome(JobResult.UNKNOWN, error.message, job)
+            if ended.code is None:
+                return JobOutcome(JobResult.UNKNOWN, "", job, waiting=True)
+            known = {JobStatus.PENDING: JobResult.UNKNOWN, JobStatus.SUCCESS: JobResult.SUCCESS}
+            return JobOutcome(known.get(status, JobResult.FAILED), _text(ended), job)
         refused = ended.code == _USAGE or _REFUSAL in ended.errors
         return JobOutcome(JobResult.FAILED if refused else JobResult.UNKNOWN, _text(ended))
-
-    def _ended(self, job: int, ended: ProgramEnd) -> JobOutcome:
-        try:
-            status = self._status(job)
-        except (UnreachableError, InputError) as error:
-            return JobOutcome(JobResult.UNKNOWN, error.message, job)
-        if status is JobStatus.PENDING or ended.code is None:
-            text = "" if ended.code is None else _text(ended)
-            return JobOutcome(JobResult.UNKNOWN, text, job, waiting=ended.code is None)
-        return JobOutcome(JobResult.SUCCESS if status is JobStatus.SUCCESS else JobResult.FAILED, _text(ended), job)
 
     def marked_jobs(self, start: str) -> list[MarkedJob]:
         """Return the jobs whose marks begin with `start`."""
@@ -225,8 +221,7 @@ def _number(text: str) -> int:
 
 def _text(ended: ProgramEnd) -> str:
     """Return what a command complained about, in one line; its exit code if it said nothing."""
-    lines = [line.strip() for line in ended.errors.splitlines() if line.strip()]
-    text = " ".join(lines)
     if ended.code is None:
         return "we stopped waiting"
-    return text[:_LONGEST_TEXT] or f"exit code {ended.code}"
+    lines = (line.strip() for line in ended.errors.splitlines())
+    return " ".join(filter(None, lines))[:_LONGEST_TEXT] or f"exit code {ended.code}"

@@ -25,10 +25,7 @@ class JournalError(GpolicyError):
 
 
 class JournalFile:
-    """An open journal. `write` returns when the event is on disk.
-
-    It goes on at `end`.
-    """
+    """An open journal, which goes on at `end`. `write` returns when the event is on disk."""
 
     def __init__(self, path: Path, descriptor: int, end: ChainEnd) -> None:
         self.path = path

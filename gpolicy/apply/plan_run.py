@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +23,6 @@ from gpolicy.apply.journal import (
     EventName,
     Fate,
     History,
-    StepAttempt,
     mark_start,
 )
 from gpolicy.apply.journal_file import JournalError, JournalFile, begin_run
@@ -33,7 +32,6 @@ from gpolicy.apply.staleness import (
     ClusterIdentity,
     FinalLook,
     Sight,
-    Staleness,
     compare_plan,
     elsewhere,
     judge_outcome,
@@ -110,7 +108,9 @@ class PlanRun:
         tasks = forward(self.plan)
         other = elsewhere(self.plan, state) if isinstance(self.plan, Plan) else None
         unknown = unknown_release(state.software_version)
-        notes = (*notes, *_about_uuid(self.plan, state), *filter(None, (unknown, other)))
+        if self.plan.cluster_uuid is None and state.cluster.identity.uuid is not None:
+            notes = (*notes, f"the {self.plan.noun} holds no UUID: only the name says that this is the right cluster")
+        notes = (*notes, *filter(None, (unknown, other)))
         if not self.agree(Intention(Direction.APPLY, tuple(tasks), notes=notes, guards=guards)):
             return None
         with self._writing() as journal:
@@ -133,9 +133,9 @@ class PlanRun:
             carrier = self._carrier(journal, state)
             settled = self._settle(carrier, tasks, history)
             done = settled.all_effects(tasks)
-            comparison = compare_plan(self.plan, carrier.known, done, settled.serials)
+            differences, _ = compare_plan(self.plan, carrier.known, done, settled.serials)
             why = "the cluster has changed since the last run; no further step was begun"
-            refuse_differences(comparison.differences, why, self.plan.noun)
+            refuse_differences(differences, why, self.plan.noun)
             left = [task for task in tasks if task.key not in settled.done]
             if left:
                 suppositions_hold(self.plan, state, carrier.known, done)
@@ -152,7 +152,9 @@ class PlanRun:
         settled = _Settled(serials=dict(history.serials))
         jobs = carrier.marked_jobs()
         late = {job.mark: job.number for job in jobs}
-        _nothing_unknown(late, history)
+        if unknown := sorted(number for mark, number in late.items() if mark not in history.marks):
+            what = f"job {unknown[0]} belongs to this journal, which does not know it"
+            raise CarryingError(f"{what}: the last lines of the journal are lost", hint=DISTRUSTED)
         last = {attempt.mark for attempt in history.attempts.values()}
         carrier.await_jobs(job for job in jobs if job.mark not in last)
         for task in tasks:
@@ -169,20 +171,19 @@ class PlanRun:
                     did = [effect for effect in task.command.effects if effect_name(effect) in attempt.did]
                     settled.effects[task.key] = did
                 case Fate.BEGUN:
-                    self._settle_begun(carrier, task, attempt, settled)
+                    carrier.progressing.note(
+                        f"step {task.key} ({task.title}) had begun: asking Ganeti what became of it"
+                    )
+                    outcome = carrier.resolve(task, attempt.mark, attempt.job, JobOutcome(JobResult.UNKNOWN))
+                    if self._was_done(carrier, task, outcome):
+                        carrier.found_done(task)
+                        settled.done.add(task.key)
+                        settled.effects[task.key] = task.command.effects
+                    else:
+                        settled.effects[task.key] = carrier.found_failed(task, outcome, carrier.known)
+                    if outcome.job is not None or task.key in settled.done:  # else what has changed may not be ours
+                        settled.serials.update(written_serials(task, carrier.known))
         return settled
-
-    def _settle_begun(self, carrier: Carrier, task: Task, attempt: StepAttempt, settled: _Settled) -> None:
-        carrier.progressing.note(f"step {task.key} ({task.title}) had begun: asking Ganeti what became of it")
-        outcome = carrier.resolve(task, attempt.mark, attempt.job, JobOutcome(JobResult.UNKNOWN))
-        if self._was_done(carrier, task, outcome):
-            carrier.found_done(task)
-            settled.done.add(task.key)
-            settled.effects[task.key] = task.command.effects
-        else:
-            settled.effects[task.key] = carrier.found_failed(task, outcome, carrier.known)
-        if outcome.job is not None or task.key in settled.done:  # else whatever has changed is not known to be ours
-            settled.serials.update(written_serials(task, carrier.known))
 
     def _was_done(self, carrier: Carrier, task: Task, outcome: JobOutcome) -> bool:
         """Return whether a step that had begun is done. Raise CarryingError if nobody can tell."""
@@ -214,8 +215,14 @@ class PlanRun:
             carrier = self._carrier(journal, state)
             settled = self._settle(carrier, [*tasks, *undo], history)
             done = settled.all_effects([*tasks, *undo])
-            comparison = compare_plan(self.plan, carrier.known, done, settled.serials)
-            self._refuse_foreign(carrier, comparison, [*tasks, *undo])
+            differences, _ = compare_plan(self.plan, carrier.known, done, settled.serials)
+            # what steps that never began were to change is not ours, whatever its value is now
+            ours = written([effect for task in (*tasks, *undo) for effect in task.command.effects])
+            mine = [item for item in differences if item.object in ours]
+            why = "the cluster has changed since the last run; nothing was taken back"
+            refuse_differences(mine, why, self.plan.noun)
+            for item in differences:
+                carrier.progressing.note(f"changed by somebody else, and left alone: {told(item)}")
             left = [
                 task
                 for task in undo
@@ -225,18 +232,6 @@ class PlanRun:
             carrier.carry(left)
             everything = [*done, *(effect for task in left for effect in task.command.effects)]
             return judge_restored(self.plan, carrier.last_look(), everything)
-
-    def _refuse_foreign(self, carrier: Carrier, comparison: Staleness, tasks: Sequence[Task]) -> None:
-        """Refuse if somebody else has changed an object that `tasks`, of both ways, wrote; of others a note will do.
-
-        What steps that never began were to change is not ours, whatever its value is now.
-        """
-        ours = written([effect for task in tasks for effect in task.command.effects])
-        mine = [item for item in comparison.differences if item.object in ours]
-        why = "the cluster has changed since the last run; nothing was taken back"
-        refuse_differences(mine, why, self.plan.noun)
-        for item in comparison.differences:
-            carrier.progressing.note(f"changed by somebody else, and left alone: {told(item)}")
 
     # --- what all have in common -----------------------------------------------------------------------------------
 
@@ -324,19 +319,3 @@ class _Settled:
         if not all(sight.shows(effect.object, effect.path) for effect in whole or effects):
             return True
         return seen_progress(effects, sight) is not Progress.DONE and bool(self.effects.get(undo.step))
-
-
-def _nothing_unknown(jobs: Mapping[str, int], history: History) -> None:
-    """Raise CarryingError if Ganeti has a job of this journal that the journal does not know."""
-    unknown = sorted(number for mark, number in jobs.items() if mark not in history.marks)
-    if unknown:
-        raise CarryingError(
-            f"job {unknown[0]} belongs to this journal, which does not know it: the last lines of the journal are lost",
-            hint=DISTRUSTED,
-        )
-
-
-def _about_uuid(plan: Procedure, state: ClusterState) -> list[str]:
-    if plan.cluster_uuid is not None or state.cluster.identity.uuid is None:
-        return []
-    return [f"the {plan.noun} holds no UUID: only the name says that this is the right cluster"]

@@ -84,11 +84,8 @@ def _was_applied(supposed: Supposed, sight: Sight) -> tuple[str, ...]:
     look = judge_outcome(supposed.effects, sight)
     if look.good:
         return look.unseen
-    what = (
-        f"plan {supposed.file} makes it, and that plan"
-        if supposed.is_plan
-        else f"policy {supposed.file} makes it, and a plan of that policy"
-    )
+    policy = f"policy {supposed.file} makes it, and a plan of that policy"
+    what = f"plan {supposed.file} makes it, and that plan" if supposed.is_plan else policy
     none = len(look.differences) == len(supposed.effects)
     how = "was not applied" if none else "was applied only in part, or the cluster has changed since"
     first = f"gpolicy apply {supposed.file}" if supposed.is_plan else "apply a plan of the policy"
@@ -104,8 +101,8 @@ def nothing_done(plan: Procedure, runner: Runner, state: ClusterState) -> tuple[
 
     Raise RefusedError for any other: after a change, or a job whose journal must be somewhere else.
     """
-    comparison = compare_plan(plan, Sight.of(state, instances=plan.moves_instances), (), {})
-    refuse_differences(comparison.differences, _CHANGED.format(plan.noun), plan.noun)
+    differences, notes = compare_plan(plan, Sight.of(state, instances=plan.moves_instances), (), {})
+    refuse_differences(differences, _CHANGED.format(plan.noun), plan.noun)
     for job in runner.marked_jobs(mark_start(plan.digest, "")):
         if job.status is JobStatus.PENDING:
             raise RefusedError(
@@ -113,7 +110,7 @@ def nothing_done(plan: Procedure, runner: Runner, state: ClusterState) -> tuple[
                 hint="continue with the journal of the run that began it (--resume, --journal FILE), or wait for"
                 f" its end and make a fresh {plan.noun}",
             )
-    return comparison.notes
+    return tuple(notes)
 
 
 def measures_nodes(plan: Procedure) -> bool:

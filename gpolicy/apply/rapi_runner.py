@@ -21,7 +21,6 @@ from gpolicy.apply.runner import (
     Poll,
     StopRequests,
     Watch,
-    job_number,
     job_status,
     pause,
     told_if_slow,
@@ -30,7 +29,7 @@ from gpolicy.cluster.https import NoAnswerError
 from gpolicy.cluster.json_input import parse_json
 from gpolicy.cluster.rapi import read_rapi, read_rapi_configuration
 from gpolicy.cluster.rapi_client import Client, NotFoundError, netloc, reason
-from gpolicy.cluster.record import Record, kind_of
+from gpolicy.cluster.record import Record, job_number, kind_of
 from gpolicy.cluster.state import ClusterState
 from gpolicy.errors import InputError, UnreachableError
 from gpolicy.ganeti.commands import Route

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Protocol
 
+from gpolicy.cluster.process import after
+from gpolicy.cluster.record import JOB_RUNS
 from gpolicy.cluster.state import ClusterState
-from gpolicy.cluster.timers import after
 from gpolicy.ganeti.commands import Route
-from gpolicy.ganeti.parameter import Value
 from gpolicy.plan.step import PlannedCommand
 
 
@@ -51,12 +51,10 @@ class JobStatus(StrEnum):
 FAILURE: Final = "error"
 """Ganeti's word for a job that failed."""
 
-_PENDING = frozenset({"queued", "waiting", "canceling", "running"})
-
 
 def job_status(word: str | None) -> JobStatus:
     """Return the status for Ganeti's own word."""
-    if word in _PENDING:
+    if word in JOB_RUNS:
         return JobStatus.PENDING
     if word == "success":
         return JobStatus.SUCCESS
@@ -190,17 +188,6 @@ class Runner(Protocol):
 
     def follow(self, job: int, watch: Watch) -> JobOutcome | None:
         """Wait for the end of a job that was submitted earlier. None if Ganeti does not know it any more."""
-
-
-_LONGEST_JOB_NUMBER: Final = 18  # digits
-
-
-def job_number(value: Value) -> int | None:
-    """Return the number of a job, which Ganeti writes as a number or as text; None for anything else."""
-    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-    if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _LONGEST_JOB_NUMBER:
-        return int(text)
-    return None
 
 
 _PASSING: Final = (

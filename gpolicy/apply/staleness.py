@@ -53,7 +53,10 @@ class Sight:
     @classmethod
     def of(cls, state: ClusterState, *, instances: bool = False) -> Sight:
         """Return what `state` shows; of `instances` only if the steps move some."""
-        lacking = _lacking_candidates(state)
+        size = state.cluster.own.get(POOL_SIZE)  # Ganeti stores it always
+        able = [node for node in state.nodes.values() if node.master_capable and not node.offline and not node.drained]
+        wanted = min(size, len(able)) if isinstance(size, int) else 0
+        lacking = max(0, wanted - sum(node.master_candidate is not False for node in able))
         return cls(contents(state, instances=instances), identities(state), state.unreadable, lacking)
 
     def shows(self, name: str, path: Path) -> bool:
@@ -63,13 +66,6 @@ class Sight:
     def serials(self) -> dict[str, int]:
         """Return the serial numbers that the look shows."""
         return {name: item.serial_no for name, item in self.identities.items() if item.serial_no is not None}
-
-
-def _lacking_candidates(state: ClusterState) -> int:
-    size = state.cluster.own.get(POOL_SIZE)  # Ganeti stores it always
-    able = [node for node in state.nodes.values() if node.master_capable and not node.offline and not node.drained]
-    wanted = min(size, len(able)) if isinstance(size, int) else 0
-    return max(0, wanted - sum(node.master_candidate is not False for node in able))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,22 +78,17 @@ class LeafDifference:
     found: Value
 
 
-@dataclass(frozen=True, slots=True)
-class Staleness:
-    """What differs, and in words what could not be compared or does not matter."""
-
-    differences: tuple[LeafDifference, ...] = ()
-    notes: tuple[str, ...] = ()
-
-
-def compare_plan(plan: Procedure, sight: Sight, done: Sequence[Effect], serials: Mapping[str, int]) -> Staleness:
+def compare_plan(
+    plan: Procedure, sight: Sight, done: Sequence[Effect], serials: Mapping[str, int]
+) -> tuple[list[LeafDifference], list[str]]:
     """Return how the objects that `plan` touches differ from what it saw, after its effects `done`.
 
+    Return also, in words, what could not be compared or does not matter.
     `serials` are numbers that were seen after our own steps. They count only where a value that the plan touches
     cannot be read: Ganeti raises them on writes that change nothing, too.
     """
     by_serial, notes = _by_serial(plan, sight, serials)
-    return Staleness((*compare_objects(plan, sight, done), *by_serial), tuple(notes))
+    return [*compare_objects(plan, sight, done), *by_serial], notes
 
 
 def compare_objects(plan: Procedure, sight: Sight, done: Sequence[Effect]) -> list[LeafDifference]:
@@ -105,7 +96,14 @@ def compare_objects(plan: Procedure, sight: Sight, done: Sequence[Effect]) -> li
     expected = carried_out(done, {name: dict(item.values) for name, item in plan.observed.items()})
     found = compare_contents(expected, expected, sight.contents, (*plan.gaps, *sight.gaps), done)
     renamed = {effect.object for effect in done if effect.path == NAME}
-    return [*found, *_appeared(plan, expected, sight.contents), *_other_objects(plan, sight, renamed)]
+    made = {
+        f"group/{effect.after}": None
+        for step in plan.steps
+        for effect in step.command.effects
+        if effect.path == NAME and effect.after is not None
+    }
+    there = [name for name in made if name in sight.contents and name not in expected and name not in plan.observed]
+    return [*found, *map(appeared, there), *_other_objects(plan, sight, renamed)]
 
 
 def compare_contents(
@@ -161,17 +159,6 @@ def filled_in(difference: LeafDifference, effects: Iterable[Effect]) -> bool:
 def path_text(path: Path) -> str:
     """Return a path as plans write it; a tag is named behind its key."""
     return f"tags {path[1]}" if path[:1] == TAGS and len(path) > 1 else ".".join(path)
-
-
-def _appeared(plan: Procedure, expected: Contents, found: Contents) -> list[LeafDifference]:
-    """Return groups that a step is to make or to rename to, and that are there without it."""
-    made = {
-        f"group/{effect.after}": None
-        for step in plan.steps
-        for effect in step.command.effects
-        if effect.path == NAME and effect.after is not None
-    }
-    return [appeared(name) for name in made if name in found and name not in expected and name not in plan.observed]
 
 
 def _other_objects(plan: Procedure, sight: Sight, renamed: set[str]) -> list[LeafDifference]:
@@ -245,25 +232,19 @@ def judge_outcome(effects: Iterable[Effect], sight: Sight) -> FinalLook:
     differences: list[LeafDifference] = []
     unseen: list[str] = []
     for effect in effects:
-        if not sight.shows(effect.object, effect.path):
-            unseen.append(f"{effect.object} {path_text(effect.path)}")
-        else:
-            differences += _not_as_planned(effect, sight)
+        name = effect.object
+        if not sight.shows(name, effect.path):
+            unseen.append(f"{name} {path_text(effect.path)}")
+        elif effect.path == NAME:
+            if effect.after is not None and f"group/{effect.after}" not in sight.contents:
+                differences.append(gone(f"group/{effect.after}"))
+            if effect.before is not None and name in sight.contents:
+                differences.append(appeared(name))
+        elif name not in sight.contents:
+            differences.append(gone(name))
+        elif (value := found(effect, sight.contents)) != effect.after:
+            differences.append(LeafDifference(name, effect.path, effect.after, value))
     return FinalLook(tuple(differences), tuple(unseen))
-
-
-def _not_as_planned(effect: Effect, sight: Sight) -> list[LeafDifference]:
-    if effect.path == NAME:
-        made = [f"group/{effect.after}"] if effect.after is not None else []
-        removed = [effect.object] if effect.before is not None else []
-        return [
-            *(gone(name) for name in made if name not in sight.contents),
-            *(appeared(name) for name in removed if name in sight.contents),
-        ]
-    if effect.object not in sight.contents:
-        return [gone(effect.object)]
-    value = found(effect, sight.contents)
-    return [] if value == effect.after else [LeafDifference(effect.object, effect.path, effect.after, value)]
 
 
 def judge_restored(plan: Procedure, sight: Sight, effects: Sequence[Effect]) -> FinalLook:

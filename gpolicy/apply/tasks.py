@@ -12,7 +12,7 @@ from gpolicy.apply.journal import Fate, StepAttempt
 from gpolicy.apply.staleness import Sight
 from gpolicy.ganeti.commands import Route
 from gpolicy.plan.effects import Effect, Progress, found, progress
-from gpolicy.plan.step import PlannedCommand, Procedure, Step, ways_back
+from gpolicy.plan.step import PlannedCommand, Procedure, ways_back
 
 _ONCE = frozenset({"add", "rename", "remove", "remove-tags"})
 _MOVES = "gnt-instance"
@@ -50,12 +50,12 @@ def forward(plan: Procedure) -> list[Task]:
 
 def backward(plan: Procedure, steps: Collection[str]) -> list[Task]:
     """Return the tasks that undo those of `steps`."""
-    return [task for step in ways_back(plan.steps) if step.id in steps for task in _undo(step)]
-
-
-def _undo(step: Step) -> Iterable[Task]:
-    for number, command in enumerate(step.inverse.commands, start=1):
-        yield Task(undo_key(step.id, number), step.id, f"undo step {step.id}: {step.title}", command)
+    return [
+        Task(undo_key(step.id, number), step.id, f"undo step {step.id}: {step.title}", command)
+        for step in ways_back(plan.steps)
+        if step.id in steps
+        for number, command in enumerate(step.inverse.commands, start=1)
+    ]
 
 
 def undo_key(step: str, number: int) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final, NoReturn, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from gpolicy.cluster.record import Record, kind_of, shown
 from gpolicy.cluster.state import ClusterState, Identity, LiveGroup, LiveInstance, LiveNode, Resources
@@ -145,6 +145,7 @@ def missing_notes(state: ClusterState) -> tuple[str, ...]:
     return tuple(notes)
 
 
+_CORRECT: Final = "correct it at its source"
 _OF_INSTANCE: Final = ("minmem", "maxmem", "vcpus", "spindle_use", "oper_ram", "nic_count")
 _OF_DISK: Final = ("size", "spindles")
 _OF_VOLUME: Final = ("size", "free", "used")
@@ -165,55 +166,43 @@ def check_numbers(state: ClusterState, where: str) -> None:
 def _check_node(node: LiveNode, where: str) -> None:
     _check_values(node.own, where)
     for name in Resources.__slots__:
-        number = getattr(node.resources, name)
-        if _is_refused(name, number):
-            _refuse(where, name, name, number)
+        _check(where, name, name, getattr(node.resources, name))
     for name in ("disk", "spindles"):
         total, free = getattr(node.resources, f"{name}_total"), getattr(node.resources, f"{name}_free")
         if None not in (total, free) and free > total + 1:  # figures are rounded
-            raise InputError(
-                f"{where}: {name}_free is {free}, but {name}_total {total}", hint="correct it at its source"
-            )
+            raise InputError(f"{where}: {name}_free is {free}, but {name}_total {total}", hint=_CORRECT)
     for volume in node.physical_volumes or ():
         for name in _OF_VOLUME:
-            number = getattr(volume, name)
-            if _is_refused(name, number):
-                _refuse(f"{where}: physical volume {shown(volume.name)}", name, name, number)
+            _check(f"{where}: physical volume {shown(volume.name)}", name, name, getattr(volume, name))
         if volume.free > volume.size + 1:  # LVM's figures are rounded
             message = f"physical volume {shown(volume.name)} has {volume.free} MiB free of {volume.size} MiB"
-            raise InputError(f"{where}: {message}", hint="correct it at its source")
+            raise InputError(f"{where}: {message}", hint=_CORRECT)
     listed = Counter(volume.name for volume in node.physical_volumes or ())
     # LVM calls each volume that is gone "[unknown]"
     twice = next((name for name, times in listed.items() if times > 1 and "unknown" not in name), None)
     if twice is not None:
-        raise InputError(f"{where}: physical volume {shown(twice)} is listed twice", hint="correct it at its source")
+        raise InputError(f"{where}: physical volume {shown(twice)} is listed twice", hint=_CORRECT)
     if "" in listed:
-        raise InputError(f"{where}: a physical volume has no name", hint="correct it at its source")
+        raise InputError(f"{where}: a physical volume has no name", hint=_CORRECT)
 
 
 def _check_instance(instance: LiveInstance, where: str) -> None:
     for name in _OF_INSTANCE:
-        number = getattr(instance, name)
-        if _is_refused(name, number):
-            _refuse(where, name, name, number)
-    for place, disk in enumerate((*instance.disks, instance.summed_disk)):
+        _check(where, name, name, getattr(instance, name))
+    for place, disk in enumerate(instance.disks):
         for name in _OF_DISK:
-            number = None if disk is None else getattr(disk, name)
-            if _is_refused(name, number):
-                which = f"disk {place}" if place < len(instance.disks) else "all disks"
-                _refuse(where, f"{name} of {which}", name, number)
+            _check(where, f"{name} of disk {place}", name, getattr(disk, name))
+    for name in _OF_DISK if instance.summed_disk else ():
+        _check(where, f"{name} of all disks", name, getattr(instance.summed_disk, name))
 
 
 def _check_values(values: Values, where: str) -> None:
     for path, value in values.items():
-        if path[0] not in BOUNDED_FAMILIES:
-            continue
         if path == ("ipolicy", "minmax"):
             for title, name, number in _spec_numbers(value):
-                if _is_refused(name, number):
-                    _refuse(where, f"ipolicy.minmax: {title}: {name}", name, number)
-        elif _is_refused(path[-1], value):
-            _refuse(where, ".".join(map(shown, path)), path[-1], value)
+                _check(where, f"ipolicy.minmax: {title}: {name}", name, number)
+        elif path[0] in BOUNDED_FAMILIES and path[-1] in BOUNDS:
+            _check(where, ".".join(map(shown, path)), path[-1], value)
 
 
 def _spec_numbers(pairs: Value) -> Iterator[tuple[str, str, Value]]:
@@ -223,21 +212,15 @@ def _spec_numbers(pairs: Value) -> Iterator[tuple[str, str, Value]]:
                 yield f"{end} of pair {place}", name, number
 
 
-def _is_refused(name: str, number: Value) -> bool:
-    """Return whether `number`, if it is one, is outside the bound of `name`, if there is one."""
-    if not isinstance(number, int | float) or isinstance(number, bool):
-        return False
+def _check(where: str, field: str, name: str, number: Value) -> None:
+    """Refuse a number, which the message calls `field`, outside the bound of `name`, if there is one."""
     bound = BOUNDS.get(name)
-    return bound is not None and bound.refusal(number) != ""
-
-
-def _refuse(where: str, field: str, name: str, number: Value) -> NoReturn:
-    """Refuse a number that the message calls `field`."""
-    assert isinstance(number, int | float)  # noqa: S101 - others are not refused
-    bound = BOUNDS[name]
-    unit = f" {bound.unit}" if bound.unit else ""
-    message = f"{where}: {field} is {shown(str(number))}{unit}: {bound.refusal(number)}"
-    raise InputError(message, hint="correct it at its source: computing with such a number would not end")
+    if bound is None or not isinstance(number, int | float) or isinstance(number, bool):
+        return
+    if refusal := bound.refusal(number):
+        unit = f" {bound.unit}" if bound.unit else ""
+        message = f"{where}: {field} is {shown(str(number))}{unit}: {refusal}"
+        raise InputError(message, hint=f"{_CORRECT}: computing with such a number would not end")
 
 
 CLUSTER_SINGLES: Final = tuple(

@@ -56,10 +56,11 @@ def parse_config(data: bytes, *, where: str, source: str) -> ClusterState:
     master = cluster.text_or_none("master_node")
     nodes = [_node(node, group_names, is_master=uuid == master) for uuid, node in config.records("nodes")]
     instances, forthcoming = _instances(config, cluster, node_names)
+    version = config.whole_or_none("version")  # 3000000 is 3.0
     state = ClusterState(
         source=source,
         name=cluster.name("cluster_name"),
-        software_version=_release(config),
+        software_version=None if version is None else f"{version // 1_000_000}.{version // 10_000 % 100}",
         cluster=ClusterObject(own=own, tags=cluster.tags(), identity=identity(cluster)),
         groups=by_name(groups.values(), f"{where}: node groups"),
         nodes=by_name(nodes, f"{where}: nodes"),
@@ -82,12 +83,6 @@ def with_release(state: ClusterState, said: str) -> ClusterState:
 def forthcoming_note(count: int) -> tuple[str, ...]:
     """Return a note on forthcoming instances that are skipped because they have no node yet."""
     return (f"skipped: {count} forthcoming instances that have no name or no node yet",) if count else ()
-
-
-def _release(config: Record) -> str | None:
-    """Return the release that wrote the configuration: 3000000 is 3.0."""
-    version = config.whole_or_none("version")
-    return None if version is None else f"{version // 1_000_000}.{version // 10_000 % 100}"
 
 
 def _cluster_own(cluster: Record) -> Values:

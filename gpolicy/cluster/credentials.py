@@ -40,7 +40,13 @@ def find_credentials(host: str, *, file: Path | None, environ: Mapping[str, str]
     InputError if a file cannot be read, is readable by others or is malformed.
     """
     if file is not None:
-        return _from_file(file)
+        words = [line.strip() for line in _read_secret(file).splitlines() if line.strip()]
+        if len(words) == 1:  # as in Ganeti's own file of users
+            words = words[0].split(None, 2)[:2]
+        if len(words) != 2:
+            hint = "write the user on the first line and the password on the second"
+            raise InputError(f"{file}: should hold a user and a password", hint=hint)
+        return _checked(Credentials(words[0], words[1]), str(file))
     user, password = environ.get(USER_VARIABLE), environ.get(PASSWORD_VARIABLE)
     if user and password:
         return _checked(Credentials(user, password), f"{USER_VARIABLE} and {PASSWORD_VARIABLE}")
@@ -75,16 +81,6 @@ def find_login(host: str, login: str, environ: Mapping[str, str]) -> Credentials
             hint=f"if it is, add the host to {hosts}",
         )
     return _checked(Credentials(environ[user], environ[password]), f"{user} and {password}")
-
-
-def _from_file(path: Path) -> Credentials:
-    words = [line.strip() for line in _read_secret(path).splitlines() if line.strip()]
-    if len(words) == 1:  # as in Ganeti's own file of users
-        words = words[0].split(None, 2)[:2]
-    if len(words) != 2:
-        hint = "write the user on the first line and the password on the second"
-        raise InputError(f"{path}: should hold a user and a password", hint=hint)
-    return _checked(Credentials(words[0], words[1]), str(path))
 
 
 def _from_netrc(host: str, environ: Mapping[str, str]) -> Credentials | None:

@@ -42,7 +42,8 @@ def _own_directory(tree: Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="gpolicy-git-") as name:
         own = Path(name)
         try:
-            theirs = _git_directory(tree)
+            entry = tree / ".git"  # a linked work tree, or a submodule, names its git directory in a file
+            theirs = entry if entry.is_dir() else tree / _first_line(entry).removeprefix("gitdir: ")
             shared = theirs / _first_line(theirs / "commondir") if (theirs / "commondir").exists() else theirs
             (own / "HEAD").write_bytes(read_named(theirs / "HEAD", _LONGEST))
             (own / "config").write_text(_configuration(shared / "config"), encoding="ascii")
@@ -55,12 +56,6 @@ def _own_directory(tree: Path) -> Iterator[Path]:
         except (OSError, ValueError) as error:
             raise UnreachableError(f"{tree}: its git repository cannot be read: {error}") from None
         yield own
-
-
-def _git_directory(tree: Path) -> Path:
-    """Return the git directory of a work tree; a linked work tree, or a submodule, names it in a file."""
-    entry = tree / ".git"
-    return entry if entry.is_dir() else tree / _first_line(entry).removeprefix("gitdir: ")
 
 
 def _first_line(file: Path) -> str:

@@ -17,14 +17,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpolicy.cluster.json_input import decode_text, read_bytes
-from gpolicy.cluster.timers import after
+from gpolicy.cluster.process import after
 from gpolicy.errors import InputError, UnreachableError, UsageError
 
 _HOSTNAME_MISMATCH = {62, 64}  # X509_V_ERR_HOSTNAME_MISMATCH and _IP_ADDRESS_MISMATCH
 _HINT_TRUST = "name a file with the cluster's certificate (on the master: rapi.pem, without its key) as --rapi-ca"
 _HINT_REFUSED = "nothing listens there: is ganeti-rapi running, and the port right? (5080, if none is given)"
-
-
 _PIECE = 2**20  # bytes read at once: http.client keeps each chunk of a read as an object of its own
 _CONNECTING = 10.0  # seconds: a host that is down, or behind a firewall, may not even refuse
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
@@ -161,17 +162,21 @@ def read_master(master: Master) -> ClusterState:
     state = parse_config(master.config_data(), where=where, source=master.source)
     notes = [note for note in state.notes if note != NO_RUN_TIME]
     if state.software_version == AMBIGUOUS:
-        state = with_release(state, _release(master))
+        with suppress(GpolicyError):
+            told = master.run(["gnt-cluster", "version"]).stdout.decode(errors="replace")
+            release = re.search(r"^Software version: (.*)$", told, re.MULTILINE)
+            state = with_release(state, release[1]) if release else state
     try:
         measured = _table(master, "gnt-node", _NODE_COLUMNS)
     except GpolicyError as error:
         notes.append(f"no live data of nodes (memory, disk, CPUs): {error.message}")
     else:
         where = f"{master.source} gnt-node list"
-        nodes = {
-            name: replace(node, resources=_resources(measured.get(name, {}), where))
-            for name, node in state.nodes.items()
-        }
+        nodes = {}
+        for name, node in state.nodes.items():
+            row = measured.get(name, {})
+            found = {ours: _whole(row, ganetis, where) for ganetis, ours in NODE_FIELDS.items()}
+            nodes[name] = replace(node, resources=Resources(**found))
         state = replace(state, nodes=nodes)
         notes += missing_notes(state)
     try:
@@ -192,16 +197,6 @@ def read_master(master: Master) -> ClusterState:
         state = replace(state, instances=instances)
     check_numbers(state, master.source)
     return replace(state, notes=tuple(notes))
-
-
-def _release(master: Master) -> str:
-    """Return the release that the master runs; empty if it does not say."""
-    try:
-        output = master.run(["gnt-cluster", "version"])
-    except GpolicyError:
-        return ""
-    said = re.search(r"^Software version: (.*)$", output.stdout.decode(errors="replace"), re.MULTILINE)
-    return said[1] if said else ""
 
 
 def read_master_configuration(master: Master) -> ClusterState:
@@ -226,10 +221,6 @@ def _table(master: Master, command: str, columns: Sequence[str]) -> dict[str, di
             )
         rows[cells[0]] = dict(zip(columns, cells, strict=True))
     return rows
-
-
-def _resources(row: dict[str, str], where: str) -> Resources:
-    return Resources(**{ours: _whole(row, ganetis, where) for ganetis, ours in NODE_FIELDS.items()})
 
 
 def _value(row: dict[str, str], column: str) -> str | None:

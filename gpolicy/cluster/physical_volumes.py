@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from gpolicy.cluster.assembly import check_numbers
 from gpolicy.cluster.json_input import decode_text
-from gpolicy.cluster.record import Record, kind_of, shown
+from gpolicy.cluster.record import JOB_RUNS, Record, job_number, kind_of, shown
 from gpolicy.cluster.state import ClusterState, PhysicalVolume
 from gpolicy.errors import GpolicyError, InputError, UnreachableError
 from gpolicy.ganeti.parameter import Value
@@ -34,7 +34,6 @@ NOT_FROM_HERE: Final = (
 )
 
 _SEPARATOR = "|"
-_JOB_RUNS = frozenset({"queued", "waiting", "canceling", "running"})
 _PAUSES = (0.1, 0.2, 0.5, 1.0)  # seconds between questions about a job, the last one again and again
 
 
@@ -60,24 +59,21 @@ def from_rapi(state: ClusterState, client: Client, *, seconds: float) -> Cluster
     until = time.monotonic() + seconds
     try:
         jobs: dict[str, int] = {}
-        for name in _askable(state):
-            job = client.get_if_allowed(f"/2/nodes/{quote(name, safe='')}/storage?{_QUERY}", until=until)
+        for name in (node.name for node in state.nodes.values() if node.is_measured):
+            path = f"/2/nodes/{quote(name, safe='')}/storage?storage_type=lvm-pv&output_fields={','.join(COLUMNS)}"
+            job = client.get_if_allowed(path, until=until)
             if job is None:
                 return _noted(
                     state, "physical volumes are not known: the remote API shows them to users with a password"
                 )
-            jobs[name] = _job_number(job, name)
+            if (number := job_number(job)) is None:
+                where = f"storage of node {shown(name)}"
+                raise InputError(f"{where}: should be the number of a job, but is {kind_of(job)}")
+            jobs[name] = number
         found = {name: _volumes_of_job(client, job, name, until) for name, job in jobs.items()}
     except GpolicyError as error:
         return _noted(state, f"physical volumes are not known: {error.message}")
     return _with_volumes(state, {name: volumes for name, volumes in found.items() if volumes})
-
-
-_QUERY = f"storage_type=lvm-pv&output_fields={','.join(COLUMNS)}"
-
-
-def _askable(state: ClusterState) -> list[str]:
-    return [node.name for node in state.nodes.values() if node.is_measured]
 
 
 def _with_volumes(state: ClusterState, found: Mapping[str, Sequence[PhysicalVolume]]) -> ClusterState:
@@ -90,7 +86,7 @@ def _with_volumes(state: ClusterState, found: Mapping[str, Sequence[PhysicalVolu
     }
     state = replace(state, nodes=nodes)
     check_numbers(state, state.source)
-    silent = [name for name in _askable(state) if name not in found]
+    silent = [node.name for node in state.nodes.values() if node.is_measured and node.name not in found]
     return _noted(state, f"no physical volumes are known for {some(silent)}") if silent else state
 
 
@@ -110,15 +106,6 @@ def _volume_of_line(line: str) -> tuple[str, PhysicalVolume]:
     )
 
 
-def _job_number(value: Value, node: str) -> int:
-    """Return the number of a job; some releases send it as text."""
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
-        return int(value)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return value
-    raise InputError(f"storage of node {shown(node)}: should be the number of a job, but is {kind_of(value)}")
-
-
 def _volumes_of_job(client: Client, job: int, node: str, until: float) -> list[PhysicalVolume]:
     """Wait for a job and return what it found."""
     asked = 0
@@ -128,7 +115,7 @@ def _volumes_of_job(client: Client, job: int, node: str, until: float) -> list[P
         if status == "success":
             rows = answer.items("opresult")
             return [_volume_of_row(row, node) for row in (rows[0] if rows and isinstance(rows[0], list) else [])]
-        if status not in _JOB_RUNS:
+        if status not in JOB_RUNS:
             raise UnreachableError(f"job {job}, which asked node {shown(node)} for its storage, ended: {shown(status)}")
         pause = _PAUSES[min(asked, len(_PAUSES) - 1)]
         if time.monotonic() + pause >= until:

@@ -81,7 +81,12 @@ def state_of(answers: Answers, source: str) -> ClusterState:
     """Return the state that `answers` describe. Raise InputError that begins with `source`, ChangedError among them."""
     frame = _frame(answers.info, answers.groups, source)
     by_uuid = {group.identity.uuid: group for group in frame.groups.values()}
-    node_own = None if answers.node_own is None else _node_own(answers.node_own, f"{source}: /2/query/node")
+    node_own: dict[str, tuple[int, Values]] | None = None  # serial number and own parameters
+    if answers.node_own is not None:
+        where, node_own = f"{source}: /2/query/node", {}
+        for row in _rows(answers.node_own, NODE_OWN_FIELDS, where):
+            own = own_values({"ndparams": row.record("custom_ndparams").fields}, where)
+            node_own[row.name("name")] = row.whole("serial_no"), own
     nodes = [_node(record, by_uuid, node_own) for record in records_of(answers.nodes, f"{source}: /2/nodes")]
     records = records_of(answers.instances, f"{source}: /2/instances")
     placed = [record for record in records if _has_place(record)]
@@ -97,7 +102,10 @@ def state_of(answers: Answers, source: str) -> ClusterState:
     except InputError as error:
         raise ChangedError(error.message) from None
     check_numbers(state, source)
-    return replace(state, notes=(*state.notes, *_mixed_note(state), *missing_notes(state)))
+    notes = [*state.notes]
+    if mixed := [name for name, instance in state.instances.items() if instance.disk_template == "mixed"]:
+        notes.append(f"the disks of {some(mixed)} have several templates; the remote API does not tell which")
+    return replace(state, notes=(*notes, *missing_notes(state)))
 
 
 def configuration_of(
@@ -116,7 +124,17 @@ def configuration_of(
     if instances_answer is not None:
         where = f"{source}: /2/query/instance"
         placed = [record for record in _rows(instances_answer, PLACE_FIELDS, where) if _has_place(record)]
-        state = replace(state, instances=by_name(map(_placed, placed), where))
+        instances = (
+            instance_of(
+                record,
+                record.record("beparams"),
+                primary_node=record.text("pnode"),
+                secondary_nodes=record.texts("snodes"),
+                disk_template=record.name("disk_template"),
+            )
+            for record in placed
+        )
+        state = replace(state, instances=by_name(instances, where))
     check_numbers(state, source)
     return state
 
@@ -131,6 +149,11 @@ def _frame(info_answer: Value, groups_answer: Value, source: str) -> ClusterStat
     info = _Answer.of(info_answer, f"{source}: /2/info")
     own, where = _cluster_own(info), f"{source}: /2/groups"
     groups = records_of(groups_answer, where)
+    # the parameters that no server sends, or not this one, perhaps of an older release
+    absent = (key for key in (*CLUSTER_SINGLES, *_SENT_FAMILIES) if key not in {*info.fields, "modify_etc_hosts"})
+    missing = (Unreadable(level=Level.CLUSTER, prefix=(key,)) for key in absent)
+    hidden = [family for family in _OF_GROUPS if any(f"custom_{family}" not in group.fields for group in groups)]
+    gaps = (*unreadable.RAPI, *missing, *(Unreadable(level=Level.GROUP, prefix=(family,)) for family in hidden))
     return ClusterState(
         source=source,
         name=info.name("name"),
@@ -139,7 +162,7 @@ def _frame(info_answer: Value, groups_answer: Value, source: str) -> ClusterStat
         groups=by_name(numbered(_group(record, own) for record in groups), where),
         nodes={},
         instances={},
-        unreadable=_gaps(info, groups),
+        unreadable=gaps,
     )
 
 
@@ -156,16 +179,6 @@ def _configured(record: Record, groups: dict[str | None, LiveGroup]) -> LiveNode
     )
 
 
-def _placed(record: Record) -> LiveInstance:
-    return instance_of(
-        record,
-        record.record("beparams"),
-        primary_node=record.text("pnode"),
-        secondary_nodes=record.texts("snodes"),
-        disk_template=record.name("disk_template"),
-    )
-
-
 def records_of(value: Value, where: str) -> list[Record]:
     """Return the objects of a list, each with its name in messages. Raise InputError that begins with `where`."""
     if not isinstance(value, list):
@@ -174,21 +187,8 @@ def records_of(value: Value, where: str) -> list[Record]:
     return [replace(record, where=f"{where}: {shown(str(record.fields.get('name')))}") for record in records]
 
 
-def _mixed_note(state: ClusterState) -> tuple[str, ...]:
-    mixed = [name for name, instance in state.instances.items() if instance.disk_template == "mixed"]
-    return (f"the disks of {some(mixed)} have several templates; the remote API does not tell which",) * bool(mixed)
-
-
 _OF_GROUPS = ("ipolicy", "diskparams", "ndparams")
 _SENT_FAMILIES = sorted(FAMILIES - {"hv_state", "disk_state"})
-
-
-def _gaps(info: Record, groups: list[Record]) -> tuple[Unreadable, ...]:
-    """Return the parameters that no server sends, or not this one, perhaps of an older release."""
-    absent = (key for key in (*CLUSTER_SINGLES, *_SENT_FAMILIES) if key not in {*info.fields, "modify_etc_hosts"})
-    missing = (Unreadable(level=Level.CLUSTER, prefix=(key,)) for key in absent)
-    hidden = [family for family in _OF_GROUPS if any(f"custom_{family}" not in group.fields for group in groups)]
-    return (*unreadable.RAPI, *missing, *(Unreadable(level=Level.GROUP, prefix=(family,)) for family in hidden))
 
 
 def _cluster_own(info: Record) -> Values:
@@ -211,15 +211,6 @@ def _group(record: Record, cluster: Values) -> LiveGroup:
     return replace(group, effective={**group.effective, **shown_filled})
 
 
-def _node_own(answer: Value, where: str) -> dict[str, tuple[int, Values]]:
-    """Return serial number and own parameters of each node."""
-    found: dict[str, tuple[int, Values]] = {}
-    for fields in _rows(answer, NODE_OWN_FIELDS, where):
-        own = own_values({"ndparams": fields.record("custom_ndparams").fields}, where)
-        found[fields.name("name")] = (fields.whole("serial_no"), own)
-    return found
-
-
 def _rows(answer: Value, names: tuple[str, ...], where: str) -> list[Record]:
     """Return the rows of a query. Every field comes as [status, value]; status 0 is good."""
     rows: list[Record] = []
@@ -236,8 +227,10 @@ def _node(
     record: Record, groups: dict[str | None, LiveGroup], node_own: dict[str, tuple[int, Values]] | None
 ) -> LiveNode:
     name, group = record.name("name"), _group_of(record, groups)
-    if node_own is None:
-        own = _overrides(record, group)
+    if node_own is None:  # what differs from the group's is the node's own; some of that may be missing
+        filled = own_values({"ndparams": record.record("ndparams").fields}, record.where)
+        inherited = fill({}, group.effective, Level.NODE)
+        own = {path: value for path, value in filled.items() if inherited.get(path) != value}
     else:
         serial, own = node_own.get(name, (-1, {}))
         if serial != record.whole("serial_no"):
@@ -266,13 +259,6 @@ def _group_of(node: Record, groups: dict[str | None, LiveGroup]) -> LiveGroup:
     if uuid not in groups:
         raise ChangedError(f"{node.where}: is in an unknown group: {shown(uuid)!r}")
     return groups[uuid]
-
-
-def _overrides(record: Record, group: LiveGroup) -> Values:
-    """Return the filled parameters that differ from the group's: all are the node's own, but some may be missing."""
-    filled = own_values({"ndparams": record.record("ndparams").fields}, record.where)
-    inherited = fill({}, group.effective, Level.NODE)
-    return {path: value for path, value in filled.items() if inherited.get(path) != value}
 
 
 def _instance(record: Record) -> LiveInstance:

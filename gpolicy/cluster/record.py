@@ -25,6 +25,9 @@ MOST_VALUES: Final = 10_000_000
 _VALUE_ENDS: Final = ",:|[{\n"  # at least one for each value, in JSON, lines and columns
 
 LONGEST_QUOTE: Final = 60
+JOB_RUNS: Final = frozenset({"queued", "waiting", "canceling", "running"})
+"""What Ganeti says of a job that has not ended."""
+_LONGEST_JOB_NUMBER: Final = 18  # digits
 _LARGEST_NUMBER = 2**63  # the limit of Ganeti's own daemons
 
 
@@ -55,6 +58,14 @@ def kind_of(value: Value) -> str:
             return "a list"
         case dict():
             return "a mapping"
+
+
+def job_number(value: Value) -> int | None:
+    """Return the number of a job, which Ganeti writes as a number or as text; None for anything else."""
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) <= _LONGEST_JOB_NUMBER:
+        return int(text)
+    return None
 
 
 @dataclass(frozen=True, slots=True)

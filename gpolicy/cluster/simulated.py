@@ -16,7 +16,6 @@ storage and so finds room for nothing.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from gpolicy.cluster.state import ClusterObject, ClusterState, LiveGroup, LiveNode, Resources
@@ -37,37 +36,29 @@ _SIZE: Final = re.compile(r"([0-9]{1,20})\s*([a-zA-Z]*)", re.ASCII)
 _HINT: Final = "write policy,count,disk,memory,cpus[,spindles[,exclusive storage]], as in sim:p,20,2t,64g,16,4"
 
 
-@dataclass(frozen=True, slots=True)
-class _SimulatedGroup:
-    policy: str
-    count: int
-    exclusive: bool
-    resources: Resources
-
-
 def simulated_state(text: str, *, source: str | None = None) -> ClusterState:
     """Return the cluster that `text`, one specification or several, describes. Raise UsageError if it is wrong."""
     described = [_parse(part) for part in text.split(";")]
-    total = sum(simulated.count for simulated in described)
+    total = sum(count for _, count, _, _ in described)
     if total > MOST_NODES:
         raise UsageError(f"sim: {total} nodes; at most {MOST_NODES} can be simulated")
     cluster = built_in_values()
     groups: dict[str, LiveGroup] = {}
     nodes: dict[str, LiveNode] = {}
-    for number, simulated in enumerate(described, start=1):
-        own: Values = {("alloc_policy",): simulated.policy}
-        if simulated.exclusive:
+    for number, (policy, count, exclusive, resources) in enumerate(described, start=1):
+        own: Values = {("alloc_policy",): policy}
+        if exclusive:
             own["ndparams", "exclusive_storage"] = True
         name = group_name(number)
         groups[name] = LiveGroup(name=name, own=own, effective=fill(own, cluster, Level.GROUP), position=number - 1)
-        for place in range(1, simulated.count + 1):
+        for place in range(1, count + 1):
             node = node_name(number, place)
             nodes[node] = LiveNode(
                 name=node,
                 group=name,
-                own={("ndparams", "spindle_count"): simulated.resources.spindles_total},
+                own={("ndparams", "spindle_count"): resources.spindles_total},
                 master=not nodes,
-                resources=simulated.resources,
+                resources=resources,
                 position=len(nodes),
             )
     return ClusterState(
@@ -96,7 +87,8 @@ def built_in_values(version: str = DEFAULT_VERSION) -> Values:
     return built_in | {("ipolicy", "disk-templates"): [*_HTOOLS_ORDER]}
 
 
-def _parse(text: str) -> _SimulatedGroup:
+def _parse(text: str) -> tuple[str, int, bool, Resources]:
+    """Return the policy of a group, how many nodes it has, whether their storage is exclusive, and what each has."""
     sections, found = specification_in(text)
     if found is None:
         raise UsageError(f"sim: {sections} sections in {_shown(text)}", hint=_HINT)
@@ -123,7 +115,7 @@ def _parse(text: str) -> _SimulatedGroup:
         cpu_total=cpus,
         cpu_node=1,  # htools takes one virtual CPU for the node itself
     )
-    return _SimulatedGroup(policy, count, found.exclusive == "True", resources)
+    return policy, count, found.exclusive == "True", resources
 
 
 def _whole(what: str, text: str) -> int:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import fields
+from enum import StrEnum
 from functools import cache
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
@@ -22,17 +24,12 @@ from gpolicy.cluster.record import Record, shown
 from gpolicy.cluster.state import (
     ClusterObject,
     ClusterState,
-    Identity,
-    LiveDisk,
     LiveGroup,
     LiveInstance,
     LiveNode,
-    PhysicalVolume,
-    Resources,
     Snapshot,
     Unreadable,
 )
-from gpolicy.cluster.unreadable import read_gap
 from gpolicy.errors import GpolicyError, InputError, about
 from gpolicy.ganeti.parameter import Level, Value, Values
 from gpolicy.ganeti.parameters import position
@@ -57,6 +54,10 @@ def write_snapshot(state: ClusterState, path: FilePath, *, taken_at: str | None 
 
 def dump_snapshot(state: ClusterState, *, taken_at: str | None = None) -> bytes:
     """Return the state as the content of a snapshot file."""
+    groups = {name: _nameless(group) for name, group in state.groups.items()}
+    for name, group in state.groups.items():
+        if group.effective == fill(group.own, state.cluster.own, Level.GROUP):
+            del groups[name]["effective"]
     document = {
         "format_version": FORMAT_VERSION,
         "kind": KIND,
@@ -67,7 +68,7 @@ def dump_snapshot(state: ClusterState, *, taken_at: str | None = None) -> bytes:
         "notes": list(state.notes),
         "unreadable": [{"level": gap.level.value, "prefix": list(gap.prefix)} for gap in state.unreadable],
         "cluster": _plain(state.cluster),
-        "groups": {name: _group(group, state.cluster.own) for name, group in state.groups.items()},
+        "groups": groups,
         "nodes": {name: _nameless(node) for name, node in state.nodes.items()},
         "instances": {name: _nameless(instance) for name, instance in state.instances.items()},
     }
@@ -102,7 +103,7 @@ def parse_snapshot(data: bytes, where: str) -> ClusterState:
             name: read_part(LiveInstance, item, name=name, forthcoming=item.flag("forthcoming", default=False))
             for name, item in document.records("instances")
         },
-        unreadable=tuple(map(read_gap, document.objects("unreadable"))),
+        unreadable=tuple(read_part(Unreadable, gap) for gap in document.objects("unreadable")),
         notes=document.texts("notes"),
         snapshot=Snapshot(where, read_time(document, "taken_at")),  # new in format 1.3
     )
@@ -169,13 +170,6 @@ def _nameless(item: Any) -> dict[str, Value]:
     return {key: value for key, value in _plain(item).items() if key != "name"}
 
 
-def _group(group: LiveGroup, cluster: Values) -> dict[str, Value]:
-    content = _nameless(group)
-    if group.effective == fill(group.own, cluster, Level.GROUP):
-        del content["effective"]
-    return content
-
-
 def read_time(record: Record, key: str) -> str | None:
     """Return a field that is a time, YYYY-MM-DDThh:mm:ssZ, or None. Raise InputError for anything else."""
     written = record.text_or_none(key)
@@ -184,39 +178,60 @@ def read_time(record: Record, key: str) -> str | None:
     return written
 
 
-_READERS: dict[str, Callable[[Record, str], object]] = {
+def _sizes(record: Record, key: str) -> tuple[int, ...]:
+    sizes = record.items(key)
+    whole = [size for size in sizes if isinstance(size, int) and not isinstance(size, bool) and 0 <= size < 2**63]
+    if len(whole) != len(sizes):
+        record.refuse(key, "a list of sizes")
+    return tuple(whole)
+
+
+_Reader = Callable[[Record, str], object]
+_READERS: dict[str, _Reader] = {
     "str": Record.text,
-    "str | None": Record.text_or_none,
     "int": Record.whole,
-    "int | None": Record.whole_or_none,
-    "float | None": Record.number_or_none,
+    "float": Record.number_or_none,
     "bool": Record.flag,
-    "bool | None": Record.flag_or_none,
     "frozenset[str]": lambda record, key: frozenset(record.texts(key)),
     "tuple[str, ...]": Record.texts,
+    "Path": Record.texts,
+    "tuple[int, ...]": _sizes,
+    "Mapping[str, tuple[str, ...]]": lambda record, key: (
+        {name: record.record(key).texts(name) for name in record.record(key).fields}
+    ),
     "Values": lambda record, key: own_values(record.record(key).fields, record.where),
-    "Identity": lambda record, key: read_part(Identity, record.record(key)),
-    "Resources": lambda record, key: read_part(Resources, record.record(key)),
-    "tuple[LiveDisk, ...]": lambda record, key: tuple(read_part(LiveDisk, disk) for disk in record.objects(key)),
-    "LiveDisk | None": lambda record, key: (
-        None if record.fields.get(key) is None else read_part(LiveDisk, record.record(key))
-    ),
-    "tuple[PhysicalVolume, ...] | None": lambda record, key: (
-        None  # not read, or from before format 1.2
-        if record.fields.get(key) is None
-        else tuple(read_part(PhysicalVolume, item) for item in record.objects(key))
-    ),
 }
-"""The reader of a field, by its type in the model."""
+"""The reader of a field, by its type in the model; of parts, and of what may be none, `_reader` makes one."""
+
+
+def _reader(kind: type, written: str) -> _Reader | None:
+    """Return the reader of a field of `kind` whose type is `written` so; None if something else reads it."""
+    if written in _READERS:
+        return _READERS[written]
+    if written.endswith(" | None"):
+        inner = _reader(kind, written.removesuffix(" | None"))
+        return inner and (lambda record, key: None if record.fields.get(key) is None else inner(record, key))
+    one = written.removeprefix("tuple[").removesuffix(", ...]")
+    part: Any = vars(sys.modules[kind.__module__]).get(one)
+    if part is None:
+        return None
+    if issubclass(part, StrEnum):
+        return lambda record, key: record.choice(key, part)
+    if one != written:
+        return lambda record, key: tuple(read_part(part, item) for item in record.objects(key))
+    return lambda record, key: read_part(part, record.record(key))
 
 
 @cache
-def _fields(kind: Any) -> dict[str, Callable[[Record, str], object] | None]:
-    return {item.name: _READERS.get(str(item.type)) for item in fields(kind)}
+def _fields(kind: Any) -> dict[str, _Reader | None]:
+    return {item.name: _reader(kind, str(item.type)) for item in fields(kind)}
 
 
 def read_part(kind: type[_T], record: Record, **known: object) -> _T:
-    """Return a part of the state from a record with its fields; `known` are fields that are already read."""
+    """Return a value from a record with its fields, by their types; `known` are fields that are already read.
+
+    Raise InputError, which names the place.
+    """
     plain: Any = kind
     read = {name: reader(record, name) for name, reader in _fields(plain).items() if reader and name not in known}
     found: _T = plain(**known, **read)

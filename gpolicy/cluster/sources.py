@@ -15,7 +15,7 @@ from gpolicy.guessing import closest
 from gpolicy.provenance import FORM, is_time
 
 if TYPE_CHECKING:
-    from gpolicy.cluster.master import LocalMaster, Master, SshMaster
+    from gpolicy.cluster.master import LocalMaster, SshMaster
     from gpolicy.cluster.rapi_client import Client
     from gpolicy.cluster.state import ClusterState
 
@@ -63,28 +63,48 @@ def read_state(src: str, options: SourceOptions | None = None) -> ClusterState:
     scheme, colon, rest = src.partition(":")
     match scheme if colon else "":
         case "rapi" if rest.startswith("//"):
-            return _read_rapi(src, options)
+            from gpolicy.cluster.rapi import read_rapi  # noqa: PLC0415
+
+            client = open_rapi(src, options)
+            state = read_rapi(client, insecure=options.rapi_insecure)
+            if options.physical_volumes:
+                from gpolicy.cluster.physical_volumes import from_rapi  # noqa: PLC0415
+
+                state = from_rapi(state, client, seconds=_VOLUMES * options.timeout)
+            return state
         case "local" | "ssh" if scheme == "local" or rest.startswith("//"):
-            return _from_master(open_master(src, options), options)
+            from gpolicy.cluster.master import read_master  # noqa: PLC0415
+
+            master = open_master(src, options)
+            state = read_master(master)
+            if options.physical_volumes:
+                from gpolicy.cluster.physical_volumes import from_master  # noqa: PLC0415
+
+                state = from_master(state, master)
+            return state
         case "config" if rest:
             from gpolicy.cluster.config_data import read_config_file  # noqa: PLC0415
 
-            return _without_volumes(read_config_file(Path(rest), source=src), options)
+            state = read_config_file(Path(rest), source=src)
         case "text" if rest:
             from gpolicy.cluster.text import read_text_file  # noqa: PLC0415
 
-            return _without_volumes(read_text_file(Path(rest), source=src), options)
+            state = read_text_file(Path(rest), source=src)
         case "snapshot" if rest:
             from gpolicy.cluster.snapshot import read_snapshot  # noqa: PLC0415
 
             state = read_snapshot(Path(rest))
-            known = any(node.physical_volumes is not None for node in state.nodes.values())
-            return state if known else _without_volumes(state, options)
         case "sim" if rest:
             from gpolicy.cluster.simulated import simulated_state  # noqa: PLC0415
 
             return simulated_state(rest, source=src)
-    raise _unknown(src, scheme if colon else "")
+        case _:
+            raise _unknown(src, scheme if colon else "")
+    if options.physical_volumes and all(node.physical_volumes is None for node in state.nodes.values()):
+        from gpolicy.cluster.physical_volumes import NOT_FROM_HERE  # noqa: PLC0415
+
+        state = replace(state, notes=(*state.notes, NOT_FROM_HERE))
+    return state
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,37 +176,6 @@ def open_master(address: str, options: SourceOptions) -> LocalMaster | SshMaster
 
 def _environ(options: SourceOptions) -> Mapping[str, str]:
     return os.environ if options.environ is None else options.environ
-
-
-def _read_rapi(src: str, options: SourceOptions) -> ClusterState:
-    from gpolicy.cluster.rapi import read_rapi  # noqa: PLC0415
-
-    client = open_rapi(src, options)
-    state = read_rapi(client, insecure=options.rapi_insecure)
-    if not options.physical_volumes:
-        return state
-    from gpolicy.cluster.physical_volumes import from_rapi  # noqa: PLC0415
-
-    return from_rapi(state, client, seconds=_VOLUMES * options.timeout)
-
-
-def _from_master(master: Master, options: SourceOptions) -> ClusterState:
-    from gpolicy.cluster.master import read_master  # noqa: PLC0415
-
-    state = read_master(master)
-    if not options.physical_volumes:
-        return state
-    from gpolicy.cluster.physical_volumes import from_master  # noqa: PLC0415
-
-    return from_master(state, master)
-
-
-def _without_volumes(state: ClusterState, options: SourceOptions) -> ClusterState:
-    if not options.physical_volumes:
-        return state
-    from gpolicy.cluster.physical_volumes import NOT_FROM_HERE  # noqa: PLC0415
-
-    return replace(state, notes=(*state.notes, NOT_FROM_HERE))
 
 
 def _unknown(src: str, scheme: str) -> UsageError:

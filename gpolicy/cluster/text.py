@@ -106,7 +106,11 @@ def parse_text(text: str, *, where: str, source: str) -> ClusterState:
 
     Raise InputError, which begins with `where` and the line's number.
     """
-    group_lines, node_lines, instance_lines, tag_lines, policy_lines = _five_sections(text, where)
+    found = sections([line.removesuffix("\r") for line in text.split("\n")])
+    if len(found) < 4:
+        message = f"{where}: not a text file of htools: {len(found)} sections, not 4 or more"
+        raise InputError(message, hint="hscan and hspace -S write such files")
+    group_lines, node_lines, instance_lines, tag_lines, policy_lines = [*found, []][:5]
     groups = [_Line.read(GroupLine, line, where) for line in group_lines]
     uuids = {line.words.uuid: line.words.name for line in groups}
     nodes = (_Line.read(NodeLine, line, where) for line in node_lines)
@@ -127,20 +131,6 @@ def parse_text(text: str, *, where: str, source: str) -> ClusterState:
     return checked(state, where)
 
 
-def _five_sections(text: str, where: str) -> list[list[tuple[int, str]]]:
-    found = sections([line.removesuffix("\r") for line in text.split("\n")])
-    if len(found) < 4:
-        raise InputError(
-            f"{where}: not a text file of htools: {len(found)} sections, not 4 or more",
-            hint="hscan and hspace -S write such files",
-        )
-    return [*found, []][:5]
-
-
-def _tags(text: str) -> frozenset[str]:
-    return frozenset(tag for tag in text.split(",") if tag)
-
-
 def _group(line: _Line, policies: dict[str, Values]) -> LiveGroup:
     words = line.words
     own = own_values({"alloc_policy": words.alloc_policy}, line.where)
@@ -148,7 +138,7 @@ def _group(line: _Line, policies: dict[str, Values]) -> LiveGroup:
         name=words.name,
         own=own,
         effective={**own, **policies.get(words.name, _BUILT_IN)},
-        tags=_tags(words.tags),
+        tags=frozenset(filter(None, words.tags.split(","))),
         identity=Identity(uuid=words.uuid or None),
         networks=tuple(words.networks.split(",")) if words.networks else (),
     )
@@ -167,7 +157,7 @@ def _node(line: _Line, uuids: dict[str, str]) -> LiveNode:
         name=words.name,
         group=uuids[words.group],
         own={("ndparams", key): value for key, value in shown.items()},
-        tags=_tags(words.tags),
+        tags=frozenset(filter(None, words.tags.split(","))),
         offline=is_silent(words) or words.role == "Y",
         master=words.role == "M",
         resources=Resources() if is_silent(words) else _resources(line, exclusive=exclusive),
@@ -216,7 +206,7 @@ def _instance(line: _Line) -> LiveInstance:
         admin_state=admin_state,
         status=words.status,
         running=running,
-        tags=_tags(words.tags),
+        tags=frozenset(filter(None, words.tags.split(","))),
         forthcoming=forthcoming,
         summed_disk=LiveDisk(size=summed, template=template, spindles=spindles),
     )

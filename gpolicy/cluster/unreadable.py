@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from gpolicy.cluster.record import Record
 from gpolicy.cluster.state import Unreadable
 from gpolicy.ganeti.parameter import Level
 from gpolicy.ganeti.parameters import parameters_of
@@ -34,8 +33,3 @@ def text(*, cluster_policy: bool) -> tuple[Unreadable, ...]:
         if family not in shown[level]
     )
     return (*hidden, NODE_OWN)
-
-
-def read_gap(record: Record) -> Unreadable:
-    """Return what a snapshot or a plan says that its source could not show. Raise InputError."""
-    return Unreadable(level=record.choice("level", Level), prefix=record.texts("prefix"))

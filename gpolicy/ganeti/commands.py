@@ -19,6 +19,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Final
 from urllib.parse import quote
 
@@ -86,17 +87,14 @@ def _ipolicy(values: Assignments) -> Iterator[tuple[str, str]]:
     std = {path[2]: _text(path, value) for path, value in values.items() if path[1] == "std"}
     for path, value in values.items():
         if path[1] == "minmax":
-            yield "--ipolicy-bounds-specs", _bounds(value)
+            text = DEFAULT_WORD if isinstance(value, Reset) else grammar.bounds(value)  # type: ignore[arg-type]
+            yield "--ipolicy-bounds-specs", text
         elif path[1] == "disk-templates":
             yield "--ipolicy-disk-templates", _items(path, value)
         elif path[1] != "std":
             yield f"--ipolicy-{path[1]}", _text(path, value)
     if std:
         yield "--ipolicy-std-specs", grammar.key_values(std)
-
-
-def _bounds(value: Value | Reset) -> str:
-    return DEFAULT_WORD if isinstance(value, Reset) else grammar.bounds(value)  # type: ignore[arg-type]
 
 
 def _items(path: Path, value: Value | Reset) -> str:
@@ -162,21 +160,13 @@ def call(method: str, path: Iterable[str], body: Value = None, *, tags: Iterable
 
 def fields(assignments: Assignments) -> dict[str, Value]:
     """Return checked assignments as fields of the opcode: nested, by the names under which they are written."""
-    ordered = sorted(assignments.items(), key=lambda item: position(item[0]))
-    tree = unflatten({path: _json(path, value) for path, value in ordered})
-    return {_field(name): value for name, value in tree.items()}
-
-
-def _json(path: Path, value: Value | Reset) -> Value:
-    if not isinstance(value, Reset):
-        return value
-    return [DEFAULT_WORD] if path == ("ipolicy", "disk-templates") else DEFAULT_WORD
-
-
-def _field(name: str) -> str:
-    """Return the opcode's name of a cluster parameter: `volume_group_name` is written as `vg_name`."""
-    parameter = parameter_at((name,))
-    return parameter.opcode or name if parameter is not None else name
+    found: dict[Path, Value] = {}
+    for path, value in sorted(assignments.items(), key=lambda item: position(item[0])):
+        parameter = parameter_at(path[:1])  # `volume_group_name` is written as `vg_name`
+        name = parameter.opcode or path[0] if parameter is not None else path[0]
+        reset: Value = [DEFAULT_WORD] if path == ("ipolicy", "disk-templates") else DEFAULT_WORD
+        found[name, *path[1:]] = reset if isinstance(value, Reset) else value
+    return unflatten(found)
 
 
 class Route(StrEnum):
@@ -233,7 +223,7 @@ def cluster_modify(assignments: Assignments, *, version: str) -> Command:
         )
     return _command(
         ["gnt-cluster", "modify", *options(values)] if Route.RAPI not in routes else None,
-        call("PUT", ("modify",), dict(fields(values))) if Route.ARGV not in routes else None,
+        call("PUT", ("modify",), fields(values)) if Route.ARGV not in routes else None,
     )
 
 
@@ -248,23 +238,19 @@ def group_add(name: str, assignments: Assignments, *, version: str = DEFAULT_VER
     return _command(["gnt-group", "add", *options(values), *_positional(name)], call("POST", ("groups",), body))
 
 
-def group_modify(name: str, assignments: Assignments, *, version: str = DEFAULT_VERSION) -> Command:
-    """Return the command that sets or resets own values of a group."""
-    return _object_modify(Level.GROUP, name, _checked(assignments, Level.GROUP, version))
-
-
-def node_modify(name: str, assignments: Assignments, *, version: str = DEFAULT_VERSION) -> Command:
-    """Return the command that sets or resets own values of a node."""
-    return _object_modify(Level.NODE, name, _checked(assignments, Level.NODE, version))
-
-
-def _object_modify(level: Level, name: str, values: Assignments) -> Command:
+def object_modify(level: Level, name: str, assignments: Assignments, *, version: str = DEFAULT_VERSION) -> Command:
+    """Return the command that sets or resets own values of a group or a node."""
+    values = _checked(assignments, level, version)
     check_name(level, name)
     method = "POST" if level is Level.NODE else "PUT"
     return _command(
         [_PROGRAMS[level], "modify", *options(values), *_positional(name)],
-        call(method, (_COLLECTIONS[level], name, "modify"), dict(fields(values))),
+        call(method, (_COLLECTIONS[level], name, "modify"), fields(values)),
     )
+
+
+group_modify: Final = partial(object_modify, Level.GROUP)
+node_modify: Final = partial(object_modify, Level.NODE)
 
 
 def group_rename(old: str, new: str) -> Command:
@@ -298,16 +284,6 @@ def assign_nodes(group: str, nodes: Iterable[str]) -> Command:
     )
 
 
-def add_tags(level: Level, name: str | None, tags: Iterable[str]) -> Command:
-    """Return the command that adds tags (in sorted order); one that is there already does no harm."""
-    return _tags("add-tags", "PUT", level, name, tags)
-
-
-def remove_tags(level: Level, name: str | None, tags: Iterable[str]) -> Command:
-    """Return the command that removes tags. All of them must be there, or Ganeti removes none."""
-    return _tags("remove-tags", "DELETE", level, name, tags)
-
-
 def _tags(verb: str, method: str, level: Level, name: str | None, tags: Iterable[str]) -> Command:
     wanted = sorted(set(tags))
     if not wanted:
@@ -316,17 +292,19 @@ def _tags(verb: str, method: str, level: Level, name: str | None, tags: Iterable
         if not _TAG.fullmatch(tag):
             way_out = "write 1 to 128 ASCII letters, digits and _ . + * / : @ -"
             raise InexpressibleError(("tags",), tag, "it is no tag", way_out)
-    if level is Level.CLUSTER:
-        objects: tuple[str, ...] = ()
-        collection: tuple[str, ...] = ()
-        if name is not None:
-            raise InexpressibleError(("tags",), name, "the tags of the cluster take no name", "leave the name out")
-    else:
-        objects = (check_name(level, name),)
-        collection = (_COLLECTIONS[level], *objects)
+    if level is Level.CLUSTER and name is not None:
+        raise InexpressibleError(("tags",), name, "the tags of the cluster take no name", "leave the name out")
+    objects = () if level is Level.CLUSTER else (check_name(level, name),)
+    collection = (_COLLECTIONS[level], *objects) if objects else ()
     return _command(
         [_PROGRAMS[level], verb, *_positional(*objects, *wanted)], call(method, (*collection, "tags"), tags=wanted)
     )
+
+
+add_tags: Final = partial(_tags, "add-tags", "PUT")
+"""The command that adds tags (in sorted order) to an object; one that is there already does no harm."""
+remove_tags: Final = partial(_tags, "remove-tags", "DELETE")
+"""The command that removes tags. All of them must be there, or Ganeti removes none."""
 
 
 def _checked(

@@ -163,12 +163,8 @@ def _check_size(path: Path, value: int) -> None:
     if value < 0:
         _fail(path, value, "a size cannot be negative", "write 0 or more")
     if value % SIZE_STEP_MIB:
-        _fail(
-            path,
-            value,
-            f"the command line rounds sizes up to {SIZE_STEP_MIB} MiB, RAPI does not",
-            f"write a multiple of {SIZE_STEP_MIB} MiB",
-        )
+        reason = f"the command line rounds sizes up to {SIZE_STEP_MIB} MiB, RAPI does not"
+        _fail(path, value, reason, f"write a multiple of {SIZE_STEP_MIB} MiB")
 
 
 def _check_float(path: Path, value: Value) -> None:
@@ -238,16 +234,13 @@ def _check_pairs(path: Path, value: Value) -> None:
             for name, amount in spec.items():
                 if type(amount) is int and 0 <= amount <= LARGEST_INT and not amount % SIZE_STEP_MIB:
                     continue  # most are: right for sizes and counts alike
-                _check_amount((*path, str(number), bound, name), amount, is_size=name in SPEC_SIZES)
-
-
-def _check_amount(path: Path, amount: Value, *, is_size: bool) -> None:
-    if not isinstance(amount, int) or isinstance(amount, bool):
-        _fail(path, amount, "it is not a whole number", "write a whole number")
-    if abs(amount) > LARGEST_INT:
-        _fail(path, amount, "it is too large to be kept exactly", "write a smaller number")
-    if is_size:
-        _check_size(path, amount)
+                where = (*path, str(number), bound, name)
+                if not isinstance(amount, int) or isinstance(amount, bool):
+                    _fail(where, amount, "it is not a whole number", "write a whole number")
+                if abs(amount) > LARGEST_INT:
+                    _fail(where, amount, "it is too large to be kept exactly", "write a smaller number")
+                if name in SPEC_SIZES:
+                    _check_size(where, amount)
 
 
 def _sorted_ranges(path: Path, value: Value) -> list[Value]:

@@ -58,7 +58,10 @@ def parse_float(who: str, text: str) -> float:
         raise InputError(f"{who}: cannot parse string '{text}'")
     _check_rest(who, text, match.end())
     number = match["number"]
-    value = _as_float(int(number, 0)) if number[:2].lower() in {"0x", "0o"} else float(number)
+    try:
+        value = float(int(number, 0) if number[:2].lower() in {"0x", "0o"} else number)
+    except OverflowError:
+        value = float("inf")
     return -value if match["sign"] else value
 
 
@@ -102,13 +105,6 @@ def _integer(match: re.Match[str]) -> int:
 def _check_rest(who: str, text: str, end: int) -> None:
     if end < len(text):
         raise InputError(f"{who}: leftover characters when parsing '{text}': '{text[end:]}'")
-
-
-def _as_float(value: int) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
 
 
 def parse_choice(value: str | None) -> bool:

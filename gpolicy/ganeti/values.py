@@ -63,29 +63,23 @@ def canonical(path: Path, value: Value) -> Value:
         case Type.DICT, dict():
             return dict(sorted(value.items()))
         case Type.UID_RANGES, list():
-            return _canonical_ranges([list(item) if isinstance(item, list | tuple) else item for item in value])
+            ranges = [list(item) if isinstance(item, list | tuple) else item for item in value]
+            if all(isinstance(item, list) and all(isinstance(end, int) for end in item) for item in ranges):
+                return sorted(ranges)  # type: ignore[type-var]  # as the command line does
+            return ranges
         case Type.MINMAX, list():
             return [_canonical_pair(pair) for pair in value]
     return value
 
 
-def _canonical_ranges(ranges: list[Value]) -> list[Value]:
-    """Return ranges of user ids sorted, as the command line sorts them; their order means nothing."""
-    if all(isinstance(item, list) and all(isinstance(end, int) for end in item) for item in ranges):
-        return sorted(ranges)  # type: ignore[type-var]
-    return ranges
-
-
 def _canonical_pair(pair: Value) -> Value:
     if not isinstance(pair, dict):
         return pair
-    return {bound: _canonical_spec(pair[bound]) for bound in ("min", "max") if bound in pair}
-
-
-def _canonical_spec(spec: Value) -> Value:
-    if not isinstance(spec, dict):
-        return spec
-    return {name: spec[name] for name in SPEC_PARAMETERS if name in spec}
+    specs = {bound: pair[bound] for bound in ("min", "max") if bound in pair}
+    return {
+        bound: {name: spec[name] for name in SPEC_PARAMETERS if name in spec} if isinstance(spec, dict) else spec
+        for bound, spec in specs.items()
+    }
 
 
 def flatten(tree: Mapping[str, Value]) -> Values:

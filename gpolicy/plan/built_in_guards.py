@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from gpolicy.cluster.state import ClusterObject, ClusterState
 from gpolicy.errors import UsageError
@@ -16,7 +15,7 @@ from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import PARAMETERS
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.guessing import did_you_mean_one_of
-from gpolicy.plan.change import MEMBERSHIP, NAME, Change, ChangeAction, Objection, instances_with, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, Change, ChangeAction, Objection, contains, instances_with, words
 from gpolicy.plan.projection import projected
 from gpolicy.policy.guard import BUILT_IN
 from gpolicy.policy.model import Policy
@@ -172,22 +171,10 @@ def _standard_in_bounds(view: Outlook) -> Iterator[Objection]:
         return
     std = {name: view.cluster_after.get(("ipolicy", "std", name)) for name in SPEC_PARAMETERS}
     pairs = view.cluster_after.get(("ipolicy", "minmax"))
-    if isinstance(pairs, list) and None not in std.values() and not any(_inside(std, pair) for pair in pairs):
+    only: Value = {"min": std, "max": std}
+    if isinstance(pairs, list) and None not in std.values() and not any(contains(pair, only) for pair in pairs):
         text = "the standard instance (ipolicy.std) lies outside every pair: declare both, they go in one command"
         yield view.object_to(text, *paths)
-
-
-def _inside(std: dict[str, Value], pair: Value) -> bool:
-    if not isinstance(pair, dict):
-        return False
-    low, high = pair.get("min"), pair.get("max")
-    if not isinstance(low, dict) or not isinstance(high, dict):
-        return False
-    return all(_number(low.get(name)) <= _number(std[name]) <= _number(high.get(name)) for name in SPEC_PARAMETERS)
-
-
-def _number(value: Value) -> float:
-    return float(value) if isinstance(value, int | float) else float("nan")
 
 
 def _groups_empty(view: Outlook) -> Iterator[Objection]:
@@ -203,12 +190,15 @@ def _groups_empty(view: Outlook) -> Iterator[Objection]:
 
 
 def _pairs_together(view: Outlook) -> Iterator[Objection]:
+    def are_apart(state: ClusterState, one: str, other: str) -> bool:
+        return one in state.nodes and other in state.nodes and state.nodes[one].group != state.nodes[other].group
+
     split = {
         instance.name: (instance.primary_node, secondary)
         for instance in view.state.instances.values()
         for secondary in instance.secondary_nodes
-        if _apart(view.after, instance.primary_node, secondary)
-        and not _apart(view.state, instance.primary_node, secondary)
+        if are_apart(view.after, instance.primary_node, secondary)
+        and not are_apart(view.state, instance.primary_node, secondary)
     }
     if split:
         moved = {node for nodes in split.values() for node in nodes}
@@ -218,34 +208,20 @@ def _pairs_together(view: Outlook) -> Iterator[Objection]:
         yield Objection(text, moves[0] if moves else None)
 
 
-def _apart(state: ClusterState, one: str, other: str) -> bool:
-    return one in state.nodes and other in state.nodes and state.nodes[one].group != state.nodes[other].group
-
-
 def _disks_stay(view: Outlook) -> Iterator[Objection]:
     """Compare, instance by instance, where its disks are looked for: by the group that its primary node is in."""
     moved: dict[Path, list[str]] = {}
+    paths = [item.path for item in PARAMETERS if item.takes_effect is TakesEffect.EXISTING_DISKS_AT_ONCE]
     for instance in view.state.instances.values():
-        node = view.state.nodes.get(instance.primary_node)
-        if node is None:
-            continue
-        for path in _redirecting(frozenset(disk.template for disk in instance.disks)):
-            before, after = view.in_force(node.name, path)
+        templates = {disk.template for disk in instance.disks}
+        for path in paths if instance.primary_node in view.state.nodes else ():
+            before, after = view.in_force(instance.primary_node, path) if path[1] in templates else (None, None)
             if before != after:
                 moved.setdefault(path, []).append(instance.name)
     for path, users in moved.items():
         groups = {view.after.nodes[view.state.instances[name].primary_node].group for name in users}
         text = f"{'.'.join(path)}: existing disks of {some(sorted(users))} are redirected at once"
         yield view.object_to(text, path, group=min(groups))
-
-
-@cache
-def _redirecting(templates: frozenset[str]) -> list[Path]:
-    return [
-        parameter.path
-        for parameter in PARAMETERS
-        if parameter.takes_effect is TakesEffect.EXISTING_DISKS_AT_ONCE and parameter.path[1] in templates
-    ]
 
 
 def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
@@ -273,19 +249,13 @@ def _exclusive_storage(view: Outlook) -> Iterator[Objection]:
             " (a defect of its node daemon), so hspace and the allocator lose them"
         )
         yield view.object_to(text, _EXCLUSIVE, group=name)
-    if readable:
-        yield from _mixed_groups(view)
-
-
-def _mixed_groups(view: Outlook) -> Iterator[Objection]:
-    """Find the groups whose nodes come to differ in exclusive storage, since one has a value of its own."""
-    for name in view.after.groups:
-        nodes = view.after.nodes_of(name)
-        on = sorted(node.name for node in nodes if view.after.in_force(node, _EXCLUSIVE) is True)
-        off = sorted(node.name for node in nodes if node.name not in set(on))
-        before = {view.state.in_force(view.state.nodes[node.name], _EXCLUSIVE) is True for node in nodes}
-        moved = any(node.group != view.state.nodes[node.name].group for node in nodes)
-        if on and off and (moved or len(before) == 1):
+    for name in view.after.groups if readable else ():  # whose nodes come to differ: one has a value of its own
+        members = view.after.nodes_of(name)
+        on = sorted(node.name for node in members if view.after.in_force(node, _EXCLUSIVE) is True)
+        off = sorted(node.name for node in members if node.name not in set(on))
+        had = {view.state.in_force(view.state.nodes[node.name], _EXCLUSIVE) is True for node in members}
+        moved = any(node.group != view.state.nodes[node.name].group for node in members)
+        if on and off and (moved or len(had) == 1):
             text = (
                 f"nodes of group {name} would differ in exclusive storage (on: {some(on)}; off: {some(off)}), which"
                 " Ganeti does not check and `gnt-cluster verify` reports: remove the nodes' own value"

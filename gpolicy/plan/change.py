@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
+from typing import Final
 
 from gpolicy.cluster.state import ClusterState
 from gpolicy.findings import Span
-from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value
+from gpolicy.ganeti.parameter import Level, Path, TakesEffect, Value, Values
 from gpolicy.ganeti.parameters import parameter_at, reach_of
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.printable import count
@@ -120,6 +121,9 @@ def words(value: Value) -> list[str]:
     return [str(item) for item in value] if isinstance(value, list) else []
 
 
+NEW_GROUP: Final[Values] = {("alloc_policy",): "preferred"}
+"""The own values of a group that was just made."""
+
 RISK_OF_ACTION = {ChangeAction.REMOVE: Risk.HIGH, ChangeAction.MOVE: Risk.MEDIUM}
 """The risk of changes of names and membership, if it is not low."""
 
@@ -131,7 +135,19 @@ _POOL_GROWS = (
     "Ganeti promotes nodes, in no given order, with this job or a later one; on 3.0.2 the job that does may end in"
     " `Corrupt configuration file`, and succeeds when it is run again"
 )
-_NETWORK = frozenset({("master_netdev",), ("master_netmask",)})
+_FITS = (Risk.MEDIUM, "must fit on every node")
+_CONVERTS_NOTHING = (Risk.HIGH, "converts no existing disk; Ganeti checks neither disks nor physical volumes")
+_BREAKS = (Risk.HIGH, "takes the master address down and up; connections to it break")
+_RISKS: Final[dict[Path, tuple[Risk, str]]] = {
+    ("enabled_hypervisors",): (Risk.MEDIUM, "Ganeti verifies the hypervisors on every node"),
+    ("volume_group_name",): _FITS,
+    ("drbd_usermode_helper",): _FITS,
+    ("master_netdev",): _BREAKS,
+    ("master_netmask",): _BREAKS,
+    ("ndparams", "exclusive_storage"): _CONVERTS_NOTHING,
+    ("ndparams", "ssh_port"): (Risk.MEDIUM, "ssh to the node must already answer on the new port"),
+}
+"""Of values that have the same risk whatever they change to."""
 
 
 def risk_of(
@@ -171,42 +187,22 @@ def _risk(path: Path, before: Value, after: Value, users: int) -> tuple[Risk, st
             who = f"{count(users, 'instance')} {'has' if users == 1 else 'have'} {path[1]} disks"
             return Risk.HIGH, f"{who}, which are looked for in the new place at once"
         return Risk.LOW, f"no instance has {path[1]} disks"
-    if path == ("ndparams", "exclusive_storage"):
-        return Risk.HIGH, "converts no existing disk; Ganeti checks neither disks nor physical volumes"
-    if path in _NETWORK:
-        return Risk.HIGH, "takes the master address down and up; connections to it break"
-    return _ordinary(path, before, after)
-
-
-def _ordinary(path: Path, before: Value, after: Value) -> tuple[Risk, str]:
     match path:
         case ("ipolicy", "minmax") | ("ipolicy", "disk-templates"):
-            return (Risk.LOW, "") if _allows_as_much(before, after) else (Risk.MEDIUM, MAY_VIOLATE)
+            if isinstance(before, list) and isinstance(after, list):
+                allowed = (any(contains(new, old) for new in after) for old in before)
+                return (Risk.LOW, "") if all(allowed) else (Risk.MEDIUM, MAY_VIOLATE)
+            return Risk.MEDIUM, MAY_VIOLATE
         case ("enabled_disk_templates",):
             gone = sorted(set(words(before)) - set(words(after)))
             return (Risk.MEDIUM, f"disables {', '.join(gone)}") if gone else (Risk.LOW, "")
-        case ("enabled_hypervisors",):
-            return Risk.MEDIUM, "Ganeti verifies the hypervisors on every node"
         case ("candidate_pool_size",) if isinstance(before, int) and isinstance(after, int):
-            if after > before:
-                return Risk.MEDIUM, _POOL_GROWS
-            return Risk.LOW, "Ganeti demotes no node"
-        case ("volume_group_name",) | ("drbd_usermode_helper",):
-            return Risk.MEDIUM, "must fit on every node"
-        case ("ndparams", "ssh_port"):
-            return Risk.MEDIUM, "ssh to the node must already answer on the new port"
-    return Risk.LOW, ""
+            return (Risk.MEDIUM, _POOL_GROWS) if after > before else (Risk.LOW, "Ganeti demotes no node")
+    return _RISKS.get(path, (Risk.LOW, ""))
 
 
-def _allows_as_much(before: Value, after: Value) -> bool:
-    """Return whether an instance that `before` allows (spec pairs or disk templates) is surely allowed by `after`."""
-    if not isinstance(before, list) or not isinstance(after, list):
-        return False
-    return all(any(_contains(new, old) for new in after) for old in before)
-
-
-def _contains(outer: Value, inner: Value) -> bool:
-    """Return whether a disk template is the same, or every size of a spec pair is one of another pair."""
+def contains(outer: Value, inner: Value) -> bool:
+    """Return whether a disk template is the same, or every size of a spec pair (`inner`) is one of another pair."""
     if not isinstance(outer, dict) or not isinstance(inner, dict):
         return outer == inner
     low, high = ([_spec(pair, bound) for pair in (outer, inner)] for bound in ("min", "max"))

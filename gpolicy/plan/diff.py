@@ -15,6 +15,7 @@ from gpolicy.plan.change import (
     MOVE_CHANGES,
     MOVE_UNCHECKED,
     NAME,
+    NEW_GROUP,
     RISK_OF_ACTION,
     STANDS_IN,
     TAGS,
@@ -26,7 +27,7 @@ from gpolicy.plan.change import (
     risk_when_new,
 )
 from gpolicy.plan.part import Key, without
-from gpolicy.policy.model import INHERIT, Leaf, Leaves, OwnedPrefix, Policy
+from gpolicy.policy.model import INHERIT, Leaves, OwnedPrefix, Policy
 from gpolicy.resolve.desired import Desired, DesiredGroup, DesiredNode, resolve
 
 TOOL_TAGS = ("ganeti:watcher:autorepair:pending:", "ganeti:watcher:autorepair:result:", "htools:standby:auto")
@@ -93,7 +94,7 @@ class _Diff:
         elif current.name != policy.name:
             span = policy.renamed_from.span if policy.renamed_from else policy.span
             self._add(Level.GROUP, policy.name, NAME, (current.name, policy.name), span)
-        own: Values = current.own if current else {("alloc_policy",): "preferred"}
+        own = current.own if current else NEW_GROUP
         before: Mapping[Path, Value] = current.effective if current else {}
         after = fill(self._own_after(own, policy.leaves), self.cluster_after, Level.GROUP)
         self.groups_after[policy.name] = after
@@ -156,24 +157,15 @@ class _Diff:
                 own_after = after.get(path)  # Ganeti cannot remove this one: it gets the value that it would inherit
             if (path in own and own_before == own_after) or (path not in own and leaf.value is INHERIT):
                 continue
-            self._leaf_change(level, name, path, (own_before, own_after), (before.get(path), after.get(path)), leaf)
-
-    def _leaf_change(
-        self,
-        level: Level,
-        name: str | None,
-        path: Path,
-        own: tuple[Value, Value],
-        effective: tuple[Value, Value],
-        leaf: Leaf,
-    ) -> None:
-        affects = self._followers(level, name, path) if effective[0] != effective[1] else ()
-        now = self.desired.groups[name].current if level is Level.GROUP and name else name
-        is_new = level is Level.GROUP and now is None
-        risk = risk_when_new(path) if is_new else risk_of(self.state, level, now, path, *effective)
-        if leaf.value is INHERIT and own[1] is not None:
-            risk = (risk[0], STANDS_IN)
-        self._add(level, name, path, own, leaf.span, effective=effective, risk=risk, affects=affects)
+            effective = before.get(path), after.get(path)
+            affects = self._followers(level, name, path) if effective[0] != effective[1] else ()
+            now = self.desired.groups[name].current if level is Level.GROUP and name else name
+            is_new = level is Level.GROUP and now is None
+            risk = risk_when_new(path) if is_new else risk_of(self.state, level, now, path, *effective)
+            if leaf.value is INHERIT and own_after is not None:
+                risk = risk[0], STANDS_IN
+            own_values = own_before, own_after
+            self._add(level, name, path, own_values, leaf.span, effective=effective, risk=risk, affects=affects)
 
     def _followers(self, level: Level, name: str | None, path: Path) -> tuple[str, ...]:
         """Return the groups (of the cluster) or nodes (of a group) that have no own value at `path`."""

@@ -22,7 +22,7 @@ from gpolicy.ganeti.parameters import reach_of
 from gpolicy.ganeti.units import exact_size
 from gpolicy.ganeti.values import amount_text, canonical
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS, SPEC_SIZES
-from gpolicy.plan.change import MEMBERSHIP, NAME, NODES, TAGS, Change, ChangeAction, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, NEW_GROUP, NODES, TAGS, Change, ChangeAction, words
 from gpolicy.printable import count
 
 Contents = dict[str, Values]
@@ -119,9 +119,6 @@ def shown_by(gaps: Iterable[Unreadable], name: str, path: Path) -> bool:
 def _leaves(own: Mapping[Path, Value], tags: Iterable[str]) -> Values:
     values = {path: canonical(path, value) for path, value in own.items() if value is not None}
     return {**values, **{(*TAGS, tag): True for tag in sorted(tags)}}
-
-
-_NEW_GROUP: Path = ("alloc_policy",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,20 +227,11 @@ def found(effect: Effect, contents: Contents) -> Value:
 
 def progress(effects: Iterable[Effect], contents: Contents) -> Progress:
     """Return how many of `effects` the state shows. Effects that change nothing do not count."""
-    telling = [effect for effect in effects if effect.before != effect.after]
-    states = {
-        "after" if value == effect.after else "before" if value == effect.before else "other"
-        for effect in telling
-        for value in (found(effect, contents),)
-    }
-    match states:
-        case _ if "other" in states:
-            return Progress.OTHER
-        case _ if states == {"before"}:
-            return Progress.NOT_BEGUN
-        case _ if "before" in states:
-            return Progress.PARTLY
-    return Progress.DONE
+    there = [(found(effect, contents), effect) for effect in effects if effect.before != effect.after]
+    if any(value not in (effect.before, effect.after) for value, effect in there):
+        return Progress.OTHER
+    left = sum(value == effect.before for value, effect in there)
+    return Progress.DONE if not left else Progress.NOT_BEGUN if left == len(there) else Progress.PARTLY
 
 
 def carried_out(effects: Iterable[Effect], contents: Contents) -> Contents:
@@ -251,25 +239,19 @@ def carried_out(effects: Iterable[Effect], contents: Contents) -> Contents:
     result = {name: dict(values) for name, values in contents.items()}
     for effect in effects:
         if effect.path == NAME:
-            _rename(effect, result)
+            values = result.pop(effect.object, {})
+            if effect.after is None:
+                continue
+            start = values if effect.before is not None else NEW_GROUP
+            result[f"group/{effect.after}"] = {**start, NAME: effect.after}
+            for members in result.values() if effect.renames else ():
+                if members.get(MEMBERSHIP) == effect.before:
+                    members[MEMBERSHIP] = effect.after
         elif effect.after is None:
             result.setdefault(effect.object, {}).pop(effect.path, None)
         else:
             result.setdefault(effect.object, {})[effect.path] = effect.after
     return result
-
-
-def _rename(effect: Effect, contents: Contents) -> None:
-    """Make, remove or rename a group in `contents`."""
-    values = contents.pop(effect.object, {})
-    if effect.after is None:
-        return
-    new = str(effect.after)
-    start = values if effect.before is not None else {_NEW_GROUP: "preferred"}
-    contents[f"group/{new}"] = {**start, NAME: new}
-    for members in contents.values() if effect.renames else ():
-        if members.get(MEMBERSHIP) == effect.before:
-            members[MEMBERSHIP] = new
 
 
 def _normal(path: Path, value: Value) -> Value:
@@ -283,24 +265,19 @@ _MINMAX: Final[Path] = ("ipolicy", "minmax")
 
 def effect_words(effect: Effect) -> str:
     """Return the change of one leaf: the object, the leaf, its value before and after, and the affected objects."""
-    match effect.path:
-        case path if path == NAME and effect.before is None:
-            return f"{effect.object}: created"
-        case path if path == NAME and effect.after is None:
-            return f"{effect.object}: removed"
-        case path if path == NAME:
-            return f"{effect.object}: renamed to {value_words(path, effect.after)}"
-        case path if path == MEMBERSHIP:
-            return (
-                f"{effect.object}: from group {value_words(path, effect.before)} to {value_words(path, effect.after)}"
-            )
-        case path if path == NODES:
-            return f"{effect.object}: from {', '.join(words(effect.before))} to {', '.join(words(effect.after))}"
-        case path if path[:1] == TAGS:
-            return f"{effect.object}: tag {value_words(path, path[1])} {'added' if effect.after else 'removed'}"
-    reach = reach_of(effect.path)
-    values = " → ".join(_both_words(effect))
-    return f"{effect.object} {'.'.join(effect.path)}: {values}{f'  ! {reach}' if reach else ''}"
+    path, name = effect.path, effect.object
+    before, after = (value_words(path, value) for value in (effect.before, effect.after))
+    if path == NAME:
+        what = "created" if effect.before is None else "removed" if effect.after is None else f"renamed to {after}"
+        return f"{name}: {what}"
+    if path == MEMBERSHIP:
+        return f"{name}: from group {before} to {after}"
+    if path == NODES:
+        return f"{name}: from {', '.join(words(effect.before))} to {', '.join(words(effect.after))}"
+    if path[:1] == TAGS:
+        return f"{name}: tag {value_words(path, path[1])} {'added' if effect.after else 'removed'}"
+    reach = reach_of(path)
+    return f"{name} {'.'.join(path)}: {' → '.join(_both_words(effect))}{f'  ! {reach}' if reach else ''}"
 
 
 def value_words(path: Path, value: Value) -> str:
@@ -349,19 +326,16 @@ def _cut(text: str) -> str:
     return f"{text[:half]}… ({cut}) …{text[-half:]}"
 
 
-def _pairs(value: Value) -> str:
+def _pairs(value: Any) -> str:
+    def bound(name: str, spec: Any) -> str:
+        number = spec[name]
+        is_size = name in SPEC_SIZES and isinstance(number, int) and not isinstance(number, bool) and number >= 0
+        return exact_size(number) if is_size else json.dumps(number)
+
     try:
-        return "; ".join(_pair(pair) for pair in value)  # type: ignore[union-attr]
+        return "; ".join(
+            ", ".join(f"{name} {bound(name, pair['min'])}..{bound(name, pair['max'])}" for name in SPEC_PARAMETERS)
+            for pair in value
+        )
     except (TypeError, KeyError):
         return json.dumps(value, ensure_ascii=False)
-
-
-def _pair(pair: Any) -> str:
-    low, high = pair["min"], pair["max"]
-    return ", ".join(f"{name} {_bound(name, low)}..{_bound(name, high)}" for name in SPEC_PARAMETERS)
-
-
-def _bound(name: str, spec: Any) -> str:
-    value = spec[name]
-    is_size = name in SPEC_SIZES and isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    return exact_size(value) if is_size else json.dumps(value)

@@ -194,16 +194,15 @@ def _is_named(change: Change, words: Iterable[str]) -> bool:
 def is_chosen(words: Iterable[str], name: str, path: Path) -> bool:
     """Return whether one of the words (OBJECT or OBJECT:PATH, globs) names this value of an object."""
     dotted = ".".join(path)
-    return any(_is_object(word, name) and _is_path(word, dotted) for word in words)
+    for word in words:
+        _, colon, glob = word.partition(":")
+        if _is_object(word, name) and (not colon or fnmatchcase(dotted, glob) or fnmatchcase(dotted, f"{glob}.*")):
+            return True
+    return False
 
 
 def _is_object(word: str, name: str) -> bool:
     return fnmatchcase(name, word.partition(":")[0])
-
-
-def _is_path(word: str, dotted: str) -> bool:
-    _, colon, path = word.partition(":")
-    return not colon or fnmatchcase(dotted, path) or fnmatchcase(dotted, f"{path}.*")
 
 
 def _words(change: Change) -> str:

@@ -102,7 +102,6 @@ class _Draft:
 
     terms: Terms
     difference: Difference
-    part: Part
     left_out: tuple[LeftOut, ...]
     notes: tuple[str, ...]
     seen: Mapping[str, Observed]
@@ -124,17 +123,13 @@ def _draft(policy: Policy, state: ClusterState, part: Part = WHOLE) -> _Draft:
     made = {key_of(change) for change in difference.changes}
     errors = any(finding.severity is Severity.ERROR for finding in difference.findings)
     seen = observed(state, touched(difference.changes))
-    staying = nodes_that_stay(difference.changes, state)
-    basis = StepBasis(
-        objects={name: item.values for name, item in seen.items()}, gaps=state.unreadable, staying=staying
-    )
-    stepping = make_steps(
-        [] if errors else difference.changes, basis, release_of(state.software_version) or policy.version
-    )
+    staying, objects = nodes_that_stay(difference.changes, state), {name: item.values for name, item in seen.items()}
+    basis = StepBasis(objects=objects, gaps=state.unreadable, staying=staying)
+    release = release_of(state.software_version) or policy.version
+    stepping = make_steps([] if errors else difference.changes, basis, release)
     view = outlook(policy, state, difference.changes, stepping.impossible)
-    missing = left_out(whole, made)
     said = (*selection.taken_along, *without_change(part, whole))
-    return _Draft(terms, difference, part, missing, said, seen, staying, tuple(stepping.steps), view)
+    return _Draft(terms, difference, left_out(whole, made), said, seen, staying, tuple(stepping.steps), view)
 
 
 def _partial(policy: Policy, state: ClusterState, whole: Difference, part: Part, keys: frozenset[Key]) -> Difference:

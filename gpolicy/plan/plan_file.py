@@ -12,14 +12,17 @@ from typing import Final, TypeVar
 from gpolicy import __version__
 from gpolicy.cluster.json_input import parse_json, read_bytes
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.snapshot import read_time
+from gpolicy.cluster.snapshot import read_part, read_time
 from gpolicy.cluster.state import Identity, Snapshot, Unreadable
-from gpolicy.cluster.unreadable import read_gap
+from gpolicy.cluster.terms import HYPERVISORS, VOLUME_GROUP, GroupTerms, Limits, Promise, Terms, VolumeTerms
 from gpolicy.errors import InputError
 from gpolicy.findings import Finding, Severity, Span
-from gpolicy.ganeti.parameter import Level, Path, Value
-from gpolicy.ganeti.releases import VERSIONS
+from gpolicy.ganeti.hail_parameters import ALLOCATOR_PARAMETERS
+from gpolicy.ganeti.number_bounds import GREATEST_OVERSUBSCRIPTION, MOST_NODE_FAILURES
+from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.releases import VERSIONS, is_release
 from gpolicy.ganeti.values import canonical
+from gpolicy.ganeti.volume_arithmetic import MARGIN, RESERVED
 from gpolicy.plan.built_in_guards import JUDGED_WITHOUT_CLUSTER, OVERRIDABLE, GuardResult, judge_without_cluster
 from gpolicy.plan.change import Change, ChangeAction, NotCompared, Objection, Risk
 from gpolicy.plan.effects import Effect, Observed, level_of
@@ -30,7 +33,6 @@ from gpolicy.plan.rebuilding import contradictions, first_difference, rebuilt
 from gpolicy.plan.signature import Signers, signer_of
 from gpolicy.plan.step import Procedure
 from gpolicy.plan.steps import StepBasis, make_steps
-from gpolicy.plan.terms_file import read_terms
 from gpolicy.policy.guard import BUILT_IN, Guard, Measure
 from gpolicy.policy.source_file import Located
 from gpolicy.printable import one_line
@@ -82,18 +84,19 @@ def plan_in(written: Record) -> Plan:
     plan = rebuilt_plan(written)
     expected = plan_as_json(plan, impact.fields) | {"gpolicy": written.fields["gpolicy"]}
     if difference := first_difference(written.fields, expected):
-        raise InputError(f"{written.where}: {_with_titles(difference, plan)}", hint=_way_out(written))
+        if place := re.match(r"steps\[(\d{1,9})\]", difference):  # the step as people know it
+            number = int(place[1])
+            title = f" ({plan.steps[number].title})" if number < len(plan.steps) else ""
+            difference = f"step {number + 1}{title}: {difference}"
+        raise InputError(f"{written.where}: {difference}", hint=_way_out(written))
     return plan
 
 
 def _check_format(written: Record) -> None:
     if (kind := written.text_or_none("kind") or "gpolicy-plan") != "gpolicy-plan":
-        hint = (
-            "`gpolicy apply FILE` carries out a remedy; `gpolicy remedy --script` writes its script"
-            if kind == "gpolicy-remedy"
-            else None
-        )
-        raise InputError(f"{written.where}: this is not a plan: its kind is {shown(kind)}", hint=hint)
+        hint = "`gpolicy apply FILE` carries out a remedy; `gpolicy remedy --script` writes its script"
+        message = f"{written.where}: this is not a plan: its kind is {shown(kind)}"
+        raise InputError(message, hint=hint if kind == "gpolicy-remedy" else None)
     version, made_by = written.text("format_version"), written.text_or_none("gpolicy") or ""
     if version != FORMAT_VERSION or not made_by:
         by = f" (gpolicy {shown(made_by)} made it, this is {__version__})" if made_by else ""
@@ -108,26 +111,16 @@ def _way_out(written: Record) -> str:
     return f"gpolicy {shown(made_by)} made the plan, this is {__version__}: {_REMAKE}"
 
 
-def _with_titles(difference: str, plan: Plan) -> str:
-    """Return a difference with the step that it is in named as people know it."""
-    if (place := re.match(r"steps\[(\d{1,9})\]", difference)) is None:
-        return difference
-    number = int(place[1])
-    title = f" ({plan.steps[number].title})" if number < len(plan.steps) else ""
-    return f"step {number + 1}{title}: {difference}"
-
-
 def rebuilt_plan(written: Record) -> Plan:
     """Return the plan that follows from what the file says of changes, objects and guards."""
     version = written.text("ganeti_version")
     if version not in VERSIONS:
         raise InputError(f"{written.where}: there is no Ganeti release {shown(version)!r}")
     observed = {checked_object(name, item.where): read_observed(item) for name, item in written.records("observed")}
-    gaps = tuple(map(read_gap, written.objects("not_shown")))
+    gaps = tuple(read_part(Unreadable, gap) for gap in written.objects("not_shown"))
     staying = written.texts("staying")
-    basis = StepBasis(
-        objects={name: item.values for name, item in observed.items()}, gaps=gaps, staying=frozenset(staying)
-    )
+    objects = {name: item.values for name, item in observed.items()}
+    basis = StepBasis(objects=objects, gaps=gaps, staying=frozenset(staying))
     claimed = tuple(map(_change, written.objects("changes")))
     findings = tuple(map(_finding, written.objects("findings")))
     errors = any(finding.severity is Severity.ERROR for finding in findings)
@@ -141,9 +134,10 @@ def rebuilt_plan(written: Record) -> Plan:
         message = f"{written.where}: the guards that are declared are not those that have a verdict"
         raise InputError(message, hint=_way_out(written))
     _check_guards(guards, claimed, basis, stepping.impossible, written.where)
-    chosen = written.record("part")
-    part = Part(only=chosen.texts("only"), exclude=chosen.texts("exclude"))
-    left = tuple(map(_left_out, written.objects("left_out")))
+    part = read_part(Part, written.record("part"))
+    left = tuple(
+        LeftOut(_object(item), _keys(item), item.choice("action", ChangeAction)) for item in written.objects("left_out")
+    )
     if wrong := contradiction(part, claimed, left):
         raise InputError(f"{written.where}: {wrong}", hint=_way_out(written))
     return Plan(
@@ -192,10 +186,6 @@ def _change(written: Record) -> Change:
         affects=tuple(checked_object(name, written.where) for name in written.texts("affects")),
         span=_origin(written),
     )
-
-
-def _left_out(written: Record) -> LeftOut:
-    return LeftOut(_object(written), _keys(written), written.choice("action", ChangeAction))
 
 
 def read_observed(written: Record) -> Observed:
@@ -284,10 +274,9 @@ def read_snapshot(written: Record) -> Snapshot | None:
 
 def _provenance(written: Record) -> Provenance:
     made_at, commit = read_time(written, "made_at"), written.text_or_none("policy_commit")
-    dirty = None if written.fields.get("policy_dirty") is None else written.flag("policy_dirty")
     if commit is not None and not _COMMIT.fullmatch(commit):
         raise InputError(f"{written.where}: policy_commit should be a commit of git, but is {shown(commit)}")
-    return Provenance(made_at, commit, dirty)
+    return Provenance(made_at, commit, written.flag_or_none("policy_dirty"))
 
 
 def _finding(written: Record) -> Finding:
@@ -359,3 +348,64 @@ def check_text(record: Record, key: str) -> str:
     if "\0" in text:
         raise InputError(f"{record.where}: holds a null character, which no command can carry")
     return text
+
+
+# --- the terms of the policy ------------------------------------------------------------------------------
+
+
+def read_terms(written: Record) -> Terms:
+    """Return what `terms_data` wrote. Raise InputError for a value that no policy can have."""
+    return Terms(
+        groups={name: _group_terms(item) for name, item in written.records("groups")},
+        others=_group_terms(written.record("others")),
+        values={label: _term_values(written.record("values"), label) for label in written.record("values").fields},
+        release=_release(written),
+    )
+
+
+def _release(written: Record) -> str | None:
+    release = written.text_or_none("release")
+    if release is not None and not is_release(release):
+        written.refuse("release", "a release of Ganeti that gpolicy knows")
+    return release
+
+
+def _group_terms(written: Record) -> GroupTerms:
+    limits, volumes, promise = (written.record(key) for key in ("limits", "volumes", "promise"))
+    failures, ratio = limits.whole_or_none("max_node_failures"), limits.number_or_none("oversubscription")
+    if not 0 <= (failures or 0) <= MOST_NODE_FAILURES:
+        limits.refuse("max_node_failures", f"a number from 0 to {MOST_NODE_FAILURES}")
+    if ratio is not None and not 0 < ratio <= GREATEST_OVERSUBSCRIPTION:
+        limits.refuse("oversubscription", f"a ratio above 0 and up to {GREATEST_OVERSUBSCRIPTION}")
+    shares = {key: _share(volumes, key, default) for key, default in (("margin", MARGIN), ("reserve", RESERVED))}
+    return GroupTerms(
+        limits=read_part(Limits, limits),
+        volumes=read_part(VolumeTerms, volumes, **shares),
+        promise=read_part(Promise, promise),
+    )
+
+
+def _share(written: Record, key: str, default: float) -> float:
+    if key not in written.fields:
+        return default
+    share = written.number_or_none(key)
+    if share is None or not 0 <= share < 1:
+        written.refuse(key, "a share below 1")
+    return share
+
+
+def _term_values(written: Record, label: str) -> Values:
+    values: Values = {}
+    for record in written.objects(label):
+        keys = record.texts("keys")
+        if keys == ALLOCATOR_PARAMETERS:
+            values[keys] = record.record("value").fields
+        elif keys == HYPERVISORS:
+            values[keys] = [*record.texts("value")]
+        elif keys == VOLUME_GROUP:
+            values[keys] = record.text("value")
+        elif not keys or record.whole("value") < 0:
+            raise InputError(f"{record.where}: a declared value needs its keys, and is 0 or more")
+        else:
+            values[keys] = record.whole("value")
+    return values

@@ -9,17 +9,17 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from gpolicy import __version__
+from gpolicy.cluster.terms import Terms
 from gpolicy.findings import Finding
 from gpolicy.ganeti.commands import RapiCall
 from gpolicy.json_shape import ANYTHING, COUNT, NOT_EMPTY, TEXTS, Key, Many, Maybe, Shape, version_key
-from gpolicy.json_values import json_text
+from gpolicy.json_values import json_text, plain
 from gpolicy.plan.built_in_guards import GuardResult
 from gpolicy.plan.change import Change, NotCompared
 from gpolicy.plan.effects import Effect, Observed
 from gpolicy.plan.part import LeftOut, Part
 from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Inverse, PlannedCommand, Step
-from gpolicy.plan.terms_file import terms_data
 from gpolicy.policy.guard import Guard
 
 FORMAT_VERSION: Final = "1.7"
@@ -270,6 +270,15 @@ PLAN_LAST: Final = Shape(
     optional="declared_guards pair_names terms part left_out",
 )
 """The keys behind `impact`."""
+
+
+def terms_data(terms: Terms) -> dict[str, Any]:
+    """Return the terms of a policy as JSON types; `plan_file` reads them for guards that `apply` judges again."""
+    leaves = {
+        label: [{"keys": list(path), "value": value} for path, value in values.items()]
+        for label, values in terms.values.items()
+    }
+    return {"groups": plain(terms.groups), "others": plain(terms.others), "values": leaves, "release": terms.release}
 
 
 def plan_as_json(plan: Plan, impact: Mapping[str, Any] | None = None) -> dict[str, Any]:

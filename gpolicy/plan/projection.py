@@ -16,7 +16,7 @@ from gpolicy.cluster.terms import Terms, under_terms
 from gpolicy.cluster.volume_pools import VolumePool, pools_of
 from gpolicy.ganeti.parameter import Level, Path, Value, Values
 from gpolicy.ganeti.values import fill
-from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, Change, ChangeAction, words
+from gpolicy.plan.change import MEMBERSHIP, NAME, NEW_GROUP, TAGS, Change, ChangeAction, words
 from gpolicy.plan.diff import Difference, diff
 from gpolicy.policy.model import Policy
 from gpolicy.printable import some
@@ -69,12 +69,9 @@ def projected(state: ClusterState, changes: Sequence[Change], terms: Terms | Non
     unknown = _give_flag_of_group(nodes, [name for name in moved if of_groups and _EXCLUSIVE in nodes[name].own])
     groups = _groups(state, cluster.own, by_object, names, occupied={node.group for node in nodes.values()})
     after = replace(state, cluster=cluster, groups=groups, nodes=nodes)
-    notes = []
     if unknown:
-        notes.append(
-            f"whether exclusive storage is on in {', '.join(unknown)} is not known: nodes keep it as they move"
-        )
-    after = replace(after, notes=(*state.notes, *notes))
+        note = f"whether exclusive storage is on in {', '.join(unknown)} is not known: nodes keep it as they move"
+        after = replace(after, notes=(*state.notes, note))
     return _measured(state, under_terms(after, terms) if terms else after)
 
 
@@ -182,7 +179,7 @@ def _groups(
     last = max((group.position for group in state.groups.values() if group.position is not None), default=None)
     for (level, new), changes in by_object.items():
         if level is Level.GROUP and new is not None and any(change.action is ChangeAction.CREATE for change in changes):
-            own = _own({("alloc_policy",): "preferred"}, changes)
+            own = _own(NEW_GROUP, changes)
             last = None if last is None else last + 1
             groups[new] = LiveGroup(
                 name=new,

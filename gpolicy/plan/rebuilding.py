@@ -7,12 +7,13 @@ only the changes and the observed objects from it, and makes all else again with
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Final
 
-from gpolicy.ganeti.parameter import Level, Path, Value, Values
+from gpolicy.ganeti.parameter import Level, Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.values import INHERITED_FAMILIES
 from gpolicy.plan.change import (
@@ -20,6 +21,7 @@ from gpolicy.plan.change import (
     MOVE_CHANGES,
     MOVE_UNCHECKED,
     NAME,
+    NEW_GROUP,
     RISK_OF_ACTION,
     STANDS_IN,
     TAGS,
@@ -34,14 +36,14 @@ from gpolicy.plan.change import (
 from gpolicy.plan.effects import is_own_value, shown_by, tags_of, touched
 from gpolicy.plan.steps import StepBasis
 
-_NEW_GROUP: Final[Values] = {("alloc_policy",): "preferred"}
 _LONGEST_SHOWN: Final = 300
 _ABSENT: Final = object()
 
 
 def contradictions(changes: Sequence[Change], basis: StepBasis) -> Iterator[str]:
     """Yield why no plan has these changes for the observed objects; nothing for the changes of a real plan."""
-    yield from _repeated(changes)
+    times = Counter((change.object, change.path) for change in changes)
+    yield from (f"{name} {'.'.join(path)} is changed twice" for (name, path), count in times.items() if count > 1)
     names = _Names(changes)
     yield from names.contradictions(basis)
     unseen = touched(changes).keys() - basis.objects.keys() - {f"group/{name}" for name in names.new}
@@ -56,17 +58,8 @@ def contradictions(changes: Sequence[Change], basis: StepBasis) -> Iterator[str]
     if unseen:
         return
     for change in changes:
-        reason = _name_reason(change) if change.path == NAME else _reason(change, names, basis)
-        if reason:
+        if reason := _reason(change, names, basis):
             yield f"{change.object} {'.'.join(change.path)}: {reason}"
-
-
-def _repeated(changes: Sequence[Change]) -> Iterator[str]:
-    known: set[tuple[str, Path]] = set()
-    for change in changes:
-        if (change.object, change.path) in known:
-            yield f"{change.object} {'.'.join(change.path)} is changed twice"
-        known.add((change.object, change.path))
 
 
 def _misshapen(basis: StepBasis) -> Iterator[str]:
@@ -120,25 +113,28 @@ class _Names:
             yield f"groups change names in a circle: {', '.join(sorted(left))}"
 
 
-def _name_reason(change: Change) -> str:
-    if change.level is not Level.GROUP:
-        return f"a plan cannot rename a {change.level}"
-    wanted = change.before if change.action is ChangeAction.REMOVE else change.after
-    if wanted != change.object_name or change.before == change.after or not isinstance(change.before, str | None):
-        return "the names before and after belong neither to a new group, nor to one that is renamed or removed"
-    return ""
-
-
 def _reason(change: Change, names: _Names, basis: StepBasis) -> str:
-    """Return the error of a change of a value, of tags or of a node's group; empty if there is none."""
+    """Return the error of a change; empty if there is none."""
     name = change.object_name
+    if change.path == NAME:
+        if change.level is not Level.GROUP:
+            return f"a plan cannot rename a {change.level}"
+        wanted = change.before if change.action is ChangeAction.REMOVE else change.after
+        right = wanted == name and change.before != change.after and isinstance(change.before, str | None)
+        text = "the names before and after belong neither to a new group, nor to one that is renamed or removed"
+        return "" if right else text
     is_new = change.level is Level.GROUP and name in names.created
     if change.level is Level.GROUP and not is_new and (name := names.now(name)) is None:
         return "the group is removed or renamed by then"
     if change.path == MEMBERSHIP:
-        return _move_reason(change, names, basis)
+        home = basis.objects[f"node/{name}"].get(MEMBERSHIP) if change.level is Level.NODE else None
+        if home is None or change.before != home:
+            return f"was {as_text(home)} when it was seen, not {as_text(change.before)}"
+        target = change.after if isinstance(change.after, str) else None
+        now = target if target is None or target in names.created else names.now(target)
+        return "no group to move to" if now in (None, home) else ""
     label = change.level.value if name is None else f"{change.level.value}/{name}"
-    seen = _NEW_GROUP if is_new else basis.objects[label]
+    seen = NEW_GROUP if is_new else basis.objects[label]
     before: Value = list(tags_of(seen)) if change.path == TAGS else seen.get(change.path)
     if as_text(change.before) != as_text(before):
         return f"was {as_text(before)} when it was seen, not {as_text(change.before)}"
@@ -153,17 +149,6 @@ def _reason(change: Change, names: _Names, basis: StepBasis) -> str:
         return f"there is no such parameter of a {change.level}"
     if not is_new and not shown_by(basis.gaps, label, change.path):
         return "the source cannot show it, so whether it differs is unknown"
-    return ""
-
-
-def _move_reason(change: Change, names: _Names, basis: StepBasis) -> str:
-    seen = basis.objects[f"node/{change.object_name}"].get(MEMBERSHIP) if change.level is Level.NODE else None
-    if seen is None or change.before != seen:
-        return f"was {as_text(seen)} when it was seen, not {as_text(change.before)}"
-    target = change.after if isinstance(change.after, str) else None
-    now = None if target is None else target if target in names.created else names.now(target)
-    if now is None or now == seen:
-        return "no group to move to"
     return ""
 
 

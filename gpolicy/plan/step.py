@@ -181,5 +181,4 @@ def modify(level: Level, name: str | None, values: Assignments, version: str) ->
     """Return the command that sets or resets own values of an object."""
     if level is Level.CLUSTER:
         return commands.cluster_modify(values, version=version)
-    make = commands.group_modify if level is Level.GROUP else commands.node_modify
-    return make(name or "", values, version=version)
+    return commands.object_modify(level, name or "", values, version=version)

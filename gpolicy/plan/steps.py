@@ -107,12 +107,15 @@ class _Maker:
     def run(self) -> Stepping:
         cluster = self.leaves[Level.CLUSTER].get("", [])
         gone = {template for change in cluster if change.path == TEMPLATES for template in _gone(change)}
-        letting_go, self.emptied = self._groups_letting_go(gone), self._removed_letting_go(gone)
+        letting_go = self._groups_letting_go(gone)
+        lists = {name: self._group_seen(name).get(GROUP_TEMPLATES) for name in self.removed}
+        self.emptied = [name for name, templates in lists.items() if gone & set(words(templates))]
         self._cluster(
             [change for change in cluster if change.path != POOL_SIZE], waits=bool(letting_go or self.emptied)
         )
         for name in letting_go:
-            self._group(self._old_name(name), self.leaves[Level.GROUP][name], Wave.LET_GO)
+            old_name = next((old for old, new in self.renamed.items() if new == name), name)
+            self._group(old_name, self.leaves[Level.GROUP][name], Wave.LET_GO)
         for name in self.emptied:
             before = {GROUP_TEMPLATES: self._group_seen(name)[GROUP_TEMPLATES]}
             self._modify(Level.GROUP, name, before, {GROUP_TEMPLATES: RESET}, Wave.LET_GO)
@@ -134,9 +137,6 @@ class _Maker:
         ordered = enumerate(sorted(self.result.steps, key=lambda step: step.wave), start=1)
         self.result.steps = [replace(step, id=str(number)) for number, step in ordered]
         return self.result
-
-    def _old_name(self, name: str) -> str:
-        return next((old for old, new in self.renamed.items() if new == name), name)
 
     def _group_seen(self, name: str) -> Values:
         return self.basis.objects[f"group/{name}"]
@@ -189,11 +189,6 @@ class _Maker:
             and change.object_name not in self.created
             and gone & set(words(change.before))
         ]
-
-    def _removed_letting_go(self, gone: set[str]) -> list[str]:
-        """Return the groups that are removed later on and whose own list names a template to be disabled."""
-        lists = {name: self._group_seen(name).get(GROUP_TEMPLATES) for name in self.removed}
-        return [name for name, templates in lists.items() if gone & set(words(templates))]
 
     def _cluster(self, changes: list[Change], *, waits: bool) -> None:
         """Modify the cluster in one step, or in two when groups must let go of a template in between."""

@@ -79,17 +79,13 @@ def _run(asked: argparse.Namespace, environ: Mapping[str, str]) -> str:
         return f"no comment: there is nothing to post{f' (not there: {some(missing)})' if missing else ''}"
     _refuse_long(text, asked.name, service.LONGEST)
     if posts is None:
-        _print(f"{whole_text(asked.name, text)}\n")
+        try:
+            sys.stdout.buffer.write(f"{whole_text(asked.name, text)}\n".encode())
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            raise InputError(f"standard output: {error.strerror}") from None
         return f"the comment {marker(asked.name)} is printed, not written"
     return f"the comment {marker(asked.name)} {post(posts, asked.name, text, begin=not asked.only_update).value}"
-
-
-def _print(text: str) -> None:
-    try:
-        sys.stdout.buffer.write(text.encode())
-        sys.stdout.buffer.flush()
-    except OSError as error:
-        raise InputError(f"standard output: {error.strerror}") from None
 
 
 def _issue(service: ModuleType, asked: argparse.Namespace, environ: Mapping[str, str]) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.errors import GpolicyError, UsageError
 from gpolicy.posting.posted_texts import Api, NotAllowedError, Posts, token_of
@@ -16,17 +16,6 @@ from gpolicy.posting.posted_texts import Api, NotAllowedError, Posts, token_of
 LONGEST: Final = 65_536  # characters of a comment or an issue
 _WORKFLOW: Final = "github-actions[bot]"
 _REPOSITORY: Final = re.compile(r"[A-Za-z0-9._-]+/[A-Za-z0-9._-]+")
-
-
-def _written_by_us(api: Api) -> Callable[[Mapping[str, Any]], bool]:
-    """Return whether a comment or an issue is by the owner of our token."""
-    login = _login(api)
-
-    def is_ours(item: Mapping[str, Any]) -> bool:
-        user = item.get("user")
-        return isinstance(user, dict) and user.get("login") == login
-
-    return is_ours
 
 
 def _login(api: Api) -> str:
@@ -51,7 +40,7 @@ def _login(api: Api) -> str:
     return _WORKFLOW
 
 
-_POSTS: Final = partial(Posts, method="PATCH", ours=_written_by_us)
+_POSTS: Final = partial(Posts, method="PATCH", author=("user", "login"), mine=_login)
 
 
 def comments(environ: Mapping[str, str]) -> Posts | None:
@@ -64,12 +53,7 @@ def comments(environ: Mapping[str, str]) -> Posts | None:
         return None
     api, repository = _repository(environ)
     path = f"{repository}/issues/{number}/comments"
-    return _POSTS(
-        api=api,
-        listed=path,
-        one=f"{repository}/issues/comments",
-        called="GitHub: a comment",
-    )
+    return _POSTS(api=api, listed=path, one=f"{repository}/issues/comments", called="GitHub: a comment")
 
 
 def issues(environ: Mapping[str, str]) -> Posts:

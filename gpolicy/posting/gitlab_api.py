@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from gpolicy.errors import UsageError
 from gpolicy.posting.posted_texts import Api, Posts, token_of
@@ -12,19 +12,13 @@ from gpolicy.posting.posted_texts import Api, Posts, token_of
 LONGEST: Final = 1_000_000  # characters of a comment or an issue
 
 
-def _written_by_us(api: Api) -> Callable[[Mapping[str, Any]], bool]:
-    """Return whether a note or an issue is by the owner of our token."""
+def _user(api: Api) -> object:
+    """Return the number of the owner of our token."""
     user = api.ask("GET", "/user")
-    mine = user.get("id") if isinstance(user, dict) else None
-
-    def is_ours(item: Mapping[str, Any]) -> bool:
-        author = item.get("author")
-        return isinstance(author, dict) and mine is not None and author.get("id") == mine
-
-    return is_ours
+    return user.get("id") if isinstance(user, dict) else None
 
 
-_POSTS: Final = partial(Posts, method="PUT", ours=_written_by_us)
+_POSTS: Final = partial(Posts, method="PUT", author=("author", "id"), mine=_user)
 
 
 def comments(environ: Mapping[str, str]) -> Posts | None:
@@ -37,12 +31,7 @@ def comments(environ: Mapping[str, str]) -> Posts | None:
         return None
     api, project = _project(environ)
     path = f"{project}/merge_requests/{_number(environ, 'CI_MERGE_REQUEST_IID')}/notes"
-    return _POSTS(
-        api=api,
-        listed=f"{path}?sort=asc&order_by=created_at",
-        one=path,
-        called="GitLab: a note",
-    )
+    return _POSTS(api=api, listed=f"{path}?sort=asc&order_by=created_at", one=path, called="GitLab: a note")
 
 
 def issues(environ: Mapping[str, str]) -> Posts:

@@ -52,8 +52,9 @@ class Posts:
     """The comments of one request, or the issues of one repository.
 
     `listed` is the path of their list, oldest first, and without its query that of a new one; `one` begins each one's.
-    `method` replaces a text. `keys` are those of its number and of the text, `closing` what closes an issue. `ours`
-    returns whether the owner of our token wrote an item. Errors call one `called`.
+    `method` replaces a text. `keys` are those of its number and of the text, `closing` what closes an issue. `author`
+    is the key of who wrote an item, with the key that tells authors apart; `mine` returns what that says of the owner
+    of our token, None if nobody knows. Errors call one `called`.
     """
 
     api: Api
@@ -61,19 +62,22 @@ class Posts:
     one: str
     method: str
     called: str
-    ours: Callable[[Api], Callable[[Mapping[str, Any]], bool]]
+    author: tuple[str, str]
+    mine: Callable[[Api], object]
     keys: tuple[str, str] = ("id", "body")
     closing: Mapping[str, str] = field(default_factory=dict)
 
     def all(self) -> Iterator[PostedText]:
         """Yield them, oldest first. Raise NotAllowedError or InputError. GitHub lists requests among its issues."""
         items = (item for item in self.api.pages(self.listed) if "pull_request" not in item)
-        is_ours = self.ours(self.api)
+        (author, identity), mine = self.author, self.mine(self.api)
         for item in itertools.islice(items, _MOST):
             number = item.get(self.keys[0])
             if not isinstance(number, int):
                 raise InputError(f"{self.called} without a number")
-            yield PostedText(number, str(item.get(self.keys[1]) or ""), is_ours(item))
+            wrote = item.get(author)
+            ours = isinstance(wrote, dict) and mine is not None and wrote.get(identity) == mine
+            yield PostedText(number, str(item.get(self.keys[1]) or ""), ours)
 
     def create(self, text: str, title: str = "") -> None:
         """Write a new one, an issue with its title. Raise NotAllowedError."""
@@ -141,11 +145,11 @@ def _opener() -> OpenerDirector:
     context.load_default_certs()
     proxies = {scheme: proxy for scheme, proxy in getproxies().items() if scheme == "https"}
     opener = OpenerDirector()
-    for handler in (
-        *(ProxyHandler(proxies), HTTPHandler(), HTTPSHandler(context=context)),
-        *(HTTPDefaultErrorHandler(), HTTPErrorProcessor()),
-    ):
-        opener.add_handler(handler)
+    opener.add_handler(ProxyHandler(proxies))
+    opener.add_handler(HTTPHandler())
+    opener.add_handler(HTTPSHandler(context=context))
+    opener.add_handler(HTTPDefaultErrorHandler())
+    opener.add_handler(HTTPErrorProcessor())
     return opener
 
 

@@ -9,7 +9,8 @@ from typing import Final
 
 from gpolicy import __version__
 from gpolicy.cluster.record import Record, shown
-from gpolicy.cluster.unreadable import read_gap
+from gpolicy.cluster.snapshot import read_part
+from gpolicy.cluster.state import Unreadable
 from gpolicy.errors import InputError
 from gpolicy.ganeti.releases import VERSIONS
 from gpolicy.json_shape import Key, Shape
@@ -95,7 +96,7 @@ def _remedy(written: Record) -> SavedRemedy:
         source=check_text(written, "source"),
         version=release,
         observed=observed,
-        gaps=tuple(map(read_gap, written.objects("not_shown"))),
+        gaps=tuple(read_part(Unreadable, gap) for gap in written.objects("not_shown")),
         snapshot=read_snapshot(written),
         supposed=_supposed(written),
         residents={name: residents.texts(name) for name in residents.fields},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,23 +40,29 @@ def render_script(plan: Plan, *, rollback: bool = False) -> str:
     """
     if not rollback:
         check_safe(plan)
-    forward = (_script_step(step, step.title, step.command) for step in plan.steps)
-    steps = list(_undo(plan.steps) if rollback else forward)
+        steps = [_script_step(step, step.title, step.command) for step in plan.steps]
+    else:
+        steps = [
+            _script_step(step, f"undo step {step.id}: {step.title}", command)
+            for step in ways_back(plan.steps)
+            for command in step.inverse.commands
+        ]
     lost = [text for step in plan.steps for text in step.lost] if rollback else []
     what = "Undo the plan" if rollback else "Carry out the plan"
-    heading = f"{what} for cluster {plan.cluster}: {count(len(steps), 'step')}"
-    template = script_environment().get_template("script.sh.j2")
-    made = ", ".join(plan.provenance.words(plan.source, plan.snapshot))
-    return template.render(
-        plan=plan,
-        cluster=name_for_script(plan.cluster),
-        cluster_uuid=plan.cluster_uuid,
-        made=made,
-        steps=steps,
-        lost=lost,
-        heading=heading,
-        rollback=rollback,
-        version=__version__,
+    return (
+        script_environment()
+        .get_template("script.sh.j2")
+        .render(
+            plan=plan,
+            cluster=name_for_script(plan.cluster),
+            cluster_uuid=plan.cluster_uuid,
+            made=", ".join(plan.provenance.words(plan.source, plan.snapshot)),
+            steps=steps,
+            lost=lost,
+            heading=f"{what} for cluster {plan.cluster}: {count(len(steps), 'step')}",
+            rollback=rollback,
+            version=__version__,
+        )
     )
 
 
@@ -84,22 +89,12 @@ def script_environment() -> Environment:
     return environment
 
 
-def _undo(steps: Iterable[Step]) -> Iterator[ScriptStep]:
-    for step in ways_back(steps):
-        for command in step.inverse.commands:
-            yield _script_step(step, f"undo step {step.id}: {step.title}", command)
-
-
 def _script_step(step: Step, title: str, command: PlannedCommand) -> ScriptStep:
-    effects = tuple(effect_words(effect) for effect in command.effects)
-    return ScriptStep(step.id, title, _line(step, command.argv), effects, twice=step.wave is Wave.POOL)
-
-
-def _line(step: Step, argv: tuple[str, ...] | None) -> str:
-    if argv is None:
+    if command.argv is None:
         message = f"step {step.id} ({step.title}) is possible through RAPI only, not by a command"
         raise GpolicyError(message, hint="Ganeti 3.0's own command line cannot set it; leave it out of the policy")
-    return shell_line(argv)
+    effects = tuple(effect_words(effect) for effect in command.effects)
+    return ScriptStep(step.id, title, shell_line(command.argv), effects, twice=step.wave is Wave.POOL)
 
 
 def comment(text: str) -> str:

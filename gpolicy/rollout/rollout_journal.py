@@ -67,7 +67,10 @@ def read_rollout(data: bytes, where: str) -> RolloutHistory:
 def _after(history: RolloutHistory, event: Record) -> RolloutHistory:
     name = event.text("event")
     if name == RolloutEvent.BEGIN:
-        return _begun(history, event)
+        _right_format(event)
+        direction, plans = direction_of(event), event.record("plans")
+        begun = {cluster: plans.text(cluster) for cluster in plans.fields}
+        return replace(history, direction=direction, plans={**history.plans, **begun}, ended=None)
     if name == RolloutEvent.END:
         return replace(history, ended=event.text("outcome"))
     if name == RolloutEvent.BEGUN:
@@ -78,23 +81,12 @@ def _after(history: RolloutHistory, event: Record) -> RolloutHistory:
         return replace(history, journals={**history.journals, **known})
     if name == RolloutEvent.LOOKED:
         cluster = event.name("cluster")
-        told = history.failed_jobs.get(cluster, frozenset()) | {_job(job, event) for job in event.items("failed_jobs")}
+        jobs = [job for job in event.items("failed_jobs") if isinstance(job, int) and not isinstance(job, bool)]
+        if len(jobs) < len(event.items("failed_jobs")):
+            event.refuse("failed_jobs", "a list of numbers")
+        told = history.failed_jobs.get(cluster, frozenset()) | {*jobs}
         return replace(history, failed_jobs={**history.failed_jobs, cluster: told})
     return history  # a later 1.x may have more events
-
-
-def _job(value: object, event: Record) -> int:
-    if not isinstance(value, int) or isinstance(value, bool):
-        event.refuse("failed_jobs", "a list of numbers")
-    return value
-
-
-def _begun(history: RolloutHistory, event: Record) -> RolloutHistory:
-    _right_format(event)
-    direction = direction_of(event)
-    plans = event.record("plans")
-    known = {cluster: plans.text(cluster) for cluster in plans.fields}
-    return replace(history, direction=direction, plans={**history.plans, **known}, ended=None)
 
 
 def _right_format(event: Record) -> None:
@@ -118,17 +110,13 @@ def rollout_history(path: Path, plans: Mapping[str, str], *, resume: bool, rollb
             raise UsageError(f"{path}: is the journal of other plans", hint="make fresh plans of all clusters")
         return history
     if not resume and not rollback:
+        back = "continue with --rollback, or make fresh plans of all clusters"
+        forward = "--resume continues it, --rollback undoes it; or make fresh plans of all clusters"
         raise UsageError(
             f"{path}: this roll-out has begun before ({how_ended(history.direction, history.ended)})",
-            hint=_way_out(history),
+            hint=back if history.direction is Direction.ROLLBACK else forward,
         )
     if resume and history.direction is Direction.ROLLBACK:
         hint = "continue with --rollback, or make fresh plans"
         raise UsageError(f"{path}: a rollback of this roll-out has begun", hint=hint)
     return history
-
-
-def _way_out(history: RolloutHistory) -> str:
-    if history.direction is Direction.ROLLBACK:
-        return "continue with --rollback, or make fresh plans of all clusters"
-    return "--resume continues it, --rollback undoes it; or make fresh plans of all clusters"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -61,21 +61,18 @@ def look_at(
     except RefusedError as error:
         troubles.append(error.message)
     if history is not None:
-        for number, summary in _failed_since(plan, runner, history):
-            text = f"job {number} ({summary}) has failed since the plan began"
-            if number in told:
+        own = {job.number for job in runner.marked_jobs(mark_start(plan.digest, history.id))}  # its steps were seen
+        known = own | history.jobs
+        for job in runner.failed_jobs(min(known)) if known else ():
+            text = f"job {job.number} ({job.summary}) has failed since the plan began"
+            if job.number in own:
+                continue
+            if job.number in told:
                 notes.append(f"{text}; an earlier look has told of it")
             else:
                 troubles.append(text)
-                failed += (number,)
+                failed += (job.number,)
     return LookResult(tuple(troubles), tuple(notes), failed)
-
-
-def _failed_since(plan: Plan, runner: Runner, history: History) -> Iterable[tuple[int, str]]:
-    """Yield the jobs that failed since the first job of the plan, less the plan's own: its steps were seen."""
-    own = {job.number for job in runner.marked_jobs(mark_start(plan.digest, history.id))}
-    if known := own | history.jobs:
-        yield from ((job.number, job.summary) for job in runner.failed_jobs(min(known)) if job.number not in own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,18 +288,14 @@ class RolloutRun:
         )
         try:
             yield journal
-            journal.write(RolloutEvent.END, outcome=self._outcome())
+            outcome = "failed" if self.has_trouble else "stopped" if self.stop.after_step else "done"
+            journal.write(RolloutEvent.END, outcome=outcome)
         except GpolicyError:
             with suppress(JournalError):
                 journal.write(RolloutEvent.END, outcome="failed")
             raise
         finally:
             journal.close()
-
-    def _outcome(self) -> str:
-        if self.has_trouble:
-            return "failed"
-        return "stopped" if self.stop.after_step else "done"
 
 
 def lost_journals(history: RolloutHistory, journals: Mapping[str, str | None]) -> list[str]:

@@ -38,7 +38,7 @@ from gpolicy.allocator.placement import Attempt, PairCandidates, try_allocate
 from gpolicy.allocator.redundancy import CapacityRules, is_redundant, redundancy_predicate
 from gpolicy.allocator.repeated_allocation import AllocationState, Allocator
 from gpolicy.allocator.request_options import RequestOptions
-from gpolicy.cluster.timers import after
+from gpolicy.cluster.process import after
 from gpolicy.errors import InputError
 from tests import sanitizers
 from tests.hostile.engine_inputs import Values, damaged, some_values

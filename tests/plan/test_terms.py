@@ -14,8 +14,9 @@ from gpolicy.errors import InputError
 from gpolicy.ganeti.parameter import Level, Value
 from gpolicy.plan.change import ChangeAction
 from gpolicy.plan.diff import diff
+from gpolicy.plan.plan_file import read_terms
+from gpolicy.plan.plan_json import terms_data
 from gpolicy.plan.projection import before_and_after
-from gpolicy.plan.terms_file import read_terms, terms_data
 from gpolicy.policy.loading import load_policy
 from gpolicy.resolve.desired import resolve
 from gpolicy.resolve.terms import terms_of
