@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Final
 
 from gpolicy.analysis.pair_names import MINMAX
 from gpolicy.cluster.state import Identity
@@ -15,7 +16,9 @@ from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction, words
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Findings, Line, Section, Style, Weight
-from gpolicy.report.values_text import pair_lines, value_text
+from gpolicy.report.values_text import not_compared, pair_lines, value_text
+
+_WHO: Final = "Who changed it is not known: Ganeti keeps only when an object was last written."
 
 
 def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBack | None = None) -> Answer:
@@ -28,18 +31,16 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
     summary = _summary(report)
     if wrote is not None:
         summary = f"{count(len(wrote.written), 'value')} written; left: {summary}"
-    findings = Findings(findings=tuple(report.findings), sources=sources)
+    tone = Tone.BAD if report.drift else Tone.GOOD
     return Answer(
         verb="drift",
         title="Drift of cluster",
         name=report.cluster or report.source,
         title_end="from its policy",
         verdict=summary if report.drift or wrote is not None else f"{none} {summary}",
-        tone=Tone.BAD if report.drift else Tone.GOOD,
+        tone=tone,
         figures=(
-            Figure(
-                "differences", f"{len(report.drift):,}", tone=Tone.BAD if report.drift else Tone.GOOD, about="drift"
-            ),
+            Figure("differences", f"{len(report.drift):,}", tone=tone, about="drift"),
             Figure("objects that differ", f"{len({item.object for item in report.drift}):,}", about="drift"),
             Figure("accepted for a time", f"{len(report.accepted):,}", about="accepted"),
             Figure("not compared", f"{len(report.unreadable):,}", about="unreadable"),
@@ -48,22 +49,15 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
         basis=(f"compared: {of} with {count(report.compared, 'object')} of {report.source}",),
         sections=(
             *(() if wrote is None else _wrote(wrote)),
-            Section(key="findings", title="Findings", parts=(findings,)),
+            Section("findings", "Findings", [Findings(report.findings, sources)]),
             Section(
-                key="drift",
-                title="Differences",
-                parts=(Entries(of="difference", entries=tuple(map(_entry, report.drift)), style=Style.CHANGES),),
-                notes=("Who changed it is not known: Ganeti keeps only when an object was last written.",)
-                if report.drift
-                else (),
+                "drift",
+                "Differences",
+                [Entries("difference", list(map(_entry, report.drift)), Style.CHANGES)],
+                (_WHO if report.drift else "",),
             ),
-            Section(key="accepted", title="Accepted for a time", weight=Weight.DETAIL, parts=(_accepted(report),)),
-            Section(
-                key="unreadable",
-                title="Not compared: this source cannot show them",
-                weight=Weight.DETAIL,
-                parts=(_unreadable(report),),
-            ),
+            Section("accepted", "Accepted for a time", [_accepted(report)], weight=Weight.DETAIL),
+            not_compared(report.unreadable, "declared"),
         ),
         notes=tuple(report.notes),
         source=report.source,
@@ -75,22 +69,22 @@ def _wrote(wrote: WriteBack) -> Iterator[Section]:
     """Yield what was written into the policy, and what was not."""
     entries = [
         Entry(
-            text=f"{item.drift.object} {item.drift.name}: {_live(item.drift)}",
-            below=(Line(text=f"{'written at' if item.how is How.IN_PLACE else 'an override at'} {item.span}"),),
+            f"{item.drift.object} {item.drift.name}: {_live(item.drift)}",
+            below=(Line(f"{'written at' if item.how is How.IN_PLACE else 'an override at'} {item.span}"),),
         )
         for item in wrote.written
     ]
     yield Section(
-        key="written",
-        title="Written into the policy",
-        parts=(Entries(of="value", entries=tuple(entries)),),
-        notes=tuple(f"this changes as well: {item}" for item in wrote.changed_elsewhere),
+        "written",
+        "Written into the policy",
+        [Entries("value", entries)],
+        tuple(f"this changes as well: {item}" for item in wrote.changed_elsewhere),
     )
     refused = [
-        Entry(text=f"{item.drift.object} {item.drift.name}", below=(Line(text=item.reason, tone=Tone.BAD),))
+        Entry(f"{item.drift.object} {item.drift.name}", below=(Line(item.reason, tone=Tone.BAD),))
         for item in wrote.not_written
     ]
-    yield Section(key="not-written", title="Not written", parts=(Entries(of="value", entries=tuple(refused)),))
+    yield Section("not-written", "Not written", [Entries("value", refused)])
 
 
 def _live(drift: Drift) -> str:
@@ -127,7 +121,7 @@ def utc(seconds: float | None) -> str | None:
 def _entry(drift: Drift) -> Entry:
     items = _pairs(drift) if drift.path == MINMAX else _tags(drift) if drift.path == TAGS else None
     return Entry(
-        text=_sentence(drift) if items is None else drift.name,
+        _sentence(drift) if items is None else drift.name,
         under=(drift.object, since_text(drift.since)),
         below=(*(items or ()), *_remarks(drift)),
     )
@@ -150,32 +144,20 @@ def _pairs(drift: Drift) -> Iterator[Line]:
 def _remarks(drift: Drift) -> Iterator[Line]:
     if drift.action in (ChangeAction.SET, ChangeAction.RESET) and drift.inherits:
         effective = f"in effect: {value_text(drift.path, drift.effective_found)}"
-        yield Line(text=f"{effective}; inherited: {value_text(drift.path, drift.effective_declared)}")
+        yield Line(f"{effective}; inherited: {value_text(drift.path, drift.effective_declared)}")
     if drift.span is not None:
-        yield Line(text=f"declared at {drift.span!s}")
+        yield Line(f"declared at {drift.span!s}")
 
 
 def _accepted(report: DriftReport) -> Entries:
-    return Entries(
-        of="difference",
-        entries=tuple(
-            Entry(
-                text=f"{item.drift.object} {_sentence(item.drift)}",
-                below=(Line(text=f"until {item.waiver.until}: {item.waiver.reason}"),),
-            )
-            for item in report.accepted
-        ),
-    )
-
-
-def _unreadable(report: DriftReport) -> Entries:
-    return Entries(
-        of="value",
-        entries=tuple(
-            Entry(mark="?", text=f"{item.object} {'.'.join(item.path)} (declared {value_text(item.path, item.wanted)})")
-            for item in report.unreadable
-        ),
-    )
+    entries = [
+        Entry(
+            f"{item.drift.object} {_sentence(item.drift)}",
+            below=(Line(f"until {item.waiver.until}: {item.waiver.reason}"),),
+        )
+        for item in report.accepted
+    ]
+    return Entries("difference", entries)
 
 
 def _sentence(drift: Drift) -> str:

@@ -11,7 +11,7 @@ from gpolicy.errors import ExitCode
 from gpolicy.printable import count, printable, some
 from gpolicy.provenance import Provenance
 from gpolicy.report import answer_html, answer_markdown, answer_text
-from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Page, Section, Table, Weight
+from gpolicy.report.answer import NOTHING, Answer, Cell, Figure, Name, Page, Section, Table
 from gpolicy.report.forms import LEAST_BUDGET, Display
 from gpolicy.report.markdown import CLOSE, code, folded, prose
 from gpolicy.report.prometheus import Samples
@@ -76,12 +76,11 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
     headings = max((_figure_names(item.answer) for item in reports if item.answer), key=len, default=())
     rows = tuple((Page(item.name), _short(item), *_figures(item, headings)) for item in reports)
     table = Table(
-        title="Clusters",
-        of="clusters",
-        headings=("cluster", "verdict", *headings),
-        rows=rows,
+        "Clusters",
+        "clusters",
+        ("cluster", "verdict", *headings),
+        rows,
         tones=tuple(item.tone for item in reports),
-        weight=Weight.CHANGED,
         most=len(rows),
     )
     tones = {item.tone for item in reports}
@@ -93,7 +92,7 @@ def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Proven
         verdict=_verdict(reports),
         tone=worst,
         figures=_totals(reports),
-        sections=(Section(key="clusters", title="Clusters", parts=(table,), never_cut=True),),
+        sections=(Section("clusters", "Clusters", (table,), never_cut=True),),
         notes=tuple(f"{item.name}: {line}" for item in reports for line in item.aside),
         provenance=provenance,
     )

@@ -24,9 +24,7 @@ def outcomes_answer(outcomes: Sequence[Outcome]) -> Answer:
             Figure("failed", f"{found.failed:,}", tone=Tone.BAD if found.failed else Tone.GOOD, about="tests"),
             Figure("could not run", f"{found.errors:,}", tone=Tone.BAD if found.errors else Tone.GOOD, about="tests"),
         ),
-        sections=(
-            Section(key="tests", title="Tests", parts=(Entries(of="test", entries=tuple(map(_entry, outcomes))),)),
-        ),
+        sections=(Section("tests", "Tests", (Entries("test", tuple(map(_entry, outcomes))),)),),
     )
 
 
@@ -53,11 +51,11 @@ def _entry(outcome: Outcome) -> Entry:
 
 def _reasons(outcome: Outcome) -> Iterator[Line]:
     if outcome.error is not None:
-        yield Line(text=f"{outcome.place or outcome.span!s}: {outcome.error}", tone=Tone.PLAIN)
+        yield Line(f"{outcome.place or outcome.span!s}: {outcome.error}", tone=Tone.PLAIN)
         if outcome.hint:
-            yield Line(text=outcome.hint)
+            yield Line(outcome.hint)
     for check in outcome.failures:
         said = f"{check.title}: expected {check.expected}, found {check.found}"
-        yield Line(text=f"{check.span!s}: {said}", tone=Tone.PLAIN)
+        yield Line(f"{check.span!s}: {said}", tone=Tone.PLAIN)
         if check.detail:
-            yield Line(text=check.detail)
+            yield Line(check.detail)

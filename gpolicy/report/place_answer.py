@@ -19,6 +19,7 @@ from gpolicy.report.answer import (
     Cell,
     Figure,
     Name,
+    Number,
     Section,
     Table,
     Weight,
@@ -26,12 +27,12 @@ from gpolicy.report.answer import (
     rough_size,
     size,
     supposing,
+    table,
 )
 
 _HARD_TO_READ: Final = 10_000  # MiB: larger numbers of MiB are hard to read
 _MOST_BEST: Final = 20
 _MOST_ALL: Final = 30  # candidates that are all shown at once
-_RIGHT: Final = frozenset({"score", "disk left"})
 _AFTER_LOSS: Final = {cause.key for cause in (Cause.REDUNDANCY, Cause.NODE_FAILURES, Cause.CPUS_AFTER_FAILURE)}
 _UNKNOWN_SPINDLES: Final = (
     (
@@ -73,16 +74,16 @@ def place_answer(report: PlaceReport) -> Answer:
         sections=(
             *_instead(report),
             Section(
-                key="possible",
-                title="Possible",
+                "possible",
+                "Possible",
+                list(_possible(possible, report)),
                 summary=count(len(possible), "candidate") if possible else "no candidate",
-                parts=tuple(_possible(possible, report)),
             ),
             Section(
-                key="refused",
-                title="Refused",
+                "refused",
+                "Refused",
+                list(_refused(refused, several=len({item.group for item in refused}) > 1)),
                 summary=count(len(refused), "candidate") if refused else "no candidate",
-                parts=tuple(_refused(refused, several=len({item.group for item in refused}) > 1)),
             ),
         ),
         notes=(
@@ -100,41 +101,28 @@ def _instead(report: PlaceReport) -> Iterator[Section]:
     """Yield the section of what would fit, if that was looked for, and if any node can be tried."""
     if report.instead is None or not report.candidates:
         return
-    rows = tuple((item.words, Name(" / ".join(item.nodes))) for item in report.instead)
+    rows = [(item.words, Name(" / ".join(item.nodes))) for item in report.instead]
     if rows:
         summary = "each line alone, the rest of the request as it is"
     elif any((item.detail or "").startswith(UNKNOWN_SPINDLES) for item in report.candidates):
         summary = "not known as long as the disks have no spindles: write disk=SIZE:SPINDLES"
     else:
         summary = "no smaller size" if report.instance.ignores_policy else "no size that the policy allows"
-    yield Section(
-        key="instead",
-        title="What would fit",
-        summary=summary,
-        parts=(Table(title="", of="requests", headings=("change", "goes to"), rows=rows),) if rows else (),
-        never_cut=True,
-    )
+    table = Table("", "requests", ("change", "goes to"), rows)
+    yield Section("instead", "What would fit", [table], summary=summary, never_cut=True)
 
 
 def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[Table]:
     """Yield a table of the best candidates, and one of the others."""
     dedicated = report.metric == "lost-allocations"
-    metric = (
-        f"lost allocations ({', '.join(map(pair_title, report.sizes))})"
-        if dedicated and report.sizes
-        else "lost allocations"
-    )
-    rows = tuple((_nodes(item), Name(item.group), _metric(item), _left(item)) for item in items)
-    headings = ("nodes", "group", metric if dedicated else "score", "disk left")
+    sizes = f" ({', '.join(map(pair_title, report.sizes))})" if report.sizes else ""
+    metric = f"lost allocations{sizes}" if dedicated else Number("score")
+    rows = [(_nodes(item), Name(item.group), _metric(item), _left(item)) for item in items]
+    headings = ("nodes", "group", metric, Number("disk left"))
     some, most = (len(rows), 10) if len(rows) <= _MOST_ALL else (_MOST_BEST, _MOST_BEST)
-    for title, part, weight in (
-        ("Best first; the smaller the better", rows[:some], Weight.CHANGED),
-        ("All the other candidates, best first", rows[some:], Weight.SAME),
-    ):
-        if part:
-            yield Table(
-                title=title, of="candidates", headings=headings, rows=part, right=_RIGHT, weight=weight, most=most
-            )
+    yield Table("Best first; the smaller the better", "candidates", headings, rows[:some], most=most)
+    others = "All the other candidates, best first"
+    yield Table(others, "candidates", headings, rows[some:], weight=Weight.SAME, most=most)
 
 
 def _refused(items: Sequence[Candidate], *, several: bool) -> Iterator[Table]:
@@ -148,13 +136,15 @@ def _refused(items: Sequence[Candidate], *, several: bool) -> Iterator[Table]:
         for item in found:
             alike.setdefault((_detail(item), item.group), []).append(_nodes(item))
         named = f" [{', '.join(htools)}]" if htools else ""
-        yield Table(
-            title=f"{reason} ({len(found):,}): {found[0].explanation or ''}{named}",
-            of="rows",
-            headings=(*(["group"] if several else []), "figures", "nodes"),
-            rows=tuple(
-                (*([Name(group)] if several else []), detail, tuple(nodes)) for (detail, group), nodes in alike.items()
-            ),
+        yield table(
+            f"{reason} ({len(found):,}): {found[0].explanation or ''}{named}",
+            "rows",
+            alike.items(),
+            {
+                "group": (lambda item: Name(item[0][1])) if several else None,
+                "figures": lambda item: item[0][0],
+                "nodes": lambda item: tuple(item[1]),
+            },
             weight=Weight.DETAIL,
             most=3,
             last_apart=True,

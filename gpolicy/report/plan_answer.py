@@ -19,6 +19,7 @@ from gpolicy.plan.plan import Plan
 from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count, some
+from gpolicy.report import values_text
 from gpolicy.report.answer import Answer, Entries, Entry, Findings, Line, Picture, Section, Style, Weight, supposing
 from gpolicy.report.cluster_picture import domain_pictures, group_pictures
 from gpolicy.report.impact_sections import impact_sections, unknown_in, unknown_parts
@@ -77,41 +78,37 @@ def plan_answer(
     worse = effects is not None and any(section.weight is Weight.WORSE for section in effects.sections)
     limits = tuple(item.sentence for item in impact.limits) if impact else ()
     what_if = impact.what_if if impact else ()
-    guards = Entries(of="guard", entries=tuple(map(_guard, worst_first(plan.guards))))
-    findings = Findings(findings=tuple(plan.findings), sources=sources or {}, locate=locate)
+    sections = effects.sections if effects else ()
     return Answer(
         verb="plan",
         title="Plan for cluster",
         name=plan.cluster or plan.source,
         title_end=f"(Ganeti {plan.version})" if not unknown else f"(Ganeti {running}, judged by {plan.version})",
-        verdict=supposing(what_if) + full_verdict(plan, known, effects.sections if effects else ()),
-        unknown=(
-            *(unknown_in(known, effects.sections if effects else ()) if compared else ()),
-            *not_compared(plan),
-        ),
+        verdict=supposing(what_if) + full_verdict(plan, known, sections),
+        unknown=(*(unknown_in(known, sections) if compared else ()), *not_compared(plan)),
         tone=Tone.BAD if not plan.safe else Tone.CAREFUL if worse else Tone.GOOD,
         amount=amount(plan) if plan.changes else "",
-        figures=plan_figures(plan, known or Impact(), effects.sections if effects else ()) if compared else (),
+        figures=plan_figures(plan, known or Impact(), sections) if compared else (),
         basis=(
-            *((f"policy: {of}",) if of else ()),
-            *((f"not managed: {_groups(unmanaged)}, which no document declares",) if unmanaged else ()),
+            f"policy: {of}" if of else "",
+            f"not managed: {_groups(unmanaged)}, which no document declares" if unmanaged else "",
             *what_if,
-            *((impact.basis.sentence,) if impact and impact.basis else ()),
+            impact.basis.sentence if impact and impact.basis else "",
             *limits,
         ),
         sections=(
-            Section(key="findings", title="Findings", parts=(findings,) if plan.findings else ()),
+            Section("findings", "Findings", [Findings(plan.findings, sources or {}, locate)]),
             _changes(plan, known),
             _left_out(plan),
-            _unreadable(plan),
+            values_text.not_compared(plan.unreadable, "wanted"),
             *((effects,) if effects else ()),
             *(_pictures(plan, known, sides) if sides and plan.changes else ()),
             _steps(plan),
             Section(
-                key="guards",
-                title="Guards",
+                "guards",
+                "Guards",
+                [Entries("guard", list(map(_guard, worst_first(plan.guards))))],
                 weight=Weight.CHANGED if all(guard.ok for guard in plan.guards) else Weight.WORSE,
-                parts=(guards,) if plan.guards else (),
             ),
         ),
         notes=tuple(plan.notes),
@@ -133,13 +130,12 @@ def _changes(plan: Plan, known: Impact | None) -> Section:
     more = len(counts) - len(shown)
     violations = known.violations if known else None
     none_newly = violations is not None and not violations.newly and not violations.unknown
-    entries = tuple(_change(change, none_newly=none_newly) for change in plan.changes)
     return Section(
-        key="changes",
-        title="What changes",
+        "changes",
+        "What changes",
+        [Entries("change", [_change(change, none_newly=none_newly) for change in plan.changes], Style.CHANGES)],
         weight=Weight.DETAIL,
         summary=", ".join(shown) + (f" and {count(more, 'more object')}" if more else ""),
-        parts=(Entries(of="change", entries=entries, style=Style.CHANGES),) if entries else (),
     )
 
 
@@ -147,7 +143,7 @@ def _change(change: Change, *, none_newly: bool) -> Entry:
     sign = _SIGNS.get(change.action, "~")
     items = pair_changes(change) if change.path == MINMAX else tag_changes(change) if change.path == TAGS else ()
     return Entry(
-        text=change_words(change),
+        change_words(change),
         mark=sign,
         tone=_TONES[sign],
         under=(change.object, ""),
@@ -158,7 +154,7 @@ def _change(change: Change, *, none_newly: bool) -> Entry:
 def _item(sign: str, text: str) -> Line:
     """Return the line of a pair or tag that goes, comes or stays, or a remark on them."""
     mark = "" if sign == "#" else sign
-    return Line(text=text, mark=mark, tone=_TONES[mark])
+    return Line(text, mark=mark, tone=_TONES[mark])
 
 
 def _remarks(change: Change, *, none_newly: bool) -> Iterator[Line]:
@@ -167,50 +163,26 @@ def _remarks(change: Change, *, none_newly: bool) -> Iterator[Line]:
         effective = (
             f"{value_text(change.path, change.effective_before)} → {value_text(change.path, change.effective_after)}"
         )
-        yield Line(text=f"in effect: {effective}")
+        yield Line(f"in effect: {effective}")
     if change.takes_effect is not TakesEffect.AT_ONCE and change.path != TAGS:
-        yield Line(text=f"takes effect: {change.takes_effect}")
+        yield Line(f"takes effect: {change.takes_effect}")
     if change.affects:
-        yield Line(text=f"also in {some(change.affects, 4)}, which inherit it")
+        yield Line(f"also in {some(change.affects, 4)}, which inherit it")
     if change.reason:
         newly = "; none newly does" if none_newly and change.reason == MAY_VIOLATE else ""
-        yield Line(text=f"{change.risk} risk: {change.reason}{newly}", tone=_RISKS.get(change.risk, Tone.QUIET))
+        yield Line(f"{change.risk} risk: {change.reason}{newly}", tone=_RISKS.get(change.risk, Tone.QUIET))
 
 
 def _left_out(plan: Plan) -> Section:
     """Return the changes that this part of the plan leaves out."""
-    entries = tuple(
-        Entry(mark="?", text=f"{item.object} {'.'.join(item.path)} ({item.action})") for item in plan.left_out
-    )
-    return Section(
-        key="left-out",
-        title=f"Left out of this part: {count(len(entries), 'change')}",
-        parts=(Entries(of="change", entries=entries),) if entries else (),
-    )
-
-
-def _unreadable(plan: Plan) -> Section:
-    entries = tuple(
-        Entry(mark="?", text=f"{item.object} {'.'.join(item.path)} (wanted {value_text(item.path, item.wanted)})")
-        for item in plan.unreadable
-    )
-    return Section(
-        key="unreadable",
-        title="Not compared: this source cannot show them",
-        weight=Weight.DETAIL,
-        parts=(Entries(of="value", entries=entries),) if entries else (),
-    )
+    entries = [Entry(f"{item.object} {'.'.join(item.path)} ({item.action})", mark="?") for item in plan.left_out]
+    return Section("left-out", f"Left out of this part: {count(len(entries), 'change')}", [Entries("change", entries)])
 
 
 def impact_section(known: Impact) -> Section:
     """Return the impact: a section for each part, and why some are unknown."""
-    gaps = tuple(Entry(text=f"{title}: not known: {reason}") for title, reason in unknown_parts(known))
-    return Section(
-        key="impact",
-        title="What it costs",
-        sections=tuple(impact_sections(known)),
-        parts=(Entries(of="part", entries=gaps),) if gaps else (),
-    )
+    gaps = [Entry(f"{title}: not known: {reason}") for title, reason in unknown_parts(known)]
+    return Section("impact", "What it costs", [Entries("part", gaps)], sections=tuple(impact_sections(known)))
 
 
 def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[Section]:
@@ -225,7 +197,7 @@ def _pictures(plan: Plan, known: Impact | None, sides: Sides) -> Iterator[Sectio
         ("nodes", "Nodes", lambda: group_pictures(before, after, renamed)),
         ("domains", "Failure domains", lambda: domain_pictures(before, after, known.location if known else None)),
     ):
-        yield Section(key=key, title=title, parts=(Picture(macro=key, draw=draw),))
+        yield Section(key, title, (Picture(key, draw),))
 
 
 def _verdicts(impact: Impact | None) -> dict[str, str]:
@@ -236,25 +208,23 @@ def _verdicts(impact: Impact | None) -> dict[str, str]:
 
 
 def _steps(plan: Plan) -> Section:
-    entries = tuple(_step(number, step) for number, step in enumerate(plan.steps, start=1))
+    entries = [_step(number, step) for number, step in enumerate(plan.steps, start=1)]
     return Section(
-        key="steps",
-        title="Steps",
+        "steps",
+        "Steps",
+        [Entries("step", entries, Style.COMMANDS if plan.safe else Style.REFUSED)],
         weight=Weight.DETAIL,
         summary="" if plan.safe or not entries else "not to be run: a guard stops the plan",
-        parts=(Entries(of="step", entries=entries, style=Style.COMMANDS if plan.safe else Style.REFUSED),)
-        if entries
-        else (),
     )
 
 
 def _step(number: int, step: Step) -> Entry:
-    lost = (Line(text=f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
-    command = Line(text=step_command(step), is_code=step.command.argv is not None)
+    lost = (Line(f"cannot be undone: {reason}", tone=Tone.CAREFUL) for reason in step.inverse.not_restored)
+    command = Line(step_command(step), is_code=step.command.argv is not None)
     return Entry(mark=f"{number:>2}.", text=step.title, below=(command, *lost))
 
 
 def _guard(guard: GuardResult) -> Entry:
-    hint = (Line(text=f"override it with --allow {guard.name}, if you must"),) if can_be_allowed(guard) else ()
+    hint = (Line(f"override it with --allow {guard.name}, if you must"),) if can_be_allowed(guard) else ()
     tone = Tone.BAD if not guard.ok else Tone.CAREFUL if guard.allowed else Tone.GOOD
     return Entry(mark=guard_verdict(guard), tone=tone, name=guard.name, text=guard.message, below=hint)

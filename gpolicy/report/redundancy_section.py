@@ -11,10 +11,9 @@ from gpolicy.analysis.node_losses import GroupRedundancy, Loss
 from gpolicy.analysis.shown_score import Score
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
 from gpolicy.printable import count
-from gpolicy.report.answer import NOTHING, Cell, Name, Section, Table, Weight, heaviest, names, size, with_rows
+from gpolicy.report.answer import NOTHING, Cell, Name, Number, Section, Table, Weight, names, section_of_tables, size
 
 TITLE: Final = "Node failures"
-_RIGHT: Final = frozenset({"nodes", "survives now", "survives then", "needed", "free", "now", "then"})
 _LOSS_HEADINGS: Final = ("group", "instance", "nodes lost", "missing", "figures", "since")
 
 
@@ -22,13 +21,12 @@ def redundancy_section(change: RedundancyChange) -> Section:
     """Return the effect of the changes on redundancy and the cluster score."""
     fallen = [item for item in change.groups if _fallen(item) or item.newly_lost]
     weak = [item for item in change.groups if _differs(item) or _wanting(item)]
-    tables = with_rows(
+    tables = (
         Table(
-            title=f"Losses of up to {count(change.failures, 'node')} at once, whichever they are",
-            of="groups",
-            headings=("group", "nodes", "survives now", "survives then"),
-            rows=tuple(_row(item) for item in weak),
-            right=_RIGHT,
+            f"Losses of up to {count(change.failures, 'node')} at once, whichever they are",
+            "groups",
+            ("group", Number("nodes"), Number("survives now"), Number("survives then")),
+            list(map(_row, weak)),
             weight=Weight.WORSE if fallen else Weight.CHANGED,
         ),
         _losses("Losses that cannot be absorbed", change, strained=False),
@@ -41,13 +39,12 @@ def redundancy_section(change: RedundancyChange) -> Section:
         for item in change.groups
         if item.after is not None and item.after.unavailable
     ]
-    return Section(
-        key="redundancy",
-        title=TITLE,
-        weight=heaviest(tables),
+    return section_of_tables(
+        "redundancy",
+        TITLE,
+        tables,
+        change.notes,
         summary=_summary(change, fallen),
-        parts=tables,
-        notes=change.notes,
         worse=_worse(fallen),
         unknown=tuple(unknown),
     )
@@ -94,7 +91,7 @@ def _losses(title: str, change: RedundancyChange, *, strained: bool) -> Table:
         weight = max(weight, Weight.CHANGED)  # wrong, be it as before
     if weight is Weight.SAME:
         title += ", as before"
-    return Table(title=title, of="instances", headings=_LOSS_HEADINGS, rows=tuple(rows), weight=weight, grouped=1)
+    return Table(title, "instances", _LOSS_HEADINGS, rows, weight=weight, grouped=1)
 
 
 def _loss_rows(item: GroupRedundancyChange, *, strained: bool) -> Iterator[tuple[Cell, ...]]:
@@ -135,11 +132,10 @@ def _shortages(groups: Iterable[GroupRedundancyChange]) -> Table:
             new = new or since == "newly"
             rows.append((Name(item.group), Name(shortage.node), size(shortage.reserved), size(shortage.free), since))
     return Table(
-        title="Nodes that keep too little memory for the instances they are secondary of",
-        of="nodes",
-        headings=("group", "node", "needed", "free", "since"),
-        rows=tuple(rows),
-        right=_RIGHT,
+        "Nodes that keep too little memory for the instances they are secondary of",
+        "nodes",
+        ("group", "node", Number("needed"), Number("free"), "since"),
+        rows,
         weight=Weight.WORSE if new else Weight.CHANGED,
     )
 
@@ -157,13 +153,8 @@ def _score(now: Score, then: Score) -> Table:
             shown = [items[name].shown[2] if name in items else NOTHING for items in (before, after)]
             if shown[0] != shown[1]:
                 rows.append((name, *shown))
-    return Table(
-        title="Cluster score as htools computes it (smaller is better balanced)",
-        of="components",
-        headings=("component, weighted", "now", "then"),
-        rows=tuple(rows),
-        right=_RIGHT,
-    )
+    title = "Cluster score as htools computes it (smaller is better balanced)"
+    return Table(title, "components", ("component, weighted", Number("now"), Number("then")), rows)
 
 
 def _worse(fallen: list[GroupRedundancyChange]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from gpolicy.ganeti.parameter import Path, Value
@@ -11,7 +11,7 @@ from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.policy.kinds import LEVELS
 from gpolicy.printable import count
-from gpolicy.report.answer import Answer, Cell, Name, Section, Table, with_rows
+from gpolicy.report.answer import Answer, Cell, Name, Section, Table, table
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
 from gpolicy.writing.written import written_value
 from gpolicy.writing.yaml_text import Node, flow, scalar
@@ -39,40 +39,36 @@ def _section(item: EffectiveObject, number: int, version: str, *, origin: bool) 
         if listed is not None
     ]
     return Section(
-        key=f"object-{number}",
-        title=_title(item, version),
+        f"object-{number}",
+        _title(item, version),
+        [_values(item, origin=origin), _specs(item), *([_overridden(item)] if origin else [])],
         summary="; ".join(words if item.values else [*words, "no values"]),
-        parts=with_rows(_values(item, origin=origin), _specs(item), *([_overridden(item)] if origin else [])),
         never_cut=True,
     )
 
 
 def _values(item: EffectiveObject, *, origin: bool) -> Table:
-    rows: list[tuple[Cell, ...]] = []
-    for value in item.values:
-        place = (str(value.origin.span) if value.origin else "",) if origin else ()
-        rows.append((Name(".".join(value.path)), _shown(value), *place, _note(value, item)))
-    headings = ("parameter", "value", *(("declared at",) if origin else ()), "from")
-    return Table(title="Values", of="values", headings=headings, rows=tuple(rows))
+    columns: dict[str, Callable[[EffectiveValue], Cell] | None] = {
+        "parameter": lambda value: Name(".".join(value.path)),
+        "value": _shown,
+        "declared at": (lambda value: str(value.origin.span) if value.origin else "") if origin else None,
+        "from": lambda value: _note(value, item),
+    }
+    return table("Values", "values", item.values, columns)
 
 
 def _specs(item: EffectiveObject) -> Table:
     """Return the specs that are the object's own; those that it inherits stand with the object that they are from."""
     own = [value for value in item.values if value.path == _MINMAX and value.state is Declaration.EXPLICIT]
-    rows = tuple(row for value in own if value.origin for row in _spec_rows(value.origin))
-    return Table(title="Specs", of="specs", headings=("spec", *SPEC_PARAMETERS), rows=rows, most=max(len(rows), 1))
+    rows = [row for value in own if value.origin for row in _spec_rows(value.origin)]
+    return Table("Specs", "specs", ("spec", *SPEC_PARAMETERS), rows, most=max(len(rows), 1))
 
 
 def _overridden(item: EffectiveObject) -> Table:
     """Return where values are declared to be inherited, and what the own ones override."""
     rows = [(Name(".".join(value.path)), *cells) for value in item.values for cells in _others(value)]
-    return Table(
-        title="Inherited and overridden",
-        of="values",
-        headings=("parameter", "value", "declared at", "of"),
-        rows=tuple(rows),
-        most=max(len(rows), 1),
-    )
+    headings = ("parameter", "value", "declared at", "of")
+    return Table("Inherited and overridden", "values", headings, rows, most=max(len(rows), 1))
 
 
 def _others(value: EffectiveValue) -> Iterator[tuple[str, str, str]]:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.ganeti.units import exact_size
 from gpolicy.printable import count
-from gpolicy.report.answer import NOTHING, Answer, Figure, Name, Section, Table, about, supposing
+from gpolicy.report.answer import Answer, Figure, Name, Number, Section, about, number, supposing, table
 from gpolicy.report.capacity_section import size_words
 from gpolicy.what_if.filling import FullReport
 from gpolicy.what_if.sizing import SizeReport
 
 _OUT_OF_TIME: Final = "stopped (--seconds, Ctrl-C) before all cheaper choices were tried and all was counted"
-_RIGHT: Final = frozenset({"cost", "nodes", "together", "wanted", "still fit then", "now", "more"})
 
 
 def size_answer(report: SizeReport) -> Answer:
@@ -24,20 +24,28 @@ def size_answer(report: SizeReport) -> Answer:
     wanted = " and ".join(f"{item.count:,} {item.title}" for item in report.wanted)
     nodes = sum(report.nodes)
     priced = any(kind.cost != 1 for kind in report.kinds)
-    rows = tuple(
-        (Name(kind.like), str(number), *((f"{kind.cost:,g}", f"{kind.cost * number:,g}") if priced else ()))
-        for kind, number in zip(report.kinds, report.nodes, strict=True)
+    to_buy = table(
+        "Nodes to buy",
+        "kinds",
+        zip(report.kinds, report.nodes, strict=True),
+        {
+            "like": lambda item: Name(item[0].like),
+            Number("nodes"): lambda item: str(item[1]),
+            Number("cost"): (lambda item: f"{item[0].cost:,g}") if priced else None,
+            Number("together"): (lambda item: f"{item[0].cost * item[1]:,g}") if priced else None,
+        },
     )
-    words = _all_words([item.instance for item in report.wanted])
-    sizes = tuple(
-        (
-            Name(item.title),
-            size,
-            item.instance.template.value,
-            f"{item.count:,}",
-            NOTHING if more is None else f"{more:,}",
-        )
-        for item, size, more in zip(report.wanted, words, report.more, strict=True)
+    sizes = table(
+        "What is wanted, and how much more fits then",
+        "sizes",
+        zip(report.wanted, _all_words([item.instance for item in report.wanted]), report.more, strict=True),
+        {
+            "spec": lambda item: Name(item[0].title),
+            "size": itemgetter(1),
+            "template": lambda item: item[0].instance.template.value,
+            Number("wanted"): lambda item: number(item[0].count),
+            Number("still fit then"): lambda item: number(item[2]),
+        },
     )
     missing = report.shortage
     fewer = f"with {count(sum(missing.nodes), 'more node')}" if missing and sum(missing.nodes) else "without more nodes"
@@ -60,36 +68,10 @@ def size_answer(report: SizeReport) -> Answer:
             Figure("trials", f"{report.trials:,}"),
         ),
         sections=(
-            Section(
-                key="nodes",
-                title="Nodes to buy",
-                parts=(
-                    Table(
-                        title="Nodes to buy",
-                        of="kinds",
-                        headings=("like", "nodes", *(("cost", "together") if priced else ())),
-                        rows=rows,
-                        right=_RIGHT,
-                    ),
-                ),
-                notes=(short,) if short else (),
-                never_cut=True,
-            ),
-            Section(
-                key="instances",
-                title="Wanted instances",
-                parts=(
-                    Table(
-                        title="What is wanted, and how much more fits then",
-                        of="sizes",
-                        headings=("spec", "size", "template", "wanted", "still fit then"),
-                        rows=sizes,
-                        right=_RIGHT,
-                    ),
-                ),
-            ),
+            Section("nodes", "Nodes to buy", (to_buy,), (short,), never_cut=True),
+            Section("instances", "Wanted instances", (sizes,)),
         ),
-        notes=() if report.exhaustive else (_OUT_OF_TIME,),
+        notes=("" if report.exhaustive else _OUT_OF_TIME,),
         terms=(
             ("spec", "a pair of sizes: its minimum is wanted, or with :max its maximum"),
             ("still fit then", "how many more of this size alone fit beside all the wanted ones"),
@@ -142,9 +124,16 @@ def full_answer(report: FullReport) -> Answer:
     """Return how many more fit at today's mix."""
     more, now = sum(part.more for part in report.parts), sum(part.now for part in report.parts)
     takes = f"takes {count(more, 'more instance')} like its {now:,}"
-    rows = tuple(
-        (words, part.instance.template.value, f"{part.now:,}", f"{part.more:,}")
-        for words, part in zip(_all_words([part.instance for part in report.parts]), report.parts, strict=True)
+    mix = table(
+        "Today's mix of sizes",
+        "sizes",
+        zip(report.parts, _all_words([part.instance for part in report.parts]), strict=True),
+        {
+            "size": itemgetter(1),
+            "template": lambda item: item[0].instance.template.value,
+            Number("now"): lambda item: number(item[0].now),
+            Number("more"): lambda item: number(item[0].more),
+        },
     )
     notes = [_limit(report.binding) if report.binding else f"counting stopped at {more:,}: more may fit"]
     notes += [report.policy_limit.sentence] if report.policy_limit else []
@@ -156,21 +145,5 @@ def full_answer(report: FullReport) -> Answer:
         **about(report),
         verdict=f"{supposing(report.what_if)}Group {report.group} {takes}{_absorbed(report.failures)}",
         figures=(Figure("more instances", f"{more:,}", about="mix"), Figure("instances now", f"{now:,}")),
-        sections=(
-            Section(
-                key="mix",
-                title="Today's mix of sizes",
-                parts=(
-                    Table(
-                        title="Today's mix of sizes",
-                        of="sizes",
-                        headings=("size", "template", "now", "more"),
-                        rows=rows,
-                        right=_RIGHT,
-                    ),
-                ),
-                notes=tuple(notes),
-                never_cut=True,
-            ),
-        ),
+        sections=(Section("mix", mix.title, (mix,), tuple(notes), never_cut=True),),
     )
