@@ -303,8 +303,7 @@ def read_for(roots: Sequence[Path], target: Target) -> ClusterState | None:
 
 def show(path: Path, display: Display, *, origin: bool) -> int:
     """Print the effective policy."""
-    from gpolicy.report.show_answer import show_answer  # noqa: PLC0415
-    from gpolicy.report.show_json import show_data  # noqa: PLC0415
+    from gpolicy.report.show_answer import show_answer, show_data  # noqa: PLC0415
     from gpolicy.show.effective_policy import effective_view  # noqa: PLC0415
 
     policy, found = policy_with_findings(path, only_errors=True)

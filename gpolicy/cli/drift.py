@@ -48,8 +48,7 @@ def compare(target: Target, request: WriteRequest | None = None) -> Report:
     """Return the differences of a cluster from its policy as a report; with a request, write them into the policy."""
     from gpolicy.checking.settings_tables import settings_of  # noqa: PLC0415
     from gpolicy.drift.comparing import find_drift  # noqa: PLC0415
-    from gpolicy.report.drift_answer import drift_answer  # noqa: PLC0415
-    from gpolicy.report.drift_json import drift_data  # noqa: PLC0415
+    from gpolicy.report.drift_answer import drift_answer, drift_data  # noqa: PLC0415
     from gpolicy.report.drift_prometheus import drift_metrics  # noqa: PLC0415
 
     path, state = target.policy, target.read()

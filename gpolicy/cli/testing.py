@@ -31,8 +31,7 @@ def test(asked: Clusters, path: Path | None, display: Display, *, name: str | No
 
 def _tested(target: Target, *, name: str | None) -> Report:
     """Run the tests of each policy of a target."""
-    from gpolicy.report.outcomes_answer import outcomes_answer  # noqa: PLC0415
-    from gpolicy.report.outcomes_json import outcomes_data  # noqa: PLC0415
+    from gpolicy.report.outcomes_answer import outcomes_answer, outcomes_data  # noqa: PLC0415
 
     roots = policy_roots(target.policy)
     observed = read_for(roots, target)

@@ -303,7 +303,7 @@ class Answer:
 def with_content(sections: Iterable[Section]) -> list[Section]:
     """Return the sections that are not empty, with those of theirs that are not."""
     found = (replace(item, sections=tuple(with_content(item.sections))) for item in sections)
-    return [item for item in found if item.summary or item.notes or any(item.parts) or item.sections]
+    return [item for item in found if item.summary or item.notes or item.parts or item.sections]
 
 
 def table(
@@ -380,6 +380,11 @@ def share(part: float) -> str:
 
 size: Final = units.exact_size
 rough_size: Final = units.rough_size
+
+
+def known_size(mebibytes: int | None) -> str:
+    """Return a rounded size; what is not known is nothing."""
+    return NOTHING if mebibytes is None else rough_size(mebibytes)
 
 
 def plain_text(cell: Cell, most: int = 0) -> str:

@@ -107,13 +107,16 @@ def _table(title: str, found: Mapping[str, _Figures], rows: list[_Row], *, fits:
                 text = number(fit) if fits else binding.cause.key
                 cells[place] = f"{text} of {size}" if fits and len(sizes) > 1 else text
         counted = (sizes[0] if len(sizes) == 1 else NOTHING,) if fits else ()
-        made.append((WHOLE_CLUSTER if row[0] is None else Name(row[0]), _spec_cell(row[1]), *counted, *cells))
+        made.append(
+            (
+                WHOLE_CLUSTER if row[0] is None else Name(row[0]),
+                row[1] if row[1] in ("tiered", "standard") else pair_cell(row[1]),
+                *counted,
+                *cells,
+            )
+        )
     policies = map(Number, found) if fits else found
     return Table(title, "rows", ("group", "spec", *(("counted size",) if fits else ()), *policies), made, grouped=1)
-
-
-def _spec_cell(name: str) -> Cell:
-    return name if name in ("tiered", "standard") else pair_cell(name)
 
 
 def compared_data(reports: Mapping[str, CapacityReport]) -> dict[str, Any]:

@@ -1,23 +1,27 @@
-"""Drift as an answer: found and declared values, and the date of the last write."""
+"""Drift as an answer and as JSON (`schemas/output/drift.json`): found and declared values, and the last write."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 from gpolicy.analysis.pair_names import MINMAX
 from gpolicy.cluster.state import Identity
 from gpolicy.colour import Tone
-from gpolicy.drift.comparing import Drift, DriftReport
+from gpolicy.drift.comparing import AcceptedDrift, Drift, DriftReport
 from gpolicy.drift.unit_writer import How
 from gpolicy.drift.write_back import WriteBack
+from gpolicy.findings import Span
+from gpolicy.json_values import fields, place
 from gpolicy.plan.change import MEMBERSHIP, NAME, TAGS, ChangeAction, words
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Entries, Entry, Figure, Findings, Line, Section, Style, Weight
+from gpolicy.report.findings_json import findings_data
 from gpolicy.report.values_text import not_compared, pair_lines, value_text
 
+FORMAT_VERSION: Final = "1.2"
 _WHO: Final = "Who changed it is not known: Ganeti keeps only when an object was last written."
 
 
@@ -186,3 +190,57 @@ def _summary(report: DriftReport) -> str:
     if report.unreadable:
         parts.append(f"{len(report.unreadable)} not compared")
     return ", ".join(parts)
+
+
+def drift_data(report: DriftReport, *, compared_at: float, wrote: WriteBack | None = None) -> dict[str, Any]:
+    """Return the report as JSON's own types. `compared_at` is in seconds since 1970; `wrote` what became of it."""
+    return {
+        "format_version": FORMAT_VERSION,
+        **fields(report, "cluster", "source", "snapshot"),
+        "compared_at": utc(compared_at),
+        "drift": [_drift(drift) for drift in report.drift],
+        "accepted": list(map(_accepted_data, report.accepted)),
+        "unreadable": [
+            {"object": item.object, "path": ".".join(item.path), "declared": item.wanted, **_line(item.span)}
+            for item in report.unreadable
+        ],
+        "findings": findings_data(report.findings)["findings"],
+        "written": None if wrote is None else _written(wrote),
+        "notes": list(report.notes),
+        "summary": {name: len(getattr(report, name)) for name in ("drift", "accepted", "unreadable")},
+    }
+
+
+def _drift(drift: Drift) -> dict[str, Any]:
+    return {
+        **_key(drift),
+        "action": str(drift.action),
+        **fields(drift, "declared", "inherits", "found", "effective_declared", "effective_found"),
+        "since_at_latest": utc(drift.since.mtime),
+        "serial_no": drift.since.serial_no,
+        **_line(drift.span),
+    }
+
+
+def _written(wrote: WriteBack) -> dict[str, Any]:
+    return {
+        "values": [{**_key(item.drift), "how": str(item.how), **_line(item.span)} for item in wrote.written],
+        "not_written": [{**_key(item.drift), "reason": item.reason} for item in wrote.not_written],
+        "files": sorted(wrote.texts),
+        "changed_elsewhere": list(wrote.changed_elsewhere),
+        "left": len(wrote.left),
+    }
+
+
+def _key(drift: Drift) -> dict[str, Any]:
+    return {"object": drift.object, "path": drift.name}
+
+
+def _accepted_data(accepted: AcceptedDrift) -> dict[str, Any]:
+    waiver = accepted.waiver
+    written = {**fields(waiver, "where", "reason", "until"), **_line(waiver.span)}
+    return {**_drift(accepted.drift), "waiver": written}
+
+
+def _line(span: Span | None) -> dict[str, Any]:
+    return place(span, "file", "line")

@@ -27,6 +27,7 @@ from gpolicy.report.answer import (
     Table,
     Weight,
     about,
+    known_size,
     names,
     rough_size,
     supposing,
@@ -199,7 +200,9 @@ def _asked(request: RequestToHail) -> str:
 def _candidates(report: EvacuationReport) -> Section:
     all_of_them: tuple[MovedInstance | StayingInstance, ...] = (*report.moved, *report.stays)
     hidden = [item.instance for item in all_of_them if item.candidates is None]
-    fixed = [item.instance for item in report.moved if _fails_over(item)]
+    fixed = [
+        item.instance for item in report.moved if item.template == "drbd" and len(item.steps) == 1 and not item.copied
+    ]
     said = {
         "a mirrored instance fails over to its secondary node, without a choice": fixed,
         "too many candidates to list them": hidden,
@@ -211,10 +214,6 @@ def _candidates(report: EvacuationReport) -> Section:
         tuple(f"{text}: {some(instances)}" for text, instances in said.items() if instances),
         weight=Weight.DETAIL,
     )
-
-
-def _fails_over(item: MovedInstance) -> bool:
-    return item.template == "drbd" and len(item.steps) == 1 and not item.copied
 
 
 def _tables(instance: str, candidates: tuple[Candidate, ...] | None) -> Iterator[Table]:
@@ -229,7 +228,7 @@ def _tables(instance: str, candidates: tuple[Candidate, ...] | None) -> Iterator
                 Name(" / ".join(item.nodes)),
                 Name(item.group),
                 item.shown_score,
-                NOTHING if item.disk_left is None else rough_size(item.disk_left),
+                known_size(item.disk_left),
                 NOTHING if item.ok else _refusal(item),
             )
             for item in candidates

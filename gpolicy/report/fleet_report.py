@@ -62,7 +62,11 @@ class ClusterReport:
     @property
     def is_quiet(self) -> bool:
         """Whether there is no more to say than the verdict."""
-        return self.answer is not None and self.tone in (Tone.GOOD, Tone.PLAIN) and not _amount(self.answer)
+        return (
+            self.answer is not None
+            and self.tone in (Tone.GOOD, Tone.PLAIN)
+            and not (self.answer.amount or self.answer.figures)
+        )
 
 
 def worst_exit_code(reports: Sequence[ClusterReport]) -> int:
@@ -73,8 +77,13 @@ def worst_exit_code(reports: Sequence[ClusterReport]) -> int:
 
 def fleet_answer(verb: str, reports: Sequence[ClusterReport], provenance: Provenance) -> Answer:
     """Return the table of all clusters, with a verdict that names those with trouble."""
-    headings = max((_figure_names(item.answer) for item in reports if item.answer), key=len, default=())
-    rows = tuple((Page(item.name), _short(item), *_figures(item, headings)) for item in reports)
+    headings = max(
+        (tuple(figure.name for figure in item.answer.figures) for item in reports if item.answer), key=len, default=()
+    )
+    rows = tuple(
+        (Page(item.name), item.verdict if item.answer else f"could not run: {item.error}", *_figures(item, headings))
+        for item in reports
+    )
     table = Table(
         "Clusters",
         "clusters",
@@ -136,21 +145,9 @@ def _totals(reports: Sequence[ClusterReport]) -> tuple[Figure, ...]:
     )
 
 
-def _figure_names(answer: Answer) -> tuple[str, ...]:
-    return tuple(figure.name for figure in answer.figures)
-
-
 def _figures(item: ClusterReport, headings: Sequence[str]) -> Iterator[Cell]:
     values = {figure.name: figure.value for figure in item.answer.figures} if item.answer else {}
     return (values.get(heading, NOTHING) for heading in headings)
-
-
-def _amount(answer: Answer) -> bool:
-    return bool(answer.amount or answer.figures)
-
-
-def _short(item: ClusterReport) -> str:
-    return item.verdict if item.answer else f"could not run: {item.error}"
 
 
 # --- forms -----------------------------------------------------------------------------------------------------------

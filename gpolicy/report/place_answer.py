@@ -16,7 +16,6 @@ from gpolicy.printable import count
 from gpolicy.report.answer import (
     NOTHING,
     Answer,
-    Cell,
     Figure,
     Name,
     Number,
@@ -24,6 +23,7 @@ from gpolicy.report.answer import (
     Table,
     Weight,
     about,
+    known_size,
     rough_size,
     size,
     supposing,
@@ -117,7 +117,7 @@ def _possible(items: Sequence[Candidate], report: PlaceReport) -> Iterator[Table
     dedicated = report.metric == "lost-allocations"
     sizes = f" ({', '.join(map(pair_title, report.sizes))})" if report.sizes else ""
     metric = f"lost allocations{sizes}" if dedicated else Number("score")
-    rows = [(_nodes(item), Name(item.group), _metric(item), _left(item)) for item in items]
+    rows = [(_nodes(item), Name(item.group), _metric(item), known_size(item.disk_left)) for item in items]
     headings = ("nodes", "group", metric, Number("disk left"))
     some, most = (len(rows), 10) if len(rows) <= _MOST_ALL else (_MOST_BEST, _MOST_BEST)
     yield Table("Best first; the smaller the better", "candidates", headings, rows[:some], most=most)
@@ -167,10 +167,6 @@ def _metric(item: Candidate) -> str:
     return item.shown_score if lost is None else ", ".join(map(str, lost))
 
 
-def _left(item: Candidate) -> Cell:
-    return NOTHING if item.disk_left is None else rough_size(item.disk_left)
-
-
 def _untried_words(group: GroupTrial) -> str:
     """Return why a group was not tried; hail's message may name the group once more."""
     return f"group {group.group} was not tried: {group.message.removeprefix(f'Group {group.group}: ')}"
@@ -178,19 +174,14 @@ def _untried_words(group: GroupTrial) -> str:
 
 def _instance_words(instance: Instance) -> str:
     """Return the size of an instance in words."""
-    alike = itertools.groupby(_disk(disk.size, disk.spindles) for disk in instance.disks)
-    disks = ", ".join(_times(len(list(group)), text) for text, group in alike) or "no disk"
+    disks = []
+    for (amount, spindles), group in itertools.groupby((disk.size, disk.spindles) for disk in instance.disks):
+        number = len(list(group))
+        on = "" if spindles is None else f" on {count(spindles, 'spindle')}"
+        disks.append(f"{'' if number == 1 else f'{number} times '}{_asked(amount)} disk{on}")
     cpus = count(instance.vcpus, "CPU")
     least = "" if instance.maximum_memory is None else f" ({_asked(instance.memory)} guaranteed)"
-    return f"{_asked(instance.burst)} memory{least}, {cpus}, {disks}, {instance.template.value}"
-
-
-def _times(number: int, text: str) -> str:
-    return text if number == 1 else f"{number} times {text}"
-
-
-def _disk(amount: int, spindles: int | None) -> str:
-    return f"{_asked(amount)} disk" + ("" if spindles is None else f" on {count(spindles, 'spindle')}")
+    return f"{_asked(instance.burst)} memory{least}, {cpus}, {', '.join(disks) or 'no disk'}, {instance.template.value}"
 
 
 def _asked(amount: int) -> str:

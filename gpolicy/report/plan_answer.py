@@ -1,18 +1,23 @@
-"""A plan as an answer: its changes, their cost, the commands, and the verdicts of guards."""
+"""A plan as an answer: its first figures, changes, their cost, the commands, and the verdicts of guards."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from gpolicy.analysis.pair_names import MINMAX, PairNames
 from gpolicy.cluster.state import ClusterState
 from gpolicy.colour import Tone
+from gpolicy.findings import Severity
 from gpolicy.ganeti.parameter import TakesEffect
 from gpolicy.ganeti.releases import unknown_release
 from gpolicy.impact.impact import Impact
+from gpolicy.impact.location_change import LocationChange
+from gpolicy.impact.redundancy_change import RedundancyChange
+from gpolicy.impact.violation_change import ViolationChange
 from gpolicy.plan.built_in_guards import GuardResult, can_be_allowed
 from gpolicy.plan.change import MAY_VIOLATE, NAME, TAGS, Change, ChangeAction, Risk
 from gpolicy.plan.plan import Plan
@@ -20,10 +25,22 @@ from gpolicy.plan.step import Step
 from gpolicy.policy.source_file import Files
 from gpolicy.printable import count, some
 from gpolicy.report import values_text
-from gpolicy.report.answer import Answer, Entries, Entry, Findings, Line, Picture, Section, Style, Weight, supposing
+from gpolicy.report.answer import (
+    Answer,
+    Entries,
+    Entry,
+    Figure,
+    Findings,
+    Line,
+    Picture,
+    Section,
+    Style,
+    Weight,
+    supposing,
+)
+from gpolicy.report.capacity_section import headline
 from gpolicy.report.cluster_picture import domain_pictures, group_pictures
 from gpolicy.report.impact_sections import impact_sections, unknown_in, unknown_parts
-from gpolicy.report.plan_figures import plan_figures
 from gpolicy.report.plan_words import (
     amount,
     change_words,
@@ -36,9 +53,12 @@ from gpolicy.report.plan_words import (
     tag_changes,
     worst_first,
 )
+from gpolicy.report.remedy_section import remedy_figures
 from gpolicy.report.spec_picture import spec_pictures
 from gpolicy.report.values_text import value_text
 
+_MOST_GUARDS: Final = 2
+_WEIGHT_TONES: Final = {Weight.WORSE: Tone.BAD, Weight.CHANGED: Tone.PLAIN}
 _MOST_OBJECTS: Final = 8
 _SIGNS: Final = {ChangeAction.CREATE: "+", ChangeAction.REMOVE: "-"}
 _TONES: Final = {"+": Tone.GOOD, "-": Tone.BAD, "~": Tone.CAREFUL, "": Tone.QUIET, " ": Tone.PLAIN}
@@ -79,6 +99,7 @@ def plan_answer(
     limits = tuple(item.sentence for item in impact.limits) if impact else ()
     what_if = impact.what_if if impact else ()
     sections = effects.sections if effects else ()
+    groups = "groups" if len(unmanaged) > 1 else "group"
     return Answer(
         verb="plan",
         title="Plan for cluster",
@@ -91,7 +112,7 @@ def plan_answer(
         figures=plan_figures(plan, known or Impact(), sections) if compared else (),
         basis=(
             f"policy: {of}" if of else "",
-            f"not managed: {_groups(unmanaged)}, which no document declares" if unmanaged else "",
+            f"not managed: {groups} {some(unmanaged, 4)}, which no document declares" if unmanaged else "",
             *what_if,
             impact.basis.sentence if impact and impact.basis else "",
             *limits,
@@ -117,10 +138,6 @@ def plan_answer(
         facts=(("policy", plan.policy_digest), ("state", plan.state_digest)),
         provenance=plan.provenance,
     )
-
-
-def _groups(names: Sequence[str]) -> str:
-    return f"{'groups' if len(names) > 1 else 'group'} {some(names, 4)}"
 
 
 def _changes(plan: Plan, known: Impact | None) -> Section:
@@ -228,3 +245,92 @@ def _guard(guard: GuardResult) -> Entry:
     hint = (Line(f"override it with --allow {guard.name}, if you must"),) if can_be_allowed(guard) else ()
     tone = Tone.BAD if not guard.ok else Tone.CAREFUL if guard.allowed else Tone.GOOD
     return Entry(mark=guard_verdict(guard), tone=tone, name=guard.name, text=guard.message, below=hint)
+
+
+# --- the figures that come first -------------------------------------------------------------------------------------
+
+
+def plan_figures(plan: Plan, impact: Impact, sections: Iterable[Section]) -> tuple[Figure, ...]:
+    """Return the figures of a plan with its impact; what is not known says why. `sections` are those of it.
+
+    Location has one where there are conflicts, now or then.
+    """
+    known = {section.key: section for section in sections}
+    middle: Mapping[str, tuple[str, Callable[[Impact, Section], Figure]]] = {
+        "violations": ("newly violating", _violations),
+        "capacity": ("capacity", partial(_capacity, in_verdict=plan.safe)),
+        "redundancy": ("node failures", _redundancy),
+    }
+    figures = [
+        figure(impact, known[part])
+        if part in known
+        else Figure(name, "?", f"not known: {impact.unavailable.get(part, 'not computed')}", Tone.QUIET, "impact")
+        for part, (name, figure) in middle.items()
+    ]
+    if impact.location is not None and any(map(any, impact.location.numbers)):
+        figures.append(_location(impact, impact.location, known["location"]))
+    return (_changes_figure(plan), *figures, _guards(plan))
+
+
+def _tone(section: Section) -> Tone:
+    tone = _WEIGHT_TONES.get(section.weight, Tone.GOOD)
+    return Tone.CAREFUL if section.unknown and tone is not Tone.BAD else tone
+
+
+def _changes_figure(plan: Plan) -> Figure:
+    detail = [f"in {count(len(plan.steps), 'step')} on {count(len({item.object for item in plan.changes}), 'object')}"]
+    warnings = sum(item.severity is not Severity.ERROR for item in plan.findings)
+    detail += [f"{len(plan.unreadable):,} not compared"] if plan.unreadable else []
+    detail += [count(warnings, "warning")] if warnings else []
+    return Figure("changes", f"{len(plan.changes):,}", ", ".join(detail), about="changes")
+
+
+def _violations(impact: Impact, section: Section) -> Figure:
+    change = impact.violations or ViolationChange()
+    newly = len(change.newly) + len(change.nodes_newly)
+    tone = Tone.BAD if newly else Tone.CAREFUL if section.weight is Weight.WORSE else _tone(section)
+    return Figure("newly violating", f"{newly:,}", section.worse or section.summary, tone, section.key)
+
+
+def _capacity(impact: Impact, section: Section, *, in_verdict: bool) -> Figure:
+    """Return the figure of capacity, with the row that is worse unless the verdict names it."""
+    value, detail = headline(impact.capacity) if impact.capacity else ("?", "")
+    worse = f"; worse: {section.worse}" if section.worse and not in_verdict else ""
+    detail = "; ".join((*section.unknown, detail))
+    return Figure("capacity", value, f"{detail}{worse}", _tone(section), section.key)
+
+
+def _redundancy(impact: Impact, section: Section) -> Figure:
+    groups = impact.redundancy.groups if isinstance(impact.redundancy, RedundancyChange) else ()
+    sides = ([item.before for item in groups], [item.after for item in groups])
+    now, then = (min((one.survives for one in side if one and one.nodes), default=0) for side in sides)
+    value = count(then, "node") if now == then else f"{now} → {count(then, 'node')}"
+    detail = f"of each {'known ' if section.unknown else ''}group may fail; {section.summary}"
+    unmirrored, split = (sum(getattr(item, what) for item in sides[1] if item) for what in ("unmirrored", "split"))
+    if unmirrored:
+        detail += f"; {count(unmirrored, 'instance')} without a mirror cannot fail over"
+    if split:
+        verb = "counts" if split == 1 else "count"
+        detail += f"; {count(split, 'instance')} with the mirror in another group {verb} as if without"
+    return Figure("node failures", value, detail, _tone(section), section.key)
+
+
+def _location(impact: Impact, change: LocationChange, section: Section) -> Figure:
+    new = sum(number for number, _, _ in change.numbers)
+    cure = f"; remedy: {remedy_figures(impact.remedy)}" if new and impact.remedy and impact.remedy.new else ""
+    return Figure("location conflicts", f"{new:,} new", f"{section.summary}{cure}", _tone(section), section.key)
+
+
+def _guards(plan: Plan) -> Figure:
+    """Return how many guards fail, and why; else how many pass, and which are overridden."""
+    failed = [guard for guard in plan.guards if not guard.ok]
+    overridden = [guard for guard in plan.guards if guard.ok and guard.allowed]
+    told = [f"{guard.name}: {guard.message}" for guard in (*failed, *(overridden if not failed else ()))]
+    more = [f"and {len(told) - _MOST_GUARDS} more"] if len(told) > _MOST_GUARDS else []
+    all_of_them = len(plan.guards)
+    word = "fails" if len(failed) == 1 else "fail" if failed else "pass"
+    value = f"{len(failed) or all_of_them - len(overridden)} of {all_of_them} {word}" if all_of_them else "none"
+    detail = "; ".join([*(f"{'' if failed else 'overridden: '}{text}" for text in told[:_MOST_GUARDS]), *more])
+    tone = Tone.BAD if failed else Tone.CAREFUL if overridden else Tone.GOOD
+    otherwise = "nothing is in the way" if all_of_them else "the policy declares none"
+    return Figure("guards", value, detail or otherwise, tone if all_of_them else Tone.PLAIN, "guards")

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from gpolicy.analysis.losses import Homeless
 from gpolicy.analysis.node_losses import GroupRedundancy, Loss
 from gpolicy.analysis.shown_score import Score
 from gpolicy.impact.redundancy_change import GroupRedundancyChange, RedundancyChange
@@ -20,7 +19,11 @@ _LOSS_HEADINGS: Final = ("group", "instance", "nodes lost", "missing", "figures"
 def redundancy_section(change: RedundancyChange) -> Section:
     """Return the effect of the changes on redundancy and the cluster score."""
     fallen = [item for item in change.groups if _fallen(item) or item.newly_lost]
-    weak = [item for item in change.groups if _differs(item) or _wanting(item)]
+    weak = [
+        item
+        for item in change.groups
+        if _differs(item) or (item.after and (item.after.not_absorbed or item.after.shortages))
+    ]
     tables = (
         Table(
             f"Losses of up to {count(change.failures, 'node')} at once, whichever they are",
@@ -79,10 +82,6 @@ def _lost_sets(group: GroupRedundancy) -> list[tuple[str, ...]]:
     return [loss.nodes for loss in group.not_absorbed]
 
 
-def _wanting(item: GroupRedundancyChange) -> bool:
-    return item.after is not None and bool(item.after.not_absorbed or item.after.shortages)
-
-
 def _losses(title: str, change: RedundancyChange, *, strained: bool) -> Table:
     rows = [row for item in change.groups for row in _loss_rows(item, strained=strained)]
     new = any(row[-1] == "newly" for row in rows)
@@ -100,8 +99,8 @@ def _loss_rows(item: GroupRedundancyChange, *, strained: bool) -> Iterator[tuple
     for loss in item.after.losses:
         since = _since(item, loss, strained=strained)
         for homeless in loss.strained if strained else loss.homeless:
-            name, *why = _homeless(homeless)
-            yield (Name(item.group), name, names(loss.nodes), *why, since)
+            why = (f"{homeless.key}: {homeless.explanation}", homeless.detail)
+            yield (Name(item.group), Name(homeless.instance), names(loss.nodes), *why, since)
 
 
 def _since(item: GroupRedundancyChange, loss: Loss, *, strained: bool) -> str:
@@ -116,10 +115,6 @@ def _known(before: GroupRedundancy | None, loss: Loss, *, strained: bool) -> boo
     return any(
         item.nodes == loss.nodes and bool(item.strained if strained else item.homeless) for item in before.losses
     )
-
-
-def _homeless(item: Homeless) -> tuple[Cell, ...]:
-    return (Name(item.instance), f"{item.key}: {item.explanation}", item.detail)
 
 
 def _shortages(groups: Iterable[GroupRedundancyChange]) -> Table:

@@ -1,4 +1,4 @@
-"""The effective policy as an answer: each object with its values, and where they come from."""
+"""The effective policy as an answer and as JSON (`schemas/output/show.json`): values, and where they come from."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from gpolicy.ganeti.parameter import Path, Value
 from gpolicy.ganeti.parameters import parameter_at
 from gpolicy.ganeti.units import format_size
 from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
+from gpolicy.json_values import fields, place
 from gpolicy.policy.kinds import LEVELS
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Cell, Name, Section, Table, table
@@ -16,6 +17,7 @@ from gpolicy.show.effective_policy import Declaration, EffectiveObject, Effectiv
 from gpolicy.writing.written import written_value
 from gpolicy.writing.yaml_text import Node, flow, scalar
 
+FORMAT_VERSION: Final = "1.1"
 _MINMAX: Final = ("ipolicy", "minmax")
 _SIZES: Final = (("hardware", "memory"), ("hardware", "pv_size"))
 
@@ -84,10 +86,6 @@ def _title(item: EffectiveObject, version: str) -> str:
     return f"{item.label} (nodes in group {item.group})" if item.group is not None else item.label
 
 
-def _through(origin: Origin) -> str:
-    return f" (from {origin.base})" if origin.base is not None else ""
-
-
 def _shown(value: EffectiveValue) -> str:
     return "not known from the policy" if value.origin is None else _brief(value.path, value.origin.value)
 
@@ -125,7 +123,7 @@ def _note(value: EffectiveValue, item: EffectiveObject) -> str:
     if value.state is Declaration.INHERIT:
         return f"inherited from {value.origin.object}" if value.origin else "inherited"
     above = [other for other in value.overrides if other.object != item.label]
-    own = "own" + (_through(value.origin) if value.origin else "")
+    own = f"own (from {value.origin.base})" if value.origin and value.origin.base is not None else "own"
     if not above:
         return own
     same = value.origin is not None and above[-1].value == value.origin.value
@@ -136,3 +134,42 @@ def _note(value: EffectiveValue, item: EffectiveObject) -> str:
 def _settable(path: Path, item: EffectiveObject) -> bool:
     parameter = parameter_at(path)
     return parameter is not None and LEVELS[item.kind] in parameter.levels
+
+
+def show_data(view: EffectivePolicy) -> dict[str, Any]:
+    """Return the view as JSON's own types."""
+    return {
+        "format_version": FORMAT_VERSION,
+        "ganeti_version": view.version,
+        "objects": [_object(item) for item in view.objects],
+    }
+
+
+def _object(item: EffectiveObject) -> dict[str, Any]:
+    return {
+        "object": item.label,
+        **fields(item, "kind", "name", "group"),
+        **place(item.span),
+        **fields(item, "nodes", "tags"),
+        "values": [_value(value) for value in item.values],
+        "effective": item.effective,
+    }
+
+
+def _value(value: EffectiveValue) -> dict[str, Any]:
+    own: Value = None
+    if value.state is Declaration.INHERIT:
+        own = "inherit"
+    elif value.state is Declaration.EXPLICIT:
+        own = value.value
+    origin = value.origin
+    return {
+        "path": ".".join(value.path),
+        "state": value.state.value,
+        "own": own,
+        "effective": value.value,
+        "from": origin.object if origin else None,
+        "base": origin.base if origin else None,
+        **place(origin.span if origin else value.span),
+        "overrides": [{**fields(other, "object", "base", "value"), **place(other.span)} for other in value.overrides],
+    }

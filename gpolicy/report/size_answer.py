@@ -1,21 +1,24 @@
-"""How many nodes it takes, as an answer: the nodes, what is missing with one fewer, and what fits then."""
+"""How many nodes it takes, as an answer and as JSON (`schemas/output/size.json`): what to buy, and what fits then."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Instance
 from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.ganeti.units import exact_size
+from gpolicy.json_values import fields, head
 from gpolicy.printable import count
 from gpolicy.report.answer import Answer, Figure, Name, Number, Section, about, number, supposing, table
+from gpolicy.report.capacity_json import BINDING, LIMITS, POLICY_LIMIT
 from gpolicy.report.capacity_section import size_words
 from gpolicy.what_if.filling import FullReport
 from gpolicy.what_if.sizing import SizeReport
 
+FORMAT_VERSION: Final = "1.0"
 _OUT_OF_TIME: Final = "stopped (--seconds, Ctrl-C) before all cheaper choices were tried and all was counted"
 
 
@@ -50,7 +53,7 @@ def size_answer(report: SizeReport) -> Answer:
     missing = report.shortage
     fewer = f"with {count(sum(missing.nodes), 'more node')}" if missing and sum(missing.nodes) else "without more nodes"
     short = (
-        f"{fewer}, {missing.fits:,} of {_wanted_of(report, missing.title):,}"
+        f"{fewer}, {missing.fits:,} of {next(item.count for item in report.wanted if item.title == missing.title):,}"
         f" {missing.title} would fit; {_limit(missing.binding)}"
         if missing
         else ""
@@ -90,22 +93,14 @@ def _absorbed(failures: int) -> str:
     return "" if not failures else one if failures == 1 else several
 
 
-def _wanted_of(report: SizeReport, title: str) -> int:
-    return next(item.count for item in report.wanted if item.title == title)
-
-
 def _limit(binding: Binding) -> str:
     said = binding.detail if binding.cause is Cause.BROKEN else ""
     return f"the limit is {binding.cause.key}: {said or binding.cause.sentence}"
 
 
-def _words(instance: Instance) -> str:
-    return size_words(instance.burst, instance.vcpus, sum(disk.size for disk in instance.disks))
-
-
 def _all_words(instances: Sequence[Instance]) -> list[str]:
     """Return each size in words, with what tells it from others where these words are the same."""
-    plain = [_words(item) for item in instances]
+    plain = [size_words(item.burst, item.vcpus, sum(disk.size for disk in item.disks)) for item in instances]
     alike = Counter(zip(plain, (item.template for item in instances), strict=True))
     return [
         f"{words} ({_details(item)})" if alike[words, item.template] > 1 else words
@@ -147,3 +142,56 @@ def full_answer(report: FullReport) -> Answer:
         figures=(Figure("more instances", f"{more:,}", about="mix"), Figure("instances now", f"{now:,}")),
         sections=(Section("mix", mix.title, (mix,), tuple(notes), never_cut=True),),
     )
+
+
+def size_data(report: SizeReport) -> dict[str, Any]:
+    """Return the report as JSON's own types. Memory and disk are MiB."""
+    missing = report.shortage
+    return {
+        **head(FORMAT_VERSION, report),
+        **fields(report, "basis", "group", "what_if"),
+        "limits": [LIMITS.form(item) for item in report.limits],
+        "kinds": [
+            {"like": kind.like, "cost": kind.cost, "nodes": number}
+            for kind, number in zip(report.kinds, report.nodes, strict=True)
+        ],
+        "cost": report.cost,
+        "wanted": [
+            {"spec": item.title, **_size(item.instance), "count": item.count, "more": more}
+            for item, more in zip(report.wanted, report.more, strict=True)
+        ],
+        "shortage": missing
+        and {
+            "nodes": list(missing.nodes),
+            "spec": missing.title,
+            "fits": missing.fits,
+            **BINDING(missing.binding),
+        },
+        "instead": report.instead and {"number": report.instead.other.words, "nodes": list(report.instead.nodes)},
+        **fields(report, "trials", "exhaustive"),
+    }
+
+
+def full_data(report: FullReport) -> dict[str, Any]:
+    """Return the report as JSON's own types. Memory and disk are MiB."""
+    return {
+        **head(FORMAT_VERSION, report),
+        **fields(report, "basis", "group", "what_if"),
+        "limits": [LIMITS.form(item) for item in report.limits],
+        "mix": [{**_size(part.instance), "now": part.now, "more": part.more} for part in report.parts],
+        "more": sum(part.more for part in report.parts),
+        **(BINDING(report.binding) if report.binding else {}),
+        "policy_limit": report.policy_limit and POLICY_LIMIT(report.policy_limit),
+        "left_out": report.left_out,
+        "stopped": report.binding is None,
+    }
+
+
+def _size(instance: Instance) -> dict[str, Any]:
+    return {
+        "memory": instance.burst,
+        "vcpus": instance.vcpus,
+        "disks": [disk.size for disk in instance.disks],
+        "template": instance.template.value,
+        **fields(instance, "spindle_use"),
+    }

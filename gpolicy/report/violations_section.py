@@ -114,16 +114,13 @@ def _unknown_nodes(items: Iterable[UnknownNodeViolation]) -> Table:
 
 
 def _unknown(items: Iterable[UnknownViolation]) -> Table:
-    rows = [
-        (Name(item.instance), Name(item.primary_node), ", ".join(item.parameters), _so_far(item.after.violation))
-        for item in items
-    ]
+    rows = []
+    for item in items:
+        known = item.after.violation
+        so_far = "; ".join(map(breach_words, known.breaches)) if known else "nothing speaks against it"
+        rows.append((Name(item.instance), Name(item.primary_node), ", ".join(item.parameters), so_far))
     headings = ("instance", "primary node", "not shown", "known so far")
     return Table("Not known, since the source does not show what decides", "instances", headings, rows)
-
-
-def _so_far(violation: PolicyViolation | None) -> str:
-    return "; ".join(map(breach_words, violation.breaches)) if violation else "nothing speaks against it"
 
 
 def _summary(change: ViolationChange) -> str:

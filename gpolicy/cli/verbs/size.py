@@ -111,8 +111,7 @@ def _work(
     what_if: WhatIf | None,
     given: Path | None,
 ) -> Report:
-    from gpolicy.report.size_answer import full_answer, size_answer  # noqa: PLC0415
-    from gpolicy.report.size_json import full_data, size_data  # noqa: PLC0415
+    from gpolicy.report.size_answer import full_answer, full_data, size_answer, size_data  # noqa: PLC0415  # noqa: PLC0415
     from gpolicy.what_if.filling import count_until_full, only_group  # noqa: PLC0415
     from gpolicy.what_if.sizing import find_size  # noqa: PLC0415
 
