@@ -182,28 +182,19 @@ def _bound_by(binding: Binding) -> str:
 
 
 def _tiered(items: Sequence[GroupCapacity]) -> Table:
-    return Table(
-        "Tiered runs by size: all pairs in turn, each shrunk to what still fits",
-        "sizes",
-        ("group", Number("fits"), "size"),
-        tuple(
-            (_name(item), f"{run.count:,}", size_words(run.memory, run.cpus, run.disk))
-            for item in items
-            for run in item.tiered
-        ),
-        weight=Weight.DETAIL,
-        grouped=1,
-    )
+    title = "Tiered runs by size: all pairs in turn, each shrunk to what still fits"
+    rows = [
+        (_name(item), number(run.count), size_words(run.memory, run.cpus, run.disk))
+        for item in items
+        for run in item.tiered
+    ]
+    return Table(title, "sizes", ("group", Number("fits"), "size"), rows, weight=Weight.DETAIL, grouped=1)
 
 
 def _stranded(items: Sequence[GroupCapacity]) -> Table:
-    return Table(
-        "Free resources that no size can use",
-        "groups",
-        ("group", *ROOM_HEADINGS),
-        tuple((_name(item), *room_cells(item.stranded)) for item in items if item.stranded and item.nodes),
-        weight=Weight.DETAIL,
-    )
+    rows = [(_name(item), *room_cells(item.stranded)) for item in items if item.stranded and item.nodes]
+    headings = ("group", *ROOM_HEADINGS)
+    return Table("Free resources that no size can use", "groups", headings, rows, weight=Weight.DETAIL)
 
 
 def _metadata(report: CapacityReport) -> Table:
@@ -223,13 +214,9 @@ def _metadata(report: CapacityReport) -> Table:
 
 
 def _scores(items: Sequence[GroupCapacity]) -> Table:
-    return Table(
-        "Cluster score as htools computes it (smaller is better balanced)",
-        "groups",
-        ("group", Number("score"), Number("minimum")),
-        tuple((_name(item), item.score.shown, item.score.shown_minimum) for item in items),
-        weight=Weight.DETAIL,
-    )
+    title = "Cluster score as htools computes it (smaller is better balanced)"
+    rows = [(_name(item), item.score.shown, item.score.shown_minimum) for item in items]
+    return Table(title, "groups", ("group", Number("score"), Number("minimum")), rows, weight=Weight.DETAIL)
 
 
 def _components(item: GroupCapacity, place: int) -> Section:

@@ -107,14 +107,8 @@ def _table(title: str, found: Mapping[str, _Figures], rows: list[_Row], *, fits:
                 text = number(fit) if fits else binding.cause.key
                 cells[place] = f"{text} of {size}" if fits and len(sizes) > 1 else text
         counted = (sizes[0] if len(sizes) == 1 else NOTHING,) if fits else ()
-        made.append(
-            (
-                WHOLE_CLUSTER if row[0] is None else Name(row[0]),
-                row[1] if row[1] in ("tiered", "standard") else pair_cell(row[1]),
-                *counted,
-                *cells,
-            )
-        )
+        spec = row[1] if row[1] in ("tiered", "standard") else pair_cell(row[1])
+        made.append((WHOLE_CLUSTER if row[0] is None else Name(row[0]), spec, *counted, *cells))
     policies = map(Number, found) if fits else found
     return Table(title, "rows", ("group", "spec", *(("counted size",) if fits else ()), *policies), made, grouped=1)
 

@@ -82,15 +82,10 @@ def _fits_table(title: str, found: Sequence[tuple[str, str, FitChange]], *, wors
     """Return rows of group, spec and comparison as a table; the longest of its bars is the largest figure."""
     sides = [[side.fits if side else None for side in (row.before, row.after)] for _, _, row in found]
     most = max((number for side in sides for number in side if number is not None), default=0) or 1
-    return Table(
-        title,
-        "rows",
-        HEADINGS,
-        tuple((group, spec, *_figures(row)) for group, spec, row in found),
-        weight=Weight.WORSE if worse else Weight.CHANGED,
-        bars=tuple(Bar(*(None if number is None else number / most for number in side)) for side in sides),
-        grouped=1,
-    )
+    rows = [(group, spec, *_figures(row)) for group, spec, row in found]
+    bars = tuple(Bar(*(None if number is None else number / most for number in side)) for side in sides)
+    weight = Weight.WORSE if worse else Weight.CHANGED
+    return Table(title, "rows", HEADINGS, rows, weight=weight, bars=bars, grouped=1)
 
 
 OLD_SIZE: Final = "· old size"
@@ -342,13 +337,8 @@ def _vectors(items: Sequence[GroupCapacityChange]) -> Table:
         item.vectors and (any(item.vectors.lost) or item.vectors.names != item.vectors.new_names) for item in items
     )
     where = "allocations on nodes with exclusive storage"
-    return Table(
-        f"Lost {where}: how many of each spec's smallest size fit, each size alone"
-        if changed
-        else f"No lost {where}: as many of each spec's smallest size fit as before",
-        "sizes",
-        ("group", "spec", "smallest size", Number("now"), Number("then"), Number("lost")),
-        rows,
-        grouped=1,
-        weight=Weight.CHANGED if changed else Weight.SAME,
-    )
+    title = f"No lost {where}: as many of each spec's smallest size fit as before"
+    if changed:
+        title = f"Lost {where}: how many of each spec's smallest size fit, each size alone"
+    headings = ("group", "spec", "smallest size", Number("now"), Number("then"), Number("lost"))
+    return Table(title, "sizes", headings, rows, grouped=1, weight=Weight.CHANGED if changed else Weight.SAME)

@@ -71,19 +71,12 @@ def drift_answer(report: DriftReport, sources: Files, *, of: str, wrote: WriteBa
 
 def _wrote(wrote: WriteBack) -> Iterator[Section]:
     """Yield what was written into the policy, and what was not."""
-    entries = [
-        Entry(
-            f"{item.drift.object} {item.drift.name}: {_live(item.drift)}",
-            below=(Line(f"{'written at' if item.how is How.IN_PLACE else 'an override at'} {item.span}"),),
-        )
-        for item in wrote.written
-    ]
-    yield Section(
-        "written",
-        "Written into the policy",
-        [Entries("value", entries)],
-        tuple(f"this changes as well: {item}" for item in wrote.changed_elsewhere),
-    )
+    entries = []
+    for item in wrote.written:
+        where = Line(f"{'written at' if item.how is How.IN_PLACE else 'an override at'} {item.span}")
+        entries.append(Entry(f"{item.drift.object} {item.drift.name}: {_live(item.drift)}", below=(where,)))
+    others = tuple(f"this changes as well: {item}" for item in wrote.changed_elsewhere)
+    yield Section("written", "Written into the policy", [Entries("value", entries)], others)
     refused = [
         Entry(f"{item.drift.object} {item.drift.name}", below=(Line(item.reason, tone=Tone.BAD),))
         for item in wrote.not_written
@@ -154,13 +147,10 @@ def _remarks(drift: Drift) -> Iterator[Line]:
 
 
 def _accepted(report: DriftReport) -> Entries:
-    entries = [
-        Entry(
-            f"{item.drift.object} {_sentence(item.drift)}",
-            below=(Line(f"until {item.waiver.until}: {item.waiver.reason}"),),
-        )
-        for item in report.accepted
-    ]
+    entries = []
+    for item in report.accepted:
+        until = Line(f"until {item.waiver.until}: {item.waiver.reason}")
+        entries.append(Entry(f"{item.drift.object} {_sentence(item.drift)}", below=(until,)))
     return Entries("difference", entries)
 
 

@@ -108,9 +108,7 @@ def _moves(report: EvacuationReport) -> Section:
     rows = [
         (
             str(item.job_set),
-            Name(item.instance),
-            Name(" / ".join(item.before)),
-            Name(" / ".join(item.after)),
+            *(Name(" / ".join(nodes)) for nodes in ((item.instance,), item.before, item.after)),
             ", ".join(what for what, _ in item.steps),
             rough_size(item.copied) if item.copied else NOTHING,
         )
@@ -125,16 +123,11 @@ def _stays(report: EvacuationReport) -> Section:
     alike: dict[tuple[str, str], list[StayingInstance]] = {}
     for item in report.stays:
         alike.setdefault((item.template, _why(item)), []).append(item)
-    rows = [
-        (
-            names(item.instance for item in together),
-            template,
-            names(dict.fromkeys(node for item in together for node in item.nodes)),
-            why,
-        )
-        for (template, why), items in alike.items()
-        for together in ([items] if len(items) > _MANY else [[item] for item in items])
-    ]
+    rows = []
+    for (template, why), items in alike.items():
+        for together in [items] if len(items) > _MANY else [[item] for item in items]:
+            nodes = dict.fromkeys(node for item in together for node in item.nodes)
+            rows.append((names(item.instance for item in together), template, names(nodes), why))
     headings = ("instances", "template", "nodes", "why")
     table = Table("What stays, and why", "reasons", headings, rows, weight=Weight.WORSE, last_apart=True)
     notes = []
@@ -173,14 +166,11 @@ def _refusal(item: Candidate) -> str:
 
 
 def _commands(report: EvacuationReport) -> Section:
-    entries = tuple(
-        Entry(
-            mark=f"{item.job_set:>2}.",
-            text=f"{item.instance}: {', '.join(what for what, _ in item.steps)}",
-            below=tuple(Line(shell_line(argv), is_code=True) for _, argv in item.steps),
-        )
-        for item in report.moved
-    )
+    entries = []
+    for item in report.moved:
+        below = tuple(Line(shell_line(argv), is_code=True) for _, argv in item.steps)
+        what = ", ".join(what for what, _ in item.steps)
+        entries.append(Entry(f"{item.instance}: {what}", mark=f"{item.job_set:>2}.", below=below))
     asked = tuple(
         f"`{shell_line(item.by_ganeti)}` asks hail the same ({_asked(item)})"
         for item in report.requests
@@ -219,23 +209,14 @@ def _candidates(report: EvacuationReport) -> Section:
 def _tables(instance: str, candidates: tuple[Candidate, ...] | None) -> Iterator[Table]:
     if not candidates or (len(candidates) == 1 and candidates[0].ok):
         return
-    yield Table(
-        f"{instance}: best first; the smaller the score, the better",
-        "candidates",
-        ("nodes", "group", Number("score"), Number("disk left"), "why not"),
-        tuple(
-            (
-                Name(" / ".join(item.nodes)),
-                Name(item.group),
-                item.shown_score,
-                known_size(item.disk_left),
-                NOTHING if item.ok else _refusal(item),
-            )
-            for item in candidates
-        ),
-        weight=Weight.DETAIL,
-        most=5,
-    )
+    rows = []
+    for item in candidates:
+        why = NOTHING if item.ok else _refusal(item)
+        left = known_size(item.disk_left)
+        rows.append((Name(" / ".join(item.nodes)), Name(item.group), item.shown_score, left, why))
+    headings = ("nodes", "group", Number("score"), Number("disk left"), "why not")
+    title = f"{instance}: best first; the smaller the score, the better"
+    yield Table(title, "candidates", headings, rows, weight=Weight.DETAIL, most=5)
 
 
 def _short(report: EvacuationReport) -> Iterator[str]:

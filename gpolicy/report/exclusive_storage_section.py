@@ -23,20 +23,16 @@ TITLE: Final = "Exclusive storage"
 def exclusive_storage_section(change: ExclusiveStorageChange) -> Section:
     """Return exclusive storage after the changes, and its effect on instances."""
     turning = bool(change.turned_on or change.turned_off)
+    unseen = Table(
+        "Ganeti 3.0 and 3.1 cannot report disk and spindles of these nodes: htools loses them",
+        "nodes",
+        ("node",),
+        [(Name(node),) for node in change.not_reported],
+        weight=Weight.CHANGED if turning else Weight.SAME,
+    )
     tables = (
-        _turned(change),
-        _disks(change.instances),
-        _volumes(change.groups, turning=turning),
-        _volume_groups(change.groups),
-        _partly_used(change.groups),
-        _spindles(change.instances),
-        Table(
-            "Ganeti 3.0 and 3.1 cannot report disk and spindles of these nodes: htools loses them",
-            "nodes",
-            ("node",),
-            [(Name(node),) for node in change.not_reported],
-            weight=Weight.CHANGED if turning else Weight.SAME,
-        ),
+        *(_turned(change), _disks(change.instances), _volumes(change.groups, turning=turning)),
+        *(_volume_groups(change.groups), _partly_used(change.groups), _spindles(change.instances), unseen),
     )
     notes = [
         f"group {group.group}: {count(len(group.not_measured), 'node')} without a measurement of physical volumes"
@@ -74,15 +70,10 @@ def _disk(item: InstanceEffect, disk: DiskFinding) -> tuple[Cell, ...]:
 
 
 def _volumes(groups: tuple[GroupVolumes, ...], *, turning: bool) -> Table:
-    wrong = any(group.differ for group in groups)
+    weight = Weight.CHANGED if turning or any(group.differ for group in groups) else Weight.SAME
     sizes = map(Number, ("smallest", "largest", "usable"))
-    return Table(
-        "Physical volumes",
-        "groups",
-        ("group", "known from", *sizes, "on each node", Number("lost"), "verdict"),
-        list(map(_group, groups)),
-        weight=Weight.CHANGED if wrong or turning else Weight.SAME,
-    )
+    headings = ("group", "known from", *sizes, "on each node", Number("lost"), "verdict")
+    return Table("Physical volumes", "groups", headings, list(map(_group, groups)), weight=weight)
 
 
 def _group(group: GroupVolumes) -> tuple[Cell, ...]:
@@ -92,14 +83,8 @@ def _group(group: GroupVolumes) -> tuple[Cell, ...]:
     verdict = {None: NOTHING, True: "too different for Ganeti", False: "alike"}[group.differ]
     if group.differ_on:
         verdict += f" (alone on {', '.join(group.differ_on[:3])}{' and others' if len(group.differ_on) > 3 else ''})"
-    return (
-        Name(group.group),
-        known.get(group.known_from, "nothing"),
-        *sizes,
-        each,
-        _known_size(group.unusable_free),
-        verdict,
-    )
+    lost = _known_size(group.unusable_free)
+    return (Name(group.group), known.get(group.known_from, "nothing"), *sizes, each, lost, verdict)
 
 
 def _volume_groups(groups: tuple[GroupVolumes, ...]) -> Table:
@@ -142,35 +127,17 @@ def _range(counts: list[int]) -> str:
 
 
 def _partly_used(groups: tuple[GroupVolumes, ...]) -> Table:
-    rows = [
-        (Name(volume.node), Name(volume.volume), size(volume.size), size(volume.free))
-        for group in groups
-        for volume in group.partly_used
-    ]
-    return Table(
-        "Partly used volumes: their free space is lost",
-        "volumes",
-        ("node", "volume", Number("size"), Number("free")),
-        rows,
-    )
+    volumes = [volume for group in groups for volume in group.partly_used]
+    rows = [(Name(one.node), Name(one.volume), size(one.size), size(one.free)) for one in volumes]
+    headings = ("node", "volume", Number("size"), Number("free"))
+    return Table("Partly used volumes: their free space is lost", "volumes", headings, rows)
 
 
 def _spindles(instances: tuple[InstanceEffect, ...]) -> Table:
-    return Table(
-        "The meanings of spindles, after the changes",
-        "instances",
-        (
-            "instance",
-            Number("spindle_use"),
-            Number("of its disks"),
-            "policy allows",
-            Number("compared"),
-            Number("spindle_count"),
-            Number("volumes"),
-        ),
-        tuple((Name(item.instance), *_numbers(item.after)) for item in instances),
-        weight=Weight.SAME,
-    )
+    numbers = map(Number, ("spindle_use", "of its disks")), map(Number, ("compared", "spindle_count", "volumes"))
+    headings = ("instance", *numbers[0], "policy allows", *numbers[1])
+    rows = [(Name(item.instance), *_numbers(item.after)) for item in instances]
+    return Table("The meanings of spindles, after the changes", "instances", headings, rows, weight=Weight.SAME)
 
 
 def _numbers(item: SpindleNumbers) -> tuple[str, ...]:

@@ -16,19 +16,20 @@ FORMAT_VERSION: Final = "1.0"
 
 def outcomes_answer(outcomes: Sequence[Outcome]) -> Answer:
     """Return the outcomes of the tests, by file."""
-    summary, found = summary_line(outcomes), tally(outcomes)
+    found = tally(outcomes)
+    tones = [Tone.BAD if number else Tone.GOOD for number in (found.failed, found.errors)]
     return Answer(
         verb="test",
         title="Tests of the policy",
         name="",
-        verdict=summary,
-        tone=Tone.PLAIN if not outcomes else Tone.BAD if found.failed or found.errors else Tone.GOOD,
+        verdict=summary_line(outcomes),
+        tone=Tone.PLAIN if not outcomes else Tone.BAD if Tone.BAD in tones else Tone.GOOD,
         figures=(
             Figure("tests", f"{found.tests:,}", about="tests"),
-            Figure("failed", f"{found.failed:,}", tone=Tone.BAD if found.failed else Tone.GOOD, about="tests"),
-            Figure("could not run", f"{found.errors:,}", tone=Tone.BAD if found.errors else Tone.GOOD, about="tests"),
+            Figure("failed", f"{found.failed:,}", tone=tones[0], about="tests"),
+            Figure("could not run", f"{found.errors:,}", tone=tones[1], about="tests"),
         ),
-        sections=(Section("tests", "Tests", (Entries("test", tuple(map(_entry, outcomes))),)),),
+        sections=(Section("tests", "Tests", [Entries("test", list(map(_entry, outcomes)))]),),
     )
 
 
@@ -44,13 +45,8 @@ def summary_line(outcomes: Sequence[Outcome]) -> str:
 
 def _entry(outcome: Outcome) -> Entry:
     mark = "ok    " if outcome.ok else "FAILED" if outcome.error is None else "ERROR "
-    return Entry(
-        mark=mark,
-        tone=Tone.GOOD if outcome.ok else Tone.BAD,
-        text=outcome.name,
-        under=(outcome.span.file, ""),
-        below=tuple(_reasons(outcome)),
-    )
+    tone, below = Tone.GOOD if outcome.ok else Tone.BAD, tuple(_reasons(outcome))
+    return Entry(outcome.name, mark=mark, tone=tone, under=(outcome.span.file, ""), below=below)
 
 
 def _reasons(outcome: Outcome) -> Iterator[Line]:

@@ -45,27 +45,23 @@ _UNKNOWN_SPINDLES: Final = (
 def place_answer(report: PlaceReport) -> Answer:
     """Return where the instance goes, with every candidate and its reason."""
     what = f"{report.instance.name} ({_instance_words(report.instance)})"
-    goes = (
-        f"goes to {' / '.join(report.nodes)} in group {report.group}" if report.ok else f"goes nowhere: {report.reason}"
-    )
+    goes = f"goes nowhere: {report.reason}"
+    if report.ok:
+        goes = f"goes to {' / '.join(report.nodes)} in group {report.group}"
     if report.instead:
         words = report.instead[0].words
         goes += f"; it would fit {words}" if words.startswith("without ") else f"; {words} would fit"
-    where = (
-        f"{goes}, says hail, but Ganeti would refuse it: {report.objections[0]}"
-        if report.ok and report.objections
-        else goes
-    )
+    if report.ok and report.objections:
+        goes += f", says hail, but Ganeti would refuse it: {report.objections[0]}"
     possible = [item for item in report.candidates if item.ok]
     refused = [item for item in report.candidates if not item.ok]
-    verdict = f"{supposing(report.what_if)}{what} {where}"
-    tone = Tone.GOOD if report.accepted else Tone.BAD
+    several = len({item.group for item in refused}) > 1
     return Answer(
         verb="place",
         title="Where an instance goes on cluster",
         **about(report),
-        verdict=verdict,
-        tone=tone,
+        verdict=f"{supposing(report.what_if)}{what} {goes}",
+        tone=Tone.GOOD if report.accepted else Tone.BAD,
         figures=(
             Figure("possible", f"{len(possible):,}", tone=Tone.GOOD if possible else Tone.BAD, about="possible"),
             Figure("refused", f"{len(refused):,}", about="refused"),
@@ -73,18 +69,8 @@ def place_answer(report: PlaceReport) -> Answer:
         ),
         sections=(
             *_instead(report),
-            Section(
-                "possible",
-                "Possible",
-                list(_possible(possible, report)),
-                summary=count(len(possible), "candidate") if possible else "no candidate",
-            ),
-            Section(
-                "refused",
-                "Refused",
-                list(_refused(refused, several=len({item.group for item in refused}) > 1)),
-                summary=count(len(refused), "candidate") if refused else "no candidate",
-            ),
+            Section("possible", "Possible", list(_possible(possible, report)), summary=_candidates(possible)),
+            Section("refused", "Refused", list(_refused(refused, several=several)), summary=_candidates(refused)),
         ),
         notes=(
             f"hail: {report.info}",
@@ -95,6 +81,10 @@ def place_answer(report: PlaceReport) -> Answer:
         terms=_UNKNOWN_SPINDLES if any(UNKNOWN_SPINDLES in (item.detail or "") for item in refused) else (),
         rows_with="with --all-candidates, or in --format json",
     )
+
+
+def _candidates(items: Sequence[Candidate]) -> str:
+    return count(len(items), "candidate") if items else "no candidate"
 
 
 def _instead(report: PlaceReport) -> Iterator[Section]:

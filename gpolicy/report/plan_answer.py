@@ -159,13 +159,8 @@ def _changes(plan: Plan, known: Impact | None) -> Section:
 def _change(change: Change, *, none_newly: bool) -> Entry:
     sign = _SIGNS.get(change.action, "~")
     items = pair_changes(change) if change.path == MINMAX else tag_changes(change) if change.path == TAGS else ()
-    return Entry(
-        change_words(change),
-        mark=sign,
-        tone=_TONES[sign],
-        under=(change.object, ""),
-        below=(*(_item(*item) for item in items), *_remarks(change, none_newly=none_newly)),
-    )
+    below = (*(_item(*item) for item in items), *_remarks(change, none_newly=none_newly))
+    return Entry(change_words(change), mark=sign, tone=_TONES[sign], under=(change.object, ""), below=below)
 
 
 def _item(sign: str, text: str) -> Line:

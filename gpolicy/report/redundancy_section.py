@@ -19,11 +19,8 @@ _LOSS_HEADINGS: Final = ("group", "instance", "nodes lost", "missing", "figures"
 def redundancy_section(change: RedundancyChange) -> Section:
     """Return the effect of the changes on redundancy and the cluster score."""
     fallen = [item for item in change.groups if _fallen(item) or item.newly_lost]
-    weak = [
-        item
-        for item in change.groups
-        if _differs(item) or (item.after and (item.after.not_absorbed or item.after.shortages))
-    ]
+    wanting = [item for item in change.groups if item.after and (item.after.not_absorbed or item.after.shortages)]
+    weak = [item for item in change.groups if _differs(item) or item in wanting]
     tables = (
         Table(
             f"Losses of up to {count(change.failures, 'node')} at once, whichever they are",
@@ -42,15 +39,8 @@ def redundancy_section(change: RedundancyChange) -> Section:
         for item in change.groups
         if item.after is not None and item.after.unavailable
     ]
-    return section_of_tables(
-        "redundancy",
-        TITLE,
-        tables,
-        change.notes,
-        summary=_summary(change, fallen),
-        worse=_worse(fallen),
-        unknown=tuple(unknown),
-    )
+    said = {"summary": _summary(change, fallen), "worse": _worse(fallen), "unknown": tuple(unknown)}
+    return section_of_tables("redundancy", TITLE, tables, change.notes, **said)
 
 
 def _survives(group: GroupRedundancy | None) -> str:
@@ -126,13 +116,9 @@ def _shortages(groups: Iterable[GroupRedundancyChange]) -> Table:
             since = "as before" if shortage.node in known else "newly"
             new = new or since == "newly"
             rows.append((Name(item.group), Name(shortage.node), size(shortage.reserved), size(shortage.free), since))
-    return Table(
-        "Nodes that keep too little memory for the instances they are secondary of",
-        "nodes",
-        ("group", "node", Number("needed"), Number("free"), "since"),
-        rows,
-        weight=Weight.WORSE if new else Weight.CHANGED,
-    )
+    headings = ("group", "node", Number("needed"), Number("free"), "since")
+    title = "Nodes that keep too little memory for the instances they are secondary of"
+    return Table(title, "nodes", headings, rows, weight=Weight.WORSE if new else Weight.CHANGED)
 
 
 def _score(now: Score, then: Score) -> Table:
@@ -167,17 +153,10 @@ def _fallen_words(item: GroupRedundancyChange) -> str:
 
 def _summary(change: RedundancyChange, fallen: list[GroupRedundancyChange]) -> str:
     parts = list(map(_fallen_words, fallen))
-    risen = [
-        item
-        for item in change.groups
-        if item not in fallen and item.before and item.after and item.after.survives > item.before.survives
-    ]
+    others = [item for item in change.groups if item not in fallen and item.after]
+    risen = [item for item in others if item.before and item.after and item.after.survives > item.before.survives]
     parts += map(_fallen_words, risen)
-    weak = [
-        item
-        for item in change.groups
-        if item not in fallen and item not in risen and item.after and item.after.not_absorbed
-    ]
+    weak = [item for item in others if item not in risen and item.after and item.after.not_absorbed]
     if weak:
         some = ", ".join(item.group for item in weak[:3]) + (" and others" if len(weak) > 3 else "")
         parts.append(f"as before, not every loss of a node can be absorbed in {some}")

@@ -106,11 +106,8 @@ def _stopped(report: RemedyReport) -> Iterator[str]:
 
 def _faults(report: RemedyReport) -> Section:
     before, after = (Counter(fault.kind for fault in faults) for faults in (report.faults, report.faults_after))
-    rows = [
-        (words, number(before[kind]), number(after[kind]))
-        for kind, words in KINDS.items()
-        if before[kind] or after[kind]
-    ]
+    counted = ((words, before[kind], after[kind]) for kind, words in KINDS.items())
+    rows = [(words, number(now), number(then)) for words, now, then in counted if now or then]
     headings = ("fault", Number("before"), Number("after the remedy"))
     new = tuple(Entry(fault.sentence, mark="!") for fault in report.new)
     return Section(
@@ -149,14 +146,11 @@ def _cures(cures: Iterable[Fault]) -> str:
 
 
 def _commands(report: RemedyReport) -> Section:
-    entries = tuple(
-        Entry(
-            mark=f"{step.job_set:>2}.",
-            text=f"{step.instance}: {' and '.join(step.nodes_after)}",
-            below=tuple(Line(command_line(command), is_code=True) for command in step.commands),
-        )
-        for step in report.steps
-    )
+    entries = []
+    for step in report.steps:
+        below = tuple(Line(command_line(command), is_code=True) for command in step.commands)
+        text = f"{step.instance}: {' and '.join(step.nodes_after)}"
+        entries.append(Entry(text, mark=f"{step.job_set:>2}.", below=below))
     return Section("commands", "Commands, by set", [Entries("move", entries, Style.COMMANDS)])
 
 

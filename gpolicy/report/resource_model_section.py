@@ -20,7 +20,6 @@ from gpolicy.report.answer import (
     rough_size,
     section_of_tables,
     size,
-    table,
 )
 
 TITLE: Final = "Resource model"
@@ -31,21 +30,14 @@ def resource_model_section(change: ResourceModelChange) -> Section:
     weight = Weight.SAME if change.before == change.after else Weight.CHANGED
     then = change.after
     before = {group.group: group for group in change.before.groups}
-    fits = table(
-        "Standard instances that fit, by measured and by declared values",
-        "groups",
-        then.groups,
-        {
-            "group": lambda group: Name(group.group),
-            Number("measured"): lambda group: number(group.measured_fits),
-            Number("declared now"): lambda group: number(
-                before[group.group].configured_fits if group.group in before else None
-            ),
-            Number("declared then"): lambda group: number(group.configured_fits),
-            "bound by": lambda group: group.configured_binding.cause.key,
-        },
-        weight=weight,
-    )
+    rows = []
+    for group in then.groups:
+        now = before[group.group].configured_fits if group.group in before else None
+        figures = map(number, (group.measured_fits, now, group.configured_fits))
+        rows.append((Name(group.group), *figures, group.configured_binding.cause.key))
+    headings = ("group", *map(Number, ("measured", "declared now", "declared then")), "bound by")
+    title = "Standard instances that fit, by measured and by declared values"
+    fits = Table(title, "groups", headings, rows, weight=weight)
     tables = (fits, _declared(then, weight), _free(then, weight), _over_subscribed(then))
     return section_of_tables("resource_model", TITLE, tables, then.notes, summary=_summary(change))
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from gpolicy.colour import Tone
 from gpolicy.errors import ExitCode
+from gpolicy.json_values import fields
 from gpolicy.printable import count, some
 from gpolicy.provenance import Provenance
 from gpolicy.report.answer import Answer, Entries, Entry, Name, Section, Table
@@ -76,21 +77,11 @@ def _data(item: RolledOut) -> dict[str, Any]:
     outcome, look = item.outcome, item.look
     return {
         "format_version": FORMAT_VERSION,
-        "wave": item.wave,
-        "stage": item.stage.value,
-        "plan": item.plan,
-        "plan_digest": item.plan_digest,
-        "journal": item.journal,
+        **fields(item, "wave", "stage", "plan", "plan_digest", "journal"),
         "run": None
         if outcome is None
         else {"exit_code": outcome.exit_code, "message": outcome.message or None, "hint": outcome.hint or None},
-        "look": None
-        if look is None
-        else {
-            "troubles": list(look.troubles),
-            "notes": list(look.notes),
-            "failed_jobs": list(look.failed_jobs),
-        },
+        "look": None if look is None else fields(look, "troubles", "notes", "failed_jobs"),
     }
 
 

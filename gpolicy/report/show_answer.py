@@ -25,28 +25,16 @@ _SIZES: Final = (("hardware", "memory"), ("hardware", "pv_size"))
 def show_answer(view: EffectivePolicy, *, origin: bool = False) -> Answer:
     """Return the view as an answer: tables of values for each object; `origin` adds the places."""
     verdict = f"{count(len(view.objects), 'object')} of a policy for Ganeti {view.version}"
-    return Answer(
-        verb="show",
-        title="Effective policy",
-        name="",
-        verdict=verdict,
-        sections=tuple(_section(item, number, view.version, origin=origin) for number, item in enumerate(view.objects)),
-    )
+    sections = (_section(item, place, view.version, origin=origin) for place, item in enumerate(view.objects))
+    return Answer(verb="show", title="Effective policy", name="", verdict=verdict, sections=tuple(sections))
 
 
 def _section(item: EffectiveObject, number: int, version: str, *, origin: bool) -> Section:
-    words = [
-        f"{word} {', '.join(listed)}" if listed else f"no {word}"
-        for word, listed in (("nodes", item.nodes), ("tags", item.tags))
-        if listed is not None
-    ]
-    return Section(
-        f"object-{number}",
-        _title(item, version),
-        [_values(item, origin=origin), _specs(item), *([_overridden(item)] if origin else [])],
-        summary="; ".join(words if item.values else [*words, "no values"]),
-        never_cut=True,
-    )
+    named = {"nodes": item.nodes, "tags": item.tags}
+    words = [f"{word} {', '.join(of)}" if of else f"no {word}" for word, of in named.items() if of is not None]
+    tables = [_values(item, origin=origin), _specs(item), *([_overridden(item)] if origin else [])]
+    summary = "; ".join(words if item.values else [*words, "no values"])
+    return Section(f"object-{number}", _title(item, version), tables, summary=summary, never_cut=True)
 
 
 def _values(item: EffectiveObject, *, origin: bool) -> Table:

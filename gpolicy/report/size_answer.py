@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Any, Final
 
 from gpolicy.allocator.cluster_data import Instance
@@ -12,7 +11,7 @@ from gpolicy.analysis.binding import Binding, Cause
 from gpolicy.ganeti.units import exact_size
 from gpolicy.json_values import fields, head
 from gpolicy.printable import count
-from gpolicy.report.answer import Answer, Figure, Name, Number, Section, about, number, supposing, table
+from gpolicy.report.answer import Answer, Figure, Name, Number, Section, Table, about, number, supposing
 from gpolicy.report.capacity_json import BINDING, LIMITS, POLICY_LIMIT
 from gpolicy.report.capacity_section import size_words
 from gpolicy.what_if.filling import FullReport
@@ -27,37 +26,25 @@ def size_answer(report: SizeReport) -> Answer:
     wanted = " and ".join(f"{item.count:,} {item.title}" for item in report.wanted)
     nodes = sum(report.nodes)
     priced = any(kind.cost != 1 for kind in report.kinds)
-    to_buy = table(
-        "Nodes to buy",
-        "kinds",
-        zip(report.kinds, report.nodes, strict=True),
-        {
-            "like": lambda item: Name(item[0].like),
-            Number("nodes"): lambda item: str(item[1]),
-            Number("cost"): (lambda item: f"{item[0].cost:,g}") if priced else None,
-            Number("together"): (lambda item: f"{item[0].cost * item[1]:,g}") if priced else None,
-        },
-    )
-    sizes = table(
-        "What is wanted, and how much more fits then",
-        "sizes",
-        zip(report.wanted, _all_words([item.instance for item in report.wanted]), report.more, strict=True),
-        {
-            "spec": lambda item: Name(item[0].title),
-            "size": itemgetter(1),
-            "template": lambda item: item[0].instance.template.value,
-            Number("wanted"): lambda item: number(item[0].count),
-            Number("still fit then"): lambda item: number(item[2]),
-        },
-    )
+    money = ("cost", "together") if priced else ()
+    rows = []
+    for kind, bought in zip(report.kinds, report.nodes, strict=True):
+        costs = (f"{kind.cost:,g}", f"{kind.cost * bought:,g}")
+        rows.append((Name(kind.like), str(bought), *(costs if priced else ())))
+    to_buy = Table("Nodes to buy", "kinds", ("like", *map(Number, ("nodes", *money))), rows)
+    words = _all_words([item.instance for item in report.wanted])
+    wanted_rows = [
+        (Name(item.title), size, item.instance.template.value, number(item.count), number(more))
+        for item, size, more in zip(report.wanted, words, report.more, strict=True)
+    ]
+    headings = ("spec", "size", "template", Number("wanted"), Number("still fit then"))
+    sizes = Table("What is wanted, and how much more fits then", "sizes", headings, wanted_rows)
     missing = report.shortage
     fewer = f"with {count(sum(missing.nodes), 'more node')}" if missing and sum(missing.nodes) else "without more nodes"
-    short = (
-        f"{fewer}, {missing.fits:,} of {next(item.count for item in report.wanted if item.title == missing.title):,}"
-        f" {missing.title} would fit; {_limit(missing.binding)}"
-        if missing
-        else ""
-    )
+    short = ""
+    if missing:
+        wanted_of_it = next(item.count for item in report.wanted if item.title == missing.title)
+        short = f"{fewer}, {missing.fits:,} of {wanted_of_it:,} {missing.title} would fit; {_limit(missing.binding)}"
     instead = f"; with {report.instead.other.words} it {_needs(report, report.instead.nodes)}" if report.instead else ""
     return Answer(
         verb="size",
@@ -119,17 +106,12 @@ def full_answer(report: FullReport) -> Answer:
     """Return how many more fit at today's mix."""
     more, now = sum(part.more for part in report.parts), sum(part.now for part in report.parts)
     takes = f"takes {count(more, 'more instance')} like its {now:,}"
-    mix = table(
-        "Today's mix of sizes",
-        "sizes",
-        zip(report.parts, _all_words([part.instance for part in report.parts]), strict=True),
-        {
-            "size": itemgetter(1),
-            "template": lambda item: item[0].instance.template.value,
-            Number("now"): lambda item: number(item[0].now),
-            Number("more"): lambda item: number(item[0].more),
-        },
-    )
+    words = _all_words([part.instance for part in report.parts])
+    rows = [
+        (size, part.instance.template.value, number(part.now), number(part.more))
+        for size, part in zip(words, report.parts, strict=True)
+    ]
+    mix = Table("Today's mix of sizes", "sizes", ("size", "template", Number("now"), Number("more")), rows)
     notes = [_limit(report.binding) if report.binding else f"counting stopped at {more:,}: more may fit"]
     notes += [report.policy_limit.sentence] if report.policy_limit else []
     if report.left_out:

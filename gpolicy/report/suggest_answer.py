@@ -69,17 +69,10 @@ def _sections(item: Suggestion, place: int) -> Iterator[Section]:
     kind = "exclusive storage" if item.exclusive else item.template.value
     nodes = count(sum(len(kind.nodes) for kind in item.kinds), "node")
     where = f"group {item.group}"
-    yield Section(
-        f"group-{place}",
-        f"Group {item.group}",
-        [_sizes(item)],
-        tuple(_notes(item)),
-        summary=f"{kind}, {nodes}",
-        never_cut=True,
-    )
-    yield Section(
-        f"choices-{place}", f"Sizes for the instances of {where}", [_choices(item)], _unused(item), never_cut=True
-    )
+    title, notes = f"Group {item.group}", tuple(_notes(item))
+    yield Section(f"group-{place}", title, [_sizes(item)], notes, summary=f"{kind}, {nodes}", never_cut=True)
+    title = f"Sizes for the instances of {where}"
+    yield Section(f"choices-{place}", title, [_choices(item)], _unused(item), never_cut=True)
     yield Section(f"mixes-{place}", f"Mixes in {where}", [Entries("mix", [_mix(item.mix)] if item.mix else [])])
     title = f"Unused on a node of {where}"
     yield Section(f"stranded-{place}", title, [_stranded(item)], weight=Weight.DETAIL, never_cut=True)
@@ -107,14 +100,11 @@ def _stranded(item: Suggestion) -> Table:
         figures = tuple(_waste_row(waste, item, with_disk=bool(disk)) for waste in wastes)
         alike.setdefault(figures, []).extend(node.name for node in item.kinds[kind].nodes)
     several = len(alike) > 1
-    return Table(
-        "What one size that fills a node leaves",
-        "rows",
-        ("nodes", *headings) if several else headings,
-        [(names(nodes), *row) if several else row for rows, nodes in alike.items() for row in rows],
-        grouped=1 if several else 0,
-        most=len(item.stranded),
-    )
+    rows = [(names(nodes), *row) if several else row for figures, nodes in alike.items() for row in figures]
+    if several:
+        headings = ("nodes", *headings)
+    title, most = "What one size that fills a node leaves", len(item.stranded)
+    return Table(title, "rows", headings, rows, grouped=1 if several else 0, most=most)
 
 
 def _waste_row(waste: Waste, item: Suggestion, *, with_disk: bool) -> tuple[Cell, ...]:

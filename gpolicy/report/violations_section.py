@@ -38,22 +38,13 @@ def violations_section(change: ViolationChange) -> Section:
         _nodes("Policy-violating nodes as before", change.nodes_still, Weight.SAME),
         _table("minmem outside as before", change.minmem_still, Weight.SAME),
     )
-    return section_of_tables(
-        "violations",
-        TITLE,
-        tables,
-        tuple(
-            f"`gpolicy remedy PLAN.JSON` names the {cure}, or says why none do"
-            for cure, items in (
-                ("commands that make their sizes legal", change.newly),
-                ("moves that end what nodes have too much of", change.nodes_newly),
-            )
-            if items
-        ),
-        summary=_summary(change),
-        worse=_worse(change),
-        unknown=_not_judged(change),
-    )
+    cures = {
+        "commands that make their sizes legal": change.newly,
+        "moves that end what nodes have too much of": change.nodes_newly,
+    }
+    notes = tuple(f"`gpolicy remedy PLAN.JSON` names the {cure}, or says why none do" for cure in cures if cures[cure])
+    said = {"summary": _summary(change), "worse": _worse(change), "unknown": _not_judged(change)}
+    return section_of_tables("violations", TITLE, tables, notes, **said)
 
 
 def _not_judged(change: ViolationChange) -> tuple[str, ...]:
