@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -116,26 +116,22 @@ def utc(seconds: float | None) -> str | None:
 
 
 def _entry(drift: Drift) -> Entry:
-    items = _pairs(drift) if drift.path == MINMAX else _tags(drift) if drift.path == TAGS else None
-    return Entry(
-        _sentence(drift) if items is None else drift.name,
-        under=(drift.object, since_text(drift.since)),
-        below=(*(items or ()), *_remarks(drift)),
+    items: tuple[Line, ...] = ()
+    if drift.path == MINMAX:
+        missing = "(no own pairs: the cluster's hold)" if drift.inherits else "(none)"
+        items = _sides(pair_lines(drift.found) or ["(no own pairs)"], pair_lines(drift.declared) or [missing])
+    elif drift.path == TAGS:
+        found, declared = words(drift.found), words(drift.declared)
+        items = _sides([x for x in found if x not in declared], [x for x in declared if x not in found])
+    text = drift.name if drift.path in (MINMAX, TAGS) else _sentence(drift)
+    return Entry(text, under=(drift.object, since_text(drift.since)), below=(*items, *_remarks(drift)))
+
+
+def _sides(found: Iterable[str], declared: Iterable[str]) -> tuple[Line, ...]:
+    return (
+        *(Line(f"found     {text}", mark="-", tone=Tone.BAD) for text in found),
+        *(Line(f"declared  {text}", mark="+", tone=Tone.GOOD) for text in declared),
     )
-
-
-def _tags(drift: Drift) -> Iterator[Line]:
-    found, declared = words(drift.found), words(drift.declared)
-    yield from (Line(mark="-", text=f"found     {tag}", tone=Tone.BAD) for tag in found if tag not in declared)
-    yield from (Line(mark="+", text=f"declared  {tag}", tone=Tone.GOOD) for tag in declared if tag not in found)
-
-
-def _pairs(drift: Drift) -> Iterator[Line]:
-    missing = "(no own pairs: the cluster's hold)" if drift.inherits else "(none)"
-    for line in pair_lines(drift.found) or ["(no own pairs)"]:
-        yield Line(mark="-", text=f"found     {line}", tone=Tone.BAD)
-    for line in pair_lines(drift.declared) or [missing]:
-        yield Line(mark="+", text=f"declared  {line}", tone=Tone.GOOD)
 
 
 def _remarks(drift: Drift) -> Iterator[Line]:
