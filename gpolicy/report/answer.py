@@ -6,10 +6,10 @@ escaped yet; `Name` tells names from outside from our own words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from gpolicy.cluster.state import Snapshot, describe_source
 from gpolicy.colour import Tone
@@ -43,7 +43,6 @@ class Number(str):
     __slots__ = ()
 
 
-Row = TypeVar("Row")
 Cell = str | tuple[Name, ...]
 """Words of ours (which may hold names), a name, or several names."""
 
@@ -304,17 +303,6 @@ def with_content(sections: Iterable[Section]) -> list[Section]:
     """Return the sections that are not empty, with those of theirs that are not."""
     found = (replace(item, sections=tuple(with_content(item.sections))) for item in sections)
     return [item for item in found if item.summary or item.notes or item.parts or item.sections]
-
-
-def table(
-    title: str, of: str, items: Iterable[Row], columns: Mapping[str, Callable[[Row], Cell] | None], **more: Any
-) -> Table:
-    """Return a table with a row for each of `items`. `columns` say by heading what stands there; None: no such column.
-
-    `more` are further fields of the table.
-    """
-    shown = {heading: cell for heading, cell in columns.items() if cell}
-    return Table(title, of, tuple(shown), [tuple(cell(item) for cell in shown.values()) for item in items], **more)
 
 
 def from_to(low: str, high: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, repeat
+from itertools import chain, compress, repeat
 from typing import Final
 
 from gpolicy.allocator.enumerations import DiskTemplate
@@ -27,7 +27,6 @@ from gpolicy.report.answer import (
     number,
     size,
     supposing,
-    table,
 )
 from gpolicy.report.capacity_section import ROOM_HEADINGS, WHOLE_CLUSTER, pair_cell, room_cells, size_words, spec_words
 
@@ -152,28 +151,21 @@ def _figures(item: GroupCapacity) -> list[_Figure]:
 
 
 def _fits(items: Sequence[GroupCapacity], old: _Old | None) -> Table:
-    found: list[tuple[GroupCapacity, int | None, _Figure]] = []
+    there = (True, True, True, bool(old), True, any(item.hspace_differs for item in items), True, True)
+    rows: list[tuple[Cell, ...]] = []
+    counts: list[tuple[int | None, int]] = []
     for item in items:
+        first = (_name(item), item.template.value if item.template else NOTHING)
         was = [figure[2] for figure in _figures(old[item.group])] if old and item.group in old else []
-        found += [(item, now, figure) for figure, now in zip(_figures(item), chain(was, repeat(None)), strict=False)]
-    most = max((fits or 0 for _, now, figure in found for fits in (now, figure[2])), default=0) or 1
-    return table(
-        "Instances that fit beside those that are there",
-        "rows",
-        found,
-        {
-            "group": lambda row: _name(row[0]),
-            "template": lambda row: row[0].template.value if row[0].template else NOTHING,
-            "spec": lambda row: row[2][0],
-            Number("now"): (lambda row: number(row[1])) if old else None,
-            Number("supposed" if old else "fits"): lambda row: number(row[2][2]),
-            Number("hspace"): (lambda row: number(row[2][3])) if any(item.hspace_differs for item in items) else None,
-            "counted size": lambda row: row[2][1],
-            "bound by": lambda row: _bound_by(row[2][4]),
-        },
-        grouped=2,
-        bars=tuple(Bar(None if now is None else now / most, figure[2] / most) for _, now, figure in found),
-    )
+        for (spec, words, fits, hspace, binding), now in zip(_figures(item), chain(was, repeat(None)), strict=False):
+            counts.append((now, fits))
+            row = (*first, spec, number(now), number(fits), number(hspace), words, _bound_by(binding))
+            rows.append(tuple(compress(row, there)))
+    most = max((fits or 0 for pair in counts for fits in pair), default=0) or 1
+    bars = tuple(Bar(None if now is None else now / most, fits / most) for now, fits in counts)
+    numbers = map(Number, ("now", "supposed" if old else "fits", "hspace"))
+    headings = tuple(compress(("group", "template", "spec", *numbers, "counted size", "bound by"), there))
+    return Table("Instances that fit beside those that are there", "rows", headings, rows, grouped=2, bars=bars)
 
 
 def _bound_by(binding: Binding) -> str:

@@ -27,7 +27,6 @@ from gpolicy.report.answer import (
     rough_size,
     size,
     supposing,
-    table,
 )
 
 _HARD_TO_READ: Final = 10_000  # MiB: larger numbers of MiB are hard to read
@@ -126,19 +125,11 @@ def _refused(items: Sequence[Candidate], *, several: bool) -> Iterator[Table]:
         for item in found:
             alike.setdefault((_detail(item), item.group), []).append(_nodes(item))
         named = f" [{', '.join(htools)}]" if htools else ""
-        yield table(
-            f"{reason} ({len(found):,}): {found[0].explanation or ''}{named}",
-            "rows",
-            alike.items(),
-            {
-                "group": (lambda item: Name(item[0][1])) if several else None,
-                "figures": lambda item: item[0][0],
-                "nodes": lambda item: tuple(item[1]),
-            },
-            weight=Weight.DETAIL,
-            most=3,
-            last_apart=True,
-        )
+        title = f"{reason} ({len(found):,}): {found[0].explanation or ''}{named}"
+        first = 0 if several else 1
+        rows = [(Name(group), detail, tuple(nodes))[first:] for (detail, group), nodes in alike.items()]
+        headings = ("group", "figures", "nodes")[first:]
+        yield Table(title, "rows", headings, rows, weight=Weight.DETAIL, most=3, last_apart=True)
 
 
 def _nodes(item: Candidate) -> Name:

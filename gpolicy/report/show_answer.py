@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from gpolicy.ganeti.parameter import Path, Value
@@ -12,7 +12,7 @@ from gpolicy.ganeti.vocabulary import SPEC_PARAMETERS
 from gpolicy.json_values import fields, place
 from gpolicy.policy.kinds import LEVELS
 from gpolicy.printable import count
-from gpolicy.report.answer import Answer, Cell, Name, Section, Table, table
+from gpolicy.report.answer import Answer, Cell, Name, Section, Table
 from gpolicy.show.effective_policy import Declaration, EffectiveObject, EffectivePolicy, EffectiveValue, Origin
 from gpolicy.writing.written import written_value
 from gpolicy.writing.yaml_text import Node, flow, scalar
@@ -38,13 +38,12 @@ def _section(item: EffectiveObject, number: int, version: str, *, origin: bool) 
 
 
 def _values(item: EffectiveObject, *, origin: bool) -> Table:
-    columns: dict[str, Callable[[EffectiveValue], Cell] | None] = {
-        "parameter": lambda value: Name(".".join(value.path)),
-        "value": _shown,
-        "declared at": (lambda value: str(value.origin.span) if value.origin else "") if origin else None,
-        "from": lambda value: _note(value, item),
-    }
-    return table("Values", "values", item.values, columns)
+    rows: list[tuple[Cell, ...]] = []
+    for value in item.values:
+        place = (str(value.origin.span) if value.origin else "",) if origin else ()
+        rows.append((Name(".".join(value.path)), _shown(value), *place, _note(value, item)))
+    headings = ("parameter", "value", *(("declared at",) if origin else ()), "from")
+    return Table("Values", "values", headings, rows)
 
 
 def _specs(item: EffectiveObject) -> Table:
